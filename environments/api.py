@@ -1,0 +1,71 @@
+"""The protocol every environment speaks: one seat, two seats or many, simultaneous moves included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Action = int
+"""An action on the referee's side: a plain integer (later issues add arrays)."""
+
+Frame = dict[str, Any]
+"""One drawable state as plain JSON values."""
+
+
+class ArenaEnvironmentError(Exception):
+    """Base of the errors of this package."""
+
+
+class IllegalAction(ArenaEnvironmentError):
+    """The action is not among the valid actions of the seat that played it."""
+
+
+class MatchOver(ArenaEnvironmentError):
+    """A step was asked for after the end of the match."""
+
+
+class UnknownEnvironment(ArenaEnvironmentError):
+    """No environment of this name is registered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one seat sees before it acts.
+
+    observation: flat sequence of numbers in row-major order, shape and dtype as in the spec.
+    valid_actions: the legal actions, ascending; empty when the seat does not act.
+    """
+
+    observation: Sequence[float]
+    valid_actions: Sequence[int]
+
+
+class Environment(Protocol):
+    """A running match of a game or task. Rules are pure: same seed and actions, same frames."""
+
+    def reset(self, seed: int) -> None:
+        """Start a new match. Everything random in the match is drawn from `seed`."""
+
+    @property
+    def to_move(self) -> tuple[int, ...]:
+        """Seats that act now; `()` when the match is over."""
+
+    def observe(self, seat: int) -> Observation:
+        """What `seat` sees now (also after the end of the match)."""
+
+    def step(self, actions: Mapping[int, Action]) -> tuple[float, ...]:
+        """Play one action for every seat in `to_move`; return one reward per seat.
+
+        Raises IllegalAction (nothing has changed then) or MatchOver.
+        """
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the match was ended by a limit, not by its rules."""
+
+    def frame(self) -> Frame:
+        """The state as JSON, for the viewer."""
+
+    def text(self) -> str:
+        """The state as plain text, for a terminal or a screen reader."""

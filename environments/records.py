@@ -1,0 +1,125 @@
+"""What is kept of matches and duels: seats, seeds, actions and results; everything else is derived from these.
+
+`environments.replay` derives frames from a record; `environments.archive_format` stores a duel's records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """Who won."""
+
+    NONE = ""
+    PLAYER_1 = "PLAYER_1"
+    PLAYER_2 = "PLAYER_2"
+    DRAW = "DRAW"
+
+
+class Fault(StrEnum):
+    """Who is to blame when something went wrong."""
+
+    NONE = "NONE"
+    PLAYER = "PLAYER"
+    PLATFORM = "PLATFORM"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRecord:
+    """One match, complete: together with the environment's version it can be replayed.
+
+    Tuples "by player" hold the figure of player_1, then of player_2. Times are the only values that
+    two runs with the same seed and deterministic players do not share.
+    """
+
+    number: int
+    """1-based within the duel."""
+    seed: int
+    seats: tuple[int, ...]
+    """seats[seat] = index (0 or 1) of the player that sits there."""
+    actions: tuple[int, ...]
+    """In the order played; within a simultaneous step in the order of `to_move`."""
+    outcome: Outcome
+    scores: tuple[float, ...]
+    """By player."""
+    fault: Fault = Fault.NONE
+    faulty_player: int | None = None
+    """Index of the player at fault when `fault` is PLAYER."""
+    error_code: str = ""
+    error: str = ""
+    """A sentence for a person, then the player's traceback when there is one (at most 2,000 characters)."""
+    move_counts: tuple[int, ...] = (0, 0)
+    """By player."""
+    thinking_seconds: tuple[float, ...] = (0.0, 0.0)
+    """By player: wall time of all its moves as the referee measured it."""
+    slowest_move_seconds: tuple[float, ...] = (0.0, 0.0)
+    """By player."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuelSummary:
+    """Counts over the matches of a duel; tuples are by player."""
+
+    outcome: Outcome
+    match_count: int
+    wins: tuple[int, int]
+    """Matches won by play; the opponent's forfeits are not among them."""
+    errors: tuple[int, int]
+    """Matches forfeited by a fault of this player."""
+    draws: int
+    scores: tuple[float, float]
+
+    @property
+    def points(self) -> tuple[int, int]:
+        """2 for a match won or forfeited by the opponent, 1 for a draw."""
+        return (
+            2 * (self.wins[0] + self.errors[1]) + self.draws,
+            2 * (self.wins[1] + self.errors[0]) + self.draws,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DuelRecord:
+    """All matches between two players."""
+
+    environment: str
+    """Id of the spec, e.g. `connect-four-v1`."""
+    seed: int
+    players: tuple[str, str]
+    """Names of player_1 and player_2."""
+    matches: tuple[MatchRecord, ...]
+
+    @property
+    def summary(self) -> DuelSummary:
+        """The counts of this duel."""
+        return summarise(self.matches)
+
+
+def summarise(matches: Iterable[MatchRecord]) -> DuelSummary:
+    """Count matches; a duel goes to the player with more points, then with more score, else it is a draw."""
+    wins, errors, scores = [0, 0], [0, 0], [0.0, 0.0]
+    draws = match_count = 0
+    for match in matches:
+        match_count += 1
+        for player in (0, 1):
+            scores[player] += match.scores[player]
+        if match.fault is Fault.PLAYER and match.faulty_player is not None:
+            errors[match.faulty_player] += 1
+        elif match.outcome is Outcome.PLAYER_1:
+            wins[0] += 1
+        elif match.outcome is Outcome.PLAYER_2:
+            wins[1] += 1
+        elif match.outcome is Outcome.DRAW:
+            draws += 1
+    standing = [(2 * (wins[p] + errors[1 - p]) + draws, scores[p]) for p in (0, 1)]
+    outcome = (
+        Outcome.PLAYER_1
+        if standing[0] > standing[1]
+        else Outcome.PLAYER_2
+        if standing[1] > standing[0]
+        else Outcome.DRAW
+    )
+    return DuelSummary(outcome, match_count, (wins[0], wins[1]), (errors[0], errors[1]), draws, (scores[0], scores[1]))
