@@ -1,0 +1,95 @@
+"""What every sandbox offers the referee: start a player behind a socket, say how it ended, leave nothing behind."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from environments.spec import Limits
+
+FOLDER_PREFIX = "folder:"
+"""An image name with this prefix is an unpacked archive in a folder of this host."""
+
+
+class SandboxError(Exception):
+    """The platform could not run a player: never the player's fault. The message is a sentence for a person."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class SandboxUnavailable(SandboxError):
+    """This sandbox cannot be used on this machine (now)."""
+
+
+class Ending(StrEnum):
+    """How a container ended."""
+
+    RUNNING = "running"
+    EXITED = "exited"
+    OUT_OF_MEMORY = "out_of_memory"
+    KILLED = "killed"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start.
+
+    image: name of an image of the engine, or `folder:PATH`. name: unique on the host, doubles as a mutex.
+    labels: put on the container, so that leftovers of a dead worker can be found (`arena.job`, `arena.claim`).
+    core: CPU core to pin to, None for any.
+    """
+
+    image: str
+    name: str
+    limits: Limits
+    labels: Mapping[str, str]
+    core: int | None = None
+
+
+class Container(Protocol):
+    """A player started in a sandbox."""
+
+    wire: socket.socket
+    """Connected stream socket to the player server; the referee's end."""
+
+    def ending(self) -> Ending:
+        """How it ended, or RUNNING. Waits at most a second for an exit that is under way."""
+
+    def log(self) -> str:
+        """What the player printed, at most `limits.log_limit_bytes` (start and end kept, the cut marked)."""
+
+    def close(self) -> None:
+        """Kill it and everything it started, remove every trace on the host. May be called twice."""
+
+
+class Sandbox(Protocol):
+    """A way to run players apart from the referee and from each other."""
+
+    name: str
+
+    def check(self) -> None:
+        """Raise SandboxUnavailable, saying why, when players cannot be started here now."""
+
+    def launch(self, launch: Launch) -> Container:
+        """Start a player and return once it has connected its wire, or the start limit has passed.
+
+        Raises SandboxError for a fault of the platform, PlayerDidNotStart when the container came up
+        but its server did not connect in time.
+        """
+
+    def reap(self, label: str, keep: frozenset[str]) -> int:
+        """Remove what carries `label` with a value not in `keep`; return how many."""
+
+
+class PlayerDidNotStart(Exception):
+    """The container ran but the player did not connect: the player's fault. Carries its log."""
+
+    def __init__(self, message: str, *, log: str, ending: Ending) -> None:
+        super().__init__(message)
+        self.log = log
+        self.ending = ending
