@@ -1,0 +1,34 @@
+"""The arena's rows, one concept a file."""
+
+from core.models.agent import Agent, Submission
+from core.models.build import Build
+from core.models.duel import Duel, DuelOutcome
+from core.models.environment import Environment
+from core.models.job import Job, JobFault, JobState, PlayedJob
+from core.models.ledger import LedgerEntry, LedgerVoid, Rating
+from core.models.publication import Publication
+from core.models.tournament import Participant, Tournament, TournamentState
+from core.models.user import User
+from core.models.validation import Validation
+
+__all__ = [
+    "Agent",
+    "Build",
+    "Duel",
+    "DuelOutcome",
+    "Environment",
+    "Job",
+    "JobFault",
+    "JobState",
+    "LedgerEntry",
+    "LedgerVoid",
+    "Participant",
+    "PlayedJob",
+    "Publication",
+    "Rating",
+    "Submission",
+    "Tournament",
+    "TournamentState",
+    "User",
+    "Validation",
+]

@@ -1,0 +1,1 @@
+"""Everything that writes: keyword-only functions named `<entity>_<action>`."""

@@ -1,0 +1,95 @@
+"""Agents and their submissions."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models.functions import Lower
+
+from core.models.environment import Environment
+from core.models.user import User
+
+if TYPE_CHECKING:
+    from core.models.build import Build
+    from core.models.publication import Publication
+    from core.models.validation import Validation
+
+agent_name = RegexValidator(
+    r"\A[A-Za-z0-9](?:[A-Za-z0-9_-]{0,48}[A-Za-z0-9])?\Z",
+    "Use letters, digits, hyphens and underscores only, beginning and ending with a letter or digit.",
+)
+
+
+class Agent(models.Model):
+    """What a user uploads and names; it lives in one environment and has numbered submissions."""
+
+    environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="agents")
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="agents")
+    name = models.CharField(max_length=50, validators=[agent_name])
+    is_public = models.BooleanField(default=False, help_text="Source and logs can be read by everyone.")
+    is_disabled = models.BooleanField(default=False, help_text="A disabled agent takes part in nothing.")
+    disabled_reason = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint("environment", Lower("name"), name="agent_name_unique")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def archive_name(submission: Submission, filename: str) -> str:
+    """Where an uploaded archive is stored; nothing of the user's file name is kept."""
+    return f"archives/{uuid.uuid4()}.zip"
+
+
+class SubmissionQuerySet(models.QuerySet["Submission"]):
+    def valid(self) -> SubmissionQuerySet:
+        """Submissions that passed validation and may play: not deleted, agent not disabled, owner active."""
+        return self.filter(
+            validations__state="SUCCEEDED",
+            deleted_at=None,
+            agent__is_disabled=False,
+            agent__owner__is_active=True,
+        ).distinct()
+
+
+class Submission(models.Model):
+    """An immutable numbered version of an agent. Its phases are jobs: build, validation, publication."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="submissions")
+    number = models.PositiveIntegerField(help_text="From 1 within the agent.")
+    archive = models.FileField(upload_to=archive_name, max_length=200)
+    archive_sha256 = models.CharField(max_length=64)
+    archive_bytes = models.PositiveBigIntegerField()
+    image = models.CharField(max_length=200, blank=True, help_text="Set by the build.")
+    image_digest = models.CharField(max_length=100, blank=True)
+    warnings = models.JSONField(default=list, help_text="Sentences of the build for the owner.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    objects = SubmissionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["agent", "number"]
+        constraints = [models.UniqueConstraint(fields=["agent", "number"], name="submission_number_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.agent} v{self.number}"
+
+    @property
+    def latest_build(self) -> Build | None:
+        """The build that counts (uses a prefetch of `builds` when there is one)."""
+        return max(self.builds.all(), key=lambda job: job.pk, default=None)
+
+    @property
+    def latest_validation(self) -> Validation | None:
+        return max(self.validations.all(), key=lambda job: job.pk, default=None)
+
+    @property
+    def latest_publication(self) -> Publication | None:
+        return max(self.publications.all(), key=lambda job: job.pk, default=None)

@@ -1,0 +1,52 @@
+"""Environments as the site knows them; the rules are code, see the package `environments`."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from environments.spec import Limits
+
+
+class Environment(models.Model):
+    """A game or task, synced from an `EnvironmentSpec` by `manage.py sync_environments`."""
+
+    slug = models.SlugField(max_length=50, unique=True)
+    version = models.PositiveIntegerField(help_text="Version of the rules that new duels are played with.")
+    name = models.CharField(max_length=100)
+    description = models.TextField(help_text="Markdown.")
+    image = models.CharField(max_length=100, help_text="Static path of the picture.")
+    seats = models.PositiveSmallIntegerField()
+    is_active = models.BooleanField(default=True, help_text="Inactive environments take no uploads and start no editions.")
+    matches_per_duel = models.PositiveIntegerField(validators=[MinValueValidator(2)], help_text="Even: seats alternate.")
+    matches_per_validation = models.PositiveIntegerField(validators=[MinValueValidator(2)])
+    parallel_matches = models.PositiveIntegerField(default=32)
+    cpu_count = models.FloatField(default=1.0)
+    memory_limit_bytes = models.PositiveBigIntegerField()
+    move_seconds = models.FloatField(help_text="Time of a move that costs nothing.")
+    bank_seconds = models.FloatField(help_text="Time of a match on top of it.")
+    start_seconds = models.FloatField(help_text="Time to load the player.")
+    duel_seconds = models.FloatField(help_text="Time of a whole duel.")
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def spec_id(self) -> str:
+        """Id of the spec that new duels are played with, e.g. `connect-four-v1`."""
+        return f"{self.slug}-v{self.version}"
+
+    @property
+    def limits(self) -> Limits:
+        """What a player may use here."""
+        return Limits(
+            cpu_count=self.cpu_count,
+            memory_limit_bytes=self.memory_limit_bytes,
+            move_seconds=self.move_seconds,
+            bank_seconds=self.bank_seconds,
+            start_seconds=self.start_seconds,
+            duel_seconds=self.duel_seconds,
+        )

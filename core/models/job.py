@@ -1,0 +1,89 @@
+"""The lifecycle that every kind of background work shares."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+
+
+class JobState(models.TextChoices):
+    """Where a job is. The allowed moves stand in `core.states.TRANSITIONS`."""
+
+    QUEUED = "QUEUED", "waiting"
+    RUNNING = "RUNNING", "running"
+    SUCCEEDED = "SUCCEEDED", "succeeded"
+    FAILED = "FAILED", "failed"
+    CANCELLED = "CANCELLED", "cancelled"
+
+
+class JobFault(models.TextChoices):
+    """Who is to blame for a failure."""
+
+    NONE = "NONE", "nobody"
+    PLAYER = "PLAYER", "player"
+    PLATFORM = "PLATFORM", "platform"
+
+
+class Job(models.Model):
+    """One unit of background work. State changes only through `core.states.transition`."""
+
+    KIND: str = ""
+
+    state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED, editable=False)
+    attempt = models.PositiveSmallIntegerField(default=0, editable=False, help_text="Times it was claimed.")
+    claim_token = models.UUIDField(null=True, editable=False, help_text="Held by the worker that runs it.")
+    lease_expires_at = models.DateTimeField(null=True, editable=False)
+    worker = models.CharField(max_length=100, blank=True, editable=False)
+    fault = models.CharField(max_length=8, choices=JobFault.choices, default=JobFault.NONE, editable=False)
+    error_code = models.CharField(max_length=50, blank=True, editable=False)
+    error = models.TextField(blank=True, editable=False, help_text="A sentence for a person.")
+    log = models.TextField(blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, editable=False)
+    ended_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        abstract = True
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=JobState.values), name="%(class)s_state_known"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state="RUNNING") | models.Q(claim_token__isnull=False, lease_expires_at__isnull=False),
+                name="%(class)s_running_is_claimed",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["state", "lease_expires_at"],
+                condition=models.Q(state__in=["QUEUED", "RUNNING"]),
+                name="%(class)s_open",
+            )
+        ]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the state is final."""
+        return self.state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+
+
+def artifact_name(job: PlayedJob, filename: str) -> str:
+    """Where an artifact is stored: apart for every claim, so that a zombie's file never replaces a good one."""
+    return f"{job.KIND}s/{job.pk}/{job.claim_token or uuid.uuid4()}/{filename}"
+
+
+class PlayedJob(Job):
+    """A job in which matches are played."""
+
+    environment_version = models.CharField(max_length=60, blank=True, help_text="Id of the spec it was played with.")
+    seed = models.PositiveBigIntegerField()
+    match_count = models.PositiveIntegerField()
+    matches_done = models.PositiveIntegerField(default=0, editable=False)
+    records = models.FileField(upload_to=artifact_name, max_length=200, blank=True)
+    player_1_log = models.FileField(upload_to=artifact_name, max_length=200, blank=True)
+    player_2_log = models.FileField(upload_to=artifact_name, max_length=200, blank=True)
+
+    class Meta(Job.Meta):
+        abstract = True

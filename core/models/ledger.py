@@ -1,0 +1,62 @@
+"""The append-only ledger of rated results. Standings, ratings and ranks are pure functions of it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from core.models.agent import Submission
+from core.models.duel import Duel
+from core.models.user import User
+
+
+class LedgerEntry(models.Model):
+    """What a submission did from one seat in one duel. Written once, never changed; see LedgerVoid."""
+
+    duel = models.ForeignKey(Duel, on_delete=models.PROTECT, related_name="ledger_entries")
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="ledger_entries")
+    opponent = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
+    seat = models.PositiveSmallIntegerField()
+    wins = models.PositiveIntegerField()
+    losses = models.PositiveIntegerField()
+    draws = models.PositiveIntegerField()
+    errors = models.PositiveIntegerField(help_text="Matches that the submission forfeited.")
+    opponent_errors = models.PositiveIntegerField(help_text="Matches that the opponent forfeited.")
+    score = models.FloatField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "ledger entries"
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["duel", "submission", "seat"], name="ledger_entry_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.submission} from seat {self.seat} in duel {self.duel_id}"
+
+
+class LedgerVoid(models.Model):
+    """Strikes a duel's entries from everything that is computed of the ledger."""
+
+    duel = models.OneToOneField(Duel, on_delete=models.PROTECT, related_name="void")
+    reason = models.CharField(max_length=200)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"duel {self.duel_id} void: {self.reason}"
+
+
+class Rating(models.Model):
+    """Skill estimate of a submission over all editions; recomputed from the ledger."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="rating")
+    value = models.FloatField()
+    duel_count = models.PositiveIntegerField()
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-value"]
+
+    def __str__(self) -> str:
+        return f"{self.submission}: {self.value:.0f}"

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from django.db import models
+
+from core.models.agent import Submission
+from core.models.job import PlayedJob
+
+
+class Validation(PlayedJob):
+    """A short duel of a submission against itself; any fault fails it."""
+
+    KIND = "validation"
+
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="validations")
+
+    def __str__(self) -> str:
+        return f"validation of {self.submission}"

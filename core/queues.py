@@ -1,0 +1,14 @@
+"""Queues only wake workers: a message names a task and a row's id. Losing every message loses nothing."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django_q.tasks import async_task
+
+TOURNAMENT_TASK = "tournament_manager.tasks.tournaments_advance"
+IMAGES_TASK = "builder.tasks.images_remove_unused"
+
+
+def wake(queue: str, task: str, row_id: int) -> None:
+    """Send a message after the surrounding transaction has committed."""
+    transaction.on_commit(lambda: async_task(task, row_id, cluster=queue, task_name=f"{task}:{row_id}"))

@@ -1,0 +1,175 @@
+"""What workers and organisers do with jobs of any kind."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from django.conf import settings
+from django.db.models import DateTimeField, ExpressionWrapper, F
+from django.db.models.functions import Now
+
+from core.models import Build, Duel, Job, JobFault, JobState, Publication, Validation
+from core.queues import wake
+from core.states import StaleJob, transition
+
+logger = logging.getLogger(__name__)
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+LOG_LIMIT_CHARACTERS = 64 * 1024
+
+JOB_MODELS: dict[str, type[Job]] = {model.KIND: model for model in (Build, Validation, Duel, Publication)}
+QUEUES_AND_TASKS = {
+    "build": ("build", "builder.tasks.build_run"),
+    "validation": ("duel", "duel_runner.tasks.validation_run"),
+    "duel": ("duel", "duel_runner.tasks.duel_run"),
+    "publication": ("publish", "publisher.tasks.publication_run"),
+}
+
+
+def job_wake(*, job: Job) -> None:
+    """Tell the workers of its queue that this job waits."""
+    queue, task = QUEUES_AND_TASKS[job.KIND]
+    wake(queue, task, job.pk)
+
+
+def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
+    """Claim a waiting job for `worker`; None when it is gone, taken or over."""
+    job = kind._default_manager.filter(pk=job_id, state=JobState.QUEUED).first()
+    if job is None:
+        return None
+    try:
+        transition(
+            job,
+            JobState.RUNNING,
+            expected_token=job.claim_token,
+            claim_token=uuid.uuid4(),
+            lease_expires_at=_lease_end(),
+            attempt=F("attempt") + 1,
+            worker=worker[:100],
+            started_at=Now(),
+            ended_at=None,
+            fault=JobFault.NONE,
+            error_code="",
+            error="",
+        )
+    except StaleJob:
+        return None
+    job.refresh_from_db()
+    return job
+
+
+def job_heartbeat(*, job: Job, log: str | None = None, matches_done: int | None = None) -> None:
+    """Renew the lease of a running job, writing progress along with it. Raises StaleJob when the claim is lost."""
+    fields: dict[str, object] = {"lease_expires_at": _lease_end()}
+    if log is not None:
+        fields["log"] = log_tail(log)
+    if matches_done is not None:
+        fields["matches_done"] = matches_done
+    rows = type(job)._default_manager.filter(pk=job.pk, state=JobState.RUNNING, claim_token=job.claim_token)
+    if rows.update(**fields) != 1:
+        raise StaleJob(f"{job.KIND} {job.pk} is no longer running under this claim.")
+
+
+def job_succeed(*, job: Job, log: str = "", **fields: object) -> None:
+    """Finish a running job; call it inside the transaction that writes the job's result."""
+    _finish(job, JobState.SUCCEEDED, fault=JobFault.NONE, error_code="", error="", log=log_tail(log), **fields)
+
+
+def job_fail(*, job: Job, fault: JobFault, code: str, error: str, log: str = "", **fields: object) -> None:
+    """Finish a running job as failed, with a typed code and a sentence for a person."""
+    _finish(job, JobState.FAILED, fault=fault, error_code=code[:50], error=error, log=log_tail(log), **fields)
+
+
+def job_release(*, job: Job, code: str, error: str, log: str = "") -> None:
+    """Give a running job back after a platform fault: it is tried again while attempts are left, else it fails."""
+    if job.attempt >= settings.JOB_MAX_ATTEMPTS:
+        job_fail(job=job, fault=JobFault.PLATFORM, code=code, error=error, log=log)
+        return
+    transition(
+        job,
+        JobState.QUEUED,
+        expected_token=job.claim_token,
+        claim_token=None,
+        lease_expires_at=None,
+        fault=JobFault.PLATFORM,
+        error_code=code[:50],
+        error=error,
+        log=log_tail(log),
+    )
+    job_wake(job=job)
+
+
+def job_cancel(*, job: Job, reason: str) -> None:
+    """Cancel a waiting or running job. A worker that still runs it is refused when it comes back."""
+    transition(
+        job,
+        JobState.CANCELLED,
+        expected_token=job.claim_token,
+        claim_token=None,
+        lease_expires_at=None,
+        ended_at=Now(),
+        error_code="cancelled",
+        error=reason,
+    )
+
+
+def job_requeue(*, job: Job, reason: str) -> None:
+    """Take a running job from its worker and let it start again with a full set of attempts."""
+    transition(
+        job,
+        JobState.QUEUED,
+        expected_token=job.claim_token,
+        claim_token=None,
+        lease_expires_at=None,
+        attempt=0,
+        error_code="requeued",
+        error=reason,
+    )
+    job_wake(job=job)
+
+
+def jobs_requeue_expired() -> int:
+    """Give back what has lost its lease; return how many. The worker is taken for dead."""
+    count = 0
+    for model in JOB_MODELS.values():
+        for job in model._default_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now()):
+            try:
+                job_release(job=job, code="worker_lost", error="The worker stopped answering.", log=job.log)
+            except StaleJob:
+                continue
+            logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
+            count += 1
+    return count
+
+
+def jobs_wake_waiting(*, older_than: timedelta, now: datetime) -> int:
+    """Send a new message for every job that has waited long: its message may be lost. Return how many."""
+    count = 0
+    for model in JOB_MODELS.values():
+        for job in model._default_manager.filter(state=JobState.QUEUED, created_at__lt=now - older_than):
+            job_wake(job=job)
+            count += 1
+    return count
+
+
+def log_tail(log: str) -> str:
+    """The part of a log that is kept: its end, without what a database cannot store."""
+    clean = log.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+    if len(clean) <= LOG_LIMIT_CHARACTERS:
+        return clean
+    return "[start of the log cut]\n" + clean[-LOG_LIMIT_CHARACTERS:]
+
+
+def _lease_end() -> ExpressionWrapper:
+    # The database's clock, so that a worker with a wrong clock neither loses nor keeps a claim by it.
+    lease = timedelta(seconds=settings.JOB_LEASE_SECONDS)
+    return ExpressionWrapper(Now() + lease, output_field=DateTimeField())
+
+
+def _finish(job: Job, state: JobState, **fields: object) -> None:
+    transition(
+        job, state, expected_token=job.claim_token, lease_expires_at=None, ended_at=Now(), **fields
+    )

@@ -1,0 +1,189 @@
+"""Django settings: the only reader of os.environ. Every variable is explained in `example.env`."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+
+from core.variables import Variables
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VARIABLES = Variables(os.environ)
+env = VARIABLES
+
+# --- Site -------------------------------------------------------------------------------------------------
+DEBUG = env.flag("DEBUG", False)
+INSECURE_SECRET_KEY = "insecure-key-for-local-use-only"
+SECRET_KEY = env.secret("SECRET_KEY", INSECURE_SECRET_KEY)
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost")
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+SITE_NAME = env.text("SITE_NAME", "RL Arena")
+INVITATION_CODE = env.secret("INVITATION_CODE")
+TEAMS = env.words("TEAMS")
+ROOT_URLCONF = "web.urls"
+WSGI_APPLICATION = "core.wsgi.application"
+LANGUAGE_CODE = "en-gb"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_q",
+    "django_htmx",
+    "core",
+    "builder",
+    "duel_runner",
+    "tournament_manager",
+    "publisher",
+    "web",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "web.context_processors.site",
+            ]
+        },
+    }
+]
+
+# --- Accounts ---------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "core.User"
+LOGIN_URL = "web:login"
+LOGIN_REDIRECT_URL = "web:home"
+LOGOUT_REDIRECT_URL = "web:home"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+EMAIL_BACKEND = env.text("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
+EMAIL_PORT = env.number("EMAIL_PORT", 25)
+EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
+EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", False)
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localhost")
+
+# --- Security ---------------------------------------------------------------------------------------------
+HTTPS = env.flag("HTTPS", False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SESSION_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+
+# --- State ------------------------------------------------------------------------------------------------
+DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / "data")))
+DATABASES: dict[str, Any] = {
+    "default": dj_database_url.parse(
+        env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"), conn_max_age=60
+    )
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # Immediate transactions wait for the write lock at their start instead of failing in their middle.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 30,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+    DATABASES["default"]["CONN_MAX_AGE"] = 0
+REDIS_URL = env.secret("REDIS_URL")
+MEDIA_ROOT = DATA_DIR / "files"
+FILE_UPLOAD_TEMP_DIR = None
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "static"
+STORAGES: dict[str, Any] = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+}
+
+# --- Jobs -------------------------------------------------------------------------------------------------
+QUEUES = ("build", "duel", "tournament", "publish")
+JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 60)
+JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 3)
+DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
+_MESSAGE_SECONDS = 4 * 3600
+Q_CLUSTER: dict[str, Any] = {
+    "name": "rl-arena",
+    "label": "Queues",
+    "workers": 1,
+    "recycle": 200,
+    # Rows are the truth: a message is delivered once, and the watchdog re-enqueues what is still waiting.
+    "max_attempts": 1,
+    "ack_failures": True,
+    "timeout": _MESSAGE_SECONDS,
+    "retry": _MESSAGE_SECONDS + 600,
+    "save_limit": 250,
+    "catch_up": False,
+    "poll": 0.25,
+    **({"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}),
+    "ALT_CLUSTERS": {
+        "build": {},
+        "duel": {"workers": DUEL_PARALLELISM, "queue_limit": DUEL_PARALLELISM},
+        "tournament": {},
+        "publish": {},
+    },
+}
+
+# --- Players ----------------------------------------------------------------------------------------------
+SANDBOX = env.text("SANDBOX", "docker")
+PLAYER_BASE_IMAGE = env.text("PLAYER_BASE_IMAGE", "rl-arena-base")
+PLAYER_IMAGE_PREFIX = env.text("PLAYER_IMAGE_PREFIX", "rl-arena-player")
+PLAYER_RUNTIME = env.text("PLAYER_RUNTIME", "runc")
+CHANNEL_DIR = Path(env.text("CHANNEL_DIR", "/tmp/rl-arena"))
+MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+# --- Publishing -------------------------------------------------------------------------------------------
+PUBLISHER_REMOTE = env.secret("PUBLISHER_REMOTE")
+PUBLISHER_WEB_URL = env.text("PUBLISHER_WEB_URL")
+PUBLISHER_BRANCH = env.text("PUBLISHER_BRANCH", "main")
+
+# --- Logs -------------------------------------------------------------------------------------------------
+LOG_LEVEL = env.text("LOG_LEVEL", "INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+}

@@ -1,0 +1,54 @@
+"""The arena's configuration variables: read from the environment by `core.settings`, listed for the docs test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
+FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
+
+
+class Variables:
+    """Typed access to a mapping of environment variables.
+
+    Every name asked for is remembered in `names`, so that a test can hold `example.env` to it.
+    A secret may also come from the file that `NAME_FILE` points to.
+    """
+
+    def __init__(self, source: Mapping[str, str]) -> None:
+        self._source = source
+        self.names: dict[str, str] = {}
+
+    def text(self, name: str, default: str = "") -> str:
+        self.names[name] = default
+        return self._source.get(name, default)
+
+    def secret(self, name: str, default: str = "") -> str:
+        """As `text`; when NAME_FILE is set, the stripped content of that file."""
+        path = self._source.get(f"{name}_FILE")
+        if path:
+            self.names[name] = default
+            return Path(path).read_text().strip()
+        return self.text(name, default)
+
+    def flag(self, name: str, default: bool) -> bool:
+        word = self.text(name, "true" if default else "false").strip().lower()
+        if word in TRUE_WORDS:
+            return True
+        if word in FALSE_WORDS:
+            return False
+        raise ImproperlyConfigured(f"{name} must be true or false, not {word!r}.")
+
+    def number(self, name: str, default: int) -> int:
+        word = self.text(name, str(default))
+        try:
+            return int(word)
+        except ValueError:
+            raise ImproperlyConfigured(f"{name} must be a whole number, not {word!r}.") from None
+
+    def words(self, name: str, default: str = "") -> list[str]:
+        """A comma-separated list, spaces around its parts dropped."""
+        return [part.strip() for part in self.text(name, default).split(",") if part.strip()]

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class DuelRunnerConfig(AppConfig):
+    name = "duel_runner"

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class TournamentManagerConfig(AppConfig):
+    name = "tournament_manager"
