@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import uuid
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
 from django.conf import settings
-from django.db.models import DateTimeField, ExpressionWrapper, F
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.functions import Now
 
 from core.models import Build, Duel, Job, JobFault, JobState, Publication, Validation
@@ -32,6 +32,7 @@ QUEUES_AND_TASKS = {
 def job_wake(*, job: Job) -> None:
     """Tell the workers of its queue that this job waits."""
     queue, task = QUEUES_AND_TASKS[job.KIND]
+    type(job)._default_manager.filter(pk=job.pk).update(woken_at=Now())
     wake(queue, task, job.pk)
 
 
@@ -145,11 +146,13 @@ def jobs_requeue_expired() -> int:
     return count
 
 
-def jobs_wake_waiting(*, older_than: timedelta, now: datetime) -> int:
+def jobs_wake_waiting(*, older_than: timedelta) -> int:
     """Send a new message for every job that has waited long: its message may be lost. Return how many."""
     count = 0
+    limit = ExpressionWrapper(Now() - older_than, output_field=DateTimeField())
     for model in JOB_MODELS.values():
-        for job in model._default_manager.filter(state=JobState.QUEUED, created_at__lt=now - older_than):
+        waiting = model._default_manager.filter(state=JobState.QUEUED)
+        for job in waiting.filter(Q(woken_at=None) | Q(woken_at__lt=limit)):
             job_wake(job=job)
             count += 1
     return count

@@ -1,0 +1,136 @@
+"""Agents and submissions: upload, delete, disable."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import BinaryIO
+
+from django.core.files import File
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
+from core.errors import Refused
+from core.models import Agent, Build, Environment, JobState, Submission, User
+from core.queues import IMAGES_TASK, wake
+from core.requirements import RequirementsRefused, read_requirements
+from core.services.jobs import job_cancel, job_wake
+from core.states import StaleJob
+
+NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
+
+
+def agent_create(*, owner: User, environment: Environment, name: str, is_public: bool, archive: UploadedFile) -> Submission:
+    """Create an agent with its first submission and start its build; return the submission.
+
+    Sending the same form twice gives the first one's submission. Raises Refused, saying what to do, for an
+    archive that may not be uploaded or a name that is taken.
+    """
+    if not environment.is_active:
+        raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+    sha256 = _check_archive(archive)
+    try:
+        with transaction.atomic():
+            agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
+            agent.save(force_insert=True)
+            return _submission_create(agent, archive, sha256)
+    except IntegrityError:
+        twin = Submission.objects.filter(
+            agent__environment=environment, agent__owner=owner, agent__name=name, number=1, archive_sha256=sha256
+        ).first()
+        if twin is None:
+            raise Refused(NAME_TAKEN, field="name") from None
+        return twin
+
+
+def submission_create(*, agent: Agent, archive: UploadedFile) -> Submission:
+    """Add a new version to an agent and start its build; the same archive as the latest version is that version.
+
+    Raises Refused, saying what to do.
+    """
+    if agent.is_disabled:
+        raise Refused("This agent is disabled by the organisers; it takes no new versions.", field="archive")
+    if not agent.environment.is_active:
+        raise Refused(f"{agent.environment} takes no uploads at the moment.", field="archive")
+    sha256 = _check_archive(archive)
+    with transaction.atomic():
+        agent = Agent.objects.select_for_update().get(pk=agent.pk)
+        latest = agent.submissions.order_by("-number").first()
+        if latest and latest.archive_sha256 == sha256 and latest.deleted_at is None:
+            return latest
+        return _submission_create(agent, archive, sha256, number=latest.number + 1 if latest else 1)
+
+
+def submission_delete(*, submission: Submission) -> None:
+    """Delete a submission's archive and image. Its results stay: they are part of others' history."""
+    with transaction.atomic():
+        submission.deleted_at = timezone.now()
+        submission.save(update_fields=["deleted_at"])
+        for job in (submission.latest_build, submission.latest_validation, submission.latest_publication):
+            if job is not None and not job.is_over:
+                try:
+                    job_cancel(job=job, reason="The submission was deleted.")
+                except StaleJob:
+                    continue
+        storage, name = submission.archive.storage, submission.archive.name
+        transaction.on_commit(lambda: storage.delete(name))
+        wake("build", IMAGES_TASK, submission.pk)
+
+
+def submission_rebuild(*, submission: Submission) -> Build:
+    """Build and validate a submission again, e.g. after a platform fault; open jobs of it are cancelled."""
+    if submission.deleted_at is not None:
+        raise Refused("A deleted submission cannot be built.")
+    with transaction.atomic():
+        for job in (submission.latest_build, submission.latest_validation):
+            if job is not None and not job.is_over:
+                job_cancel(job=job, reason="The submission is built again.")
+        build = Build.objects.create(submission=submission)
+        job_wake(job=build)
+    return build
+
+
+def agent_disable(*, agent: Agent, reason: str) -> None:
+    """Take an agent out of everything that starts from now on."""
+    agent.is_disabled, agent.disabled_reason = True, reason[:200]
+    agent.save(update_fields=["is_disabled", "disabled_reason"])
+
+
+def agent_enable(*, agent: Agent) -> None:
+    agent.is_disabled, agent.disabled_reason = False, ""
+    agent.save(update_fields=["is_disabled", "disabled_reason"])
+
+
+def submission_pending(submission: Submission) -> bool:
+    """Whether a build or validation of it is still to come or under way."""
+    open_states = (JobState.QUEUED, JobState.RUNNING)
+    jobs = (submission.latest_build, submission.latest_validation)
+    return any(job is not None and job.state in open_states for job in jobs)
+
+
+def _check_archive(archive: UploadedFile) -> str:
+    """Refuse what may not be uploaded; return the archive's SHA-256 in hex. Nothing is unpacked."""
+    file: BinaryIO = archive.file if archive.file is not None else archive  # type: ignore[assignment]
+    try:
+        report = inspect_archive(file)
+        check_python_compiles(file)
+        read_requirements(report, lambda name: read_text(file, name))
+    except (ArchiveRefused, RequirementsRefused) as refusal:
+        raise Refused(str(refusal), field="archive", code=refusal.code) from None
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _submission_create(agent: Agent, archive: UploadedFile, sha256: str, number: int = 1) -> Submission:
+    archive.seek(0)
+    submission = Submission(agent=agent, number=number, archive_sha256=sha256, archive_bytes=archive.size or 0)
+    submission.archive.save("archive.zip", File(archive), save=False)
+    try:
+        with transaction.atomic():
+            submission.save(force_insert=True)
+            job_wake(job=Build.objects.create(submission=submission))
+    except BaseException:
+        submission.archive.storage.delete(submission.archive.name)
+        raise
+    return submission

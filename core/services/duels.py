@@ -1,0 +1,70 @@
+"""Duels: their results enter the ledger exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from core.models import Duel, LedgerEntry, LedgerVoid, User
+from core.queues import TOURNAMENT_TASK, wake
+from core.services.artifacts import DuelArtifacts, artifacts_attach
+from core.services.jobs import job_succeed
+from environments.records import DuelRecord, Fault, MatchRecord, Outcome
+
+
+def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, log: str) -> None:
+    """Write a duel's result, artifacts, ledger entries and state together.
+
+    Raises StaleJob when the claim was lost: then nothing is written.
+    """
+    summary = record.summary
+    with transaction.atomic():
+        job_succeed(
+            job=duel,
+            log=log,
+            outcome=summary.outcome.value,
+            player_1_wins=summary.wins[0],
+            player_2_wins=summary.wins[1],
+            player_1_errors=summary.errors[0],
+            player_2_errors=summary.errors[1],
+            draws=summary.draws,
+            player_1_score=summary.scores[0],
+            player_2_score=summary.scores[1],
+            **artifacts_attach(duel, artifacts),
+        )
+        LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
+        wake("tournament", TOURNAMENT_TASK, duel.tournament.environment_id)
+
+
+def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:
+    """Strike a played duel from standings and ratings. Its entries and records stay as they are."""
+    with transaction.atomic():
+        LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
+        wake("tournament", TOURNAMENT_TASK, duel.tournament.environment_id)
+
+
+def ledger_entries(duel: Duel, record: DuelRecord) -> Iterator[LedgerEntry]:
+    """One entry per player and seat that it sat in."""
+    submissions = (duel.player_1, duel.player_2)
+    for player, submission in enumerate(submissions):
+        for seat in sorted({match.seats.index(player) for match in record.matches}):
+            matches = [match for match in record.matches if match.seats.index(player) == seat]
+            yield LedgerEntry(
+                duel=duel,
+                submission=submission,
+                opponent=submissions[1 - player],
+                seat=seat,
+                wins=sum(_won(match, player) for match in matches),
+                losses=sum(_won(match, 1 - player) for match in matches),
+                draws=sum(match.outcome is Outcome.DRAW and match.fault is Fault.NONE for match in matches),
+                errors=sum(match.faulty_player == player for match in matches),
+                opponent_errors=sum(match.faulty_player == 1 - player for match in matches),
+                score=sum(match.scores[player] for match in matches),
+            )
+
+
+def _won(match: MatchRecord, player: int) -> bool:
+    """Won by play: forfeits are counted apart."""
+    winner = (Outcome.PLAYER_1, Outcome.PLAYER_2)[player]
+    return match.fault is Fault.NONE and match.outcome is winner

@@ -1,0 +1,53 @@
+"""How a submission moves on: build, then validation, then (public ones) publication."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import transaction
+
+from core.models import Build, Publication, Validation
+from core.queues import TOURNAMENT_TASK, wake
+from core.services.artifacts import DuelArtifacts, artifacts_attach
+from core.services.jobs import job_fail, job_succeed, job_wake
+from core.models import JobFault
+
+
+def build_succeed(*, build: Build, image: str, digest: str, warnings: list[str], log: str) -> Validation:
+    """Record the image and start the validation. Raises StaleJob when the claim was lost."""
+    submission = build.submission
+    with transaction.atomic():
+        job_succeed(job=build, log=log)
+        submission.image, submission.image_digest, submission.warnings = image, digest, warnings
+        submission.save(update_fields=["image", "image_digest", "warnings"])
+        validation = Validation.objects.create(
+            submission=submission,
+            seed=secrets.randbelow(2**31),
+            match_count=submission.agent.environment.matches_per_validation,
+        )
+        job_wake(job=validation)
+    return validation
+
+
+def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log: str) -> None:
+    """The submission may play from now on. Raises StaleJob when the claim was lost."""
+    agent = validation.submission.agent
+    with transaction.atomic():
+        job_succeed(job=validation, log=log, **artifacts_attach(validation, artifacts))
+        if agent.is_public and settings.PUBLISHER_REMOTE:
+            job_wake(job=Publication.objects.create(submission=validation.submission))
+        wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+
+
+def validation_fail(*, validation: Validation, artifacts: DuelArtifacts, code: str, error: str, log: str) -> None:
+    """The submission failed its self-play by a fault of its own."""
+    with transaction.atomic():
+        job_fail(
+            job=validation,
+            fault=JobFault.PLAYER,
+            code=code,
+            error=error,
+            log=log,
+            **artifacts_attach(validation, artifacts),
+        )
