@@ -117,6 +117,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
     DATABASES["default"]["CONN_MAX_AGE"] = 0
+    # A file, so that tests see real locking between threads (pulses) and processes (workers).
+    DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
 REDIS_URL = env.secret("REDIS_URL")
 MEDIA_ROOT = DATA_DIR / "files"
 FILE_UPLOAD_TEMP_DIR = None

@@ -1,0 +1,130 @@
+"""How a worker performs one job: claim it, keep its lease alive, finish it or give it back."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from core.models import Job
+from core.services.jobs import job_claim, job_heartbeat, job_release
+from core.states import StaleJob
+
+logger = logging.getLogger(__name__)
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+NEWS_SECONDS = 1.0
+"""New log lines and progress reach the row at most this often."""
+
+
+class PlatformFault(Exception):
+    """The arena, not the submission, failed: the job is tried again on the platform's own budget."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def worker_name() -> str:
+    """This process, as shown beside the jobs it runs."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], None]) -> None:
+    """Claim a job and run `action`, which finishes it; give it back when the platform fails.
+
+    Does nothing when the job is gone, taken or over: messages may come twice or late.
+    """
+    job = job_claim(kind=kind, job_id=job_id, worker=worker_name())
+    if job is None:
+        return
+    with Pulse(job) as pulse:
+        try:
+            action(job, pulse)
+        except StaleJob:
+            logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
+        except PlatformFault as fault:
+            logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
+            _give_back(job, pulse, fault.code, str(fault))
+        except Exception:
+            logger.exception("%s %s broke a worker.", job.KIND, job.pk)
+            pulse.log(traceback.format_exc())
+            _give_back(job, pulse, "internal_error", "Something went wrong inside the arena, not in the submission.")
+
+
+def _give_back(job: Job, pulse: Pulse, code: str, error: str) -> None:
+    try:
+        job_release(job=job, code=code, error=error, log=pulse.text)
+    except StaleJob:
+        logger.warning("%s %s was taken from this worker meanwhile.", job.KIND, job.pk)
+
+
+class Pulse:
+    """The sign of life of a running job: renews its lease and carries its log and progress to the row.
+
+    `lost` is set once another worker holds the job or it was cancelled; long work looks at it and stops.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.lost = threading.Event()
+        self._job = job
+        self._lines: list[str] = []
+        self._matches_done: int | None = None
+        self._news = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"pulse-{job.KIND}-{job.pk}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @property
+    def text(self) -> str:
+        """The whole log so far."""
+        return "\n".join(self._lines)
+
+    def log(self, line: str) -> None:
+        self._lines.append(line)
+        self._news = True
+
+    def progress(self, matches_done: int) -> None:
+        self._matches_done = matches_done
+        self._news = True
+
+    def raise_if_lost(self) -> None:
+        if self.lost.is_set():
+            raise StaleJob(f"{self._job.KIND} {self._job.pk} was taken from this worker.")
+
+    def beat(self) -> None:
+        """Renew the lease once, with the news since the last time."""
+        self._news = False
+        try:
+            job_heartbeat(job=self._job, log=self.text or None, matches_done=self._matches_done)
+        except StaleJob:
+            self.lost.set()
+        except DatabaseError:
+            # The lease outlasts several beats; the next one may find the database again.
+            logger.warning("No heartbeat for %s %s.", self._job.KIND, self._job.pk, exc_info=True)
+
+    def _run(self) -> None:
+        waited = 0.0
+        try:
+            while not self._stop.wait(NEWS_SECONDS) and not self.lost.is_set():
+                waited += NEWS_SECONDS
+                if self._news or waited >= settings.JOB_LEASE_SECONDS / 4:
+                    waited = 0.0
+                    self.beat()
+        finally:
+            connection.close()
