@@ -27,9 +27,7 @@ class StaleJob(Exception):
     """The row is no longer as the caller knows it: somebody else claimed, finished or cancelled the job."""
 
 
-def transition(
-    job: Job, to: JobState, *, expected_token: UUID | None, **fields: Combinable | Any
-) -> None:
+def transition(job: Job, to: JobState, *, expected_token: UUID | None, **fields: Combinable | Any) -> None:
     """Move a job from the state the caller knows to another, writing `fields` along with it.
 
     One compare-and-set UPDATE on (id, state, claim_token). On return `job` holds the plain values of

@@ -40,9 +40,7 @@ class Duel(PlayedJob):
         constraints = [
             *PlayedJob.Meta.constraints,
             models.UniqueConstraint(fields=["tournament", "number"], name="duel_number_unique"),
-            models.CheckConstraint(
-                condition=~models.Q(player_1=models.F("player_2")), name="duel_players_differ"
-            ),
+            models.CheckConstraint(condition=~models.Q(player_1=models.F("player_2")), name="duel_players_differ"),
         ]
 
     def __str__(self) -> str:

@@ -17,8 +17,12 @@ class Environment(models.Model):
     description = models.TextField(help_text="Markdown.")
     image = models.CharField(max_length=100, help_text="Static path of the picture.")
     seats = models.PositiveSmallIntegerField()
-    is_active = models.BooleanField(default=True, help_text="Inactive environments take no uploads and start no editions.")
-    matches_per_duel = models.PositiveIntegerField(validators=[MinValueValidator(2)], help_text="Even: seats alternate.")
+    is_active = models.BooleanField(
+        default=True, help_text="Inactive environments take no uploads and start no editions."
+    )
+    matches_per_duel = models.PositiveIntegerField(
+        validators=[MinValueValidator(2)], help_text="Even: seats alternate."
+    )
     matches_per_validation = models.PositiveIntegerField(validators=[MinValueValidator(2)])
     parallel_matches = models.PositiveIntegerField(default=32)
     cpu_count = models.FloatField(default=1.0)

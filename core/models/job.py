@@ -48,11 +48,10 @@ class Job(models.Model):
         abstract = True
         ordering = ["pk"]
         constraints = [
+            models.CheckConstraint(condition=models.Q(state__in=JobState.values), name="%(class)s_state_known"),
             models.CheckConstraint(
-                condition=models.Q(state__in=JobState.values), name="%(class)s_state_known"
-            ),
-            models.CheckConstraint(
-                condition=~models.Q(state="RUNNING") | models.Q(claim_token__isnull=False, lease_expires_at__isnull=False),
+                condition=~models.Q(state="RUNNING")
+                | models.Q(claim_token__isnull=False, lease_expires_at__isnull=False),
                 name="%(class)s_running_is_claimed",
             ),
         ]

@@ -27,9 +27,7 @@ class LedgerEntry(models.Model):
     class Meta:
         verbose_name_plural = "ledger entries"
         ordering = ["pk"]
-        constraints = [
-            models.UniqueConstraint(fields=["duel", "submission", "seat"], name="ledger_entry_unique")
-        ]
+        constraints = [models.UniqueConstraint(fields=["duel", "submission", "seat"], name="ledger_entry_unique")]
 
     def __str__(self) -> str:
         return f"{self.submission} from seat {self.seat} in duel {self.duel_id}"

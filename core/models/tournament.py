@@ -51,9 +51,7 @@ class Participant(models.Model):
 
     class Meta:
         ordering = ["rank", "submission__agent__name"]
-        constraints = [
-            models.UniqueConstraint(fields=["tournament", "submission"], name="participant_unique")
-        ]
+        constraints = [models.UniqueConstraint(fields=["tournament", "submission"], name="participant_unique")]
 
     def __str__(self) -> str:
         return f"{self.submission} in {self.tournament}"

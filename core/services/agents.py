@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import BinaryIO
+from io import BytesIO
+from typing import BinaryIO, cast
 
 from django.core.files import File
 from django.core.files.uploadedfile import UploadedFile
@@ -21,7 +22,9 @@ from core.states import StaleJob
 NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
 
 
-def agent_create(*, owner: User, environment: Environment, name: str, is_public: bool, archive: UploadedFile) -> Submission:
+def agent_create(
+    *, owner: User, environment: Environment, name: str, is_public: bool, archive: UploadedFile[bytes]
+) -> Submission:
     """Create an agent with its first submission and start its build; return the submission.
 
     Sending the same form twice gives the first one's submission. Raises Refused, saying what to do, for an
@@ -44,7 +47,7 @@ def agent_create(*, owner: User, environment: Environment, name: str, is_public:
         return twin
 
 
-def submission_create(*, agent: Agent, archive: UploadedFile) -> Submission:
+def submission_create(*, agent: Agent, archive: UploadedFile[bytes]) -> Submission:
     """Add a new version to an agent and start its build; the same archive as the latest version is that version.
 
     Raises Refused, saying what to do.
@@ -73,7 +76,7 @@ def submission_delete(*, submission: Submission) -> None:
                     job_cancel(job=job, reason="The submission was deleted.")
                 except StaleJob:
                     continue
-        storage, name = submission.archive.storage, submission.archive.name
+        storage, name = submission.archive.storage, str(submission.archive.name)
         transaction.on_commit(lambda: storage.delete(name))
         wake("build", IMAGES_TASK, submission.pk)
 
@@ -109,9 +112,9 @@ def submission_pending(submission: Submission) -> bool:
     return any(job is not None and job.state in open_states for job in jobs)
 
 
-def _check_archive(archive: UploadedFile) -> str:
+def _check_archive(archive: UploadedFile[bytes]) -> str:
     """Refuse what may not be uploaded; return the archive's SHA-256 in hex. Nothing is unpacked."""
-    file: BinaryIO = archive.file if archive.file is not None else archive  # type: ignore[assignment]
+    file = cast(BinaryIO, archive.file)
     try:
         report = inspect_archive(file)
         check_python_compiles(file)
@@ -119,10 +122,10 @@ def _check_archive(archive: UploadedFile) -> str:
     except (ArchiveRefused, RequirementsRefused) as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
     file.seek(0)
-    return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.file_digest(cast(BytesIO, file), "sha256").hexdigest()
 
 
-def _submission_create(agent: Agent, archive: UploadedFile, sha256: str, number: int = 1) -> Submission:
+def _submission_create(agent: Agent, archive: UploadedFile[bytes], sha256: str, number: int = 1) -> Submission:
     archive.seek(0)
     submission = Submission(agent=agent, number=number, archive_sha256=sha256, archive_bytes=archive.size or 0)
     submission.archive.save("archive.zip", File(archive), save=False)
@@ -131,6 +134,6 @@ def _submission_create(agent: Agent, archive: UploadedFile, sha256: str, number:
             submission.save(force_insert=True)
             job_wake(job=Build.objects.create(submission=submission))
     except BaseException:
-        submission.archive.storage.delete(submission.archive.name)
+        submission.archive.storage.delete(str(submission.archive.name))
         raise
     return submission

@@ -7,10 +7,10 @@ from tempfile import SpooledTemporaryFile
 
 from django.core.files import File
 from django.core.files.base import ContentFile
+from environments.archive_format import write_duel
 
 from core.models import PlayedJob
 from core.models.job import artifact_name
-from environments.archive_format import write_duel
 from environments.records import DuelRecord
 
 
@@ -50,6 +50,4 @@ def artifacts_attach(job: PlayedJob, artifacts: DuelArtifacts) -> dict[str, obje
 
 
 def _store(job: PlayedJob, filename: str, content: File[bytes]) -> str:
-    storage = job._meta.get_field("records").storage  # type: ignore[union-attr]
-    name: str = storage.save(artifact_name(job, filename), content)
-    return name
+    return job.records.storage.save(artifact_name(job, filename), content)

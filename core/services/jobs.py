@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from django.conf import settings
 from django.db.models import DateTimeField, ExpressionWrapper, F, Q
+from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from core.models import Build, Duel, Job, JobFault, JobState, Publication, Validation
@@ -166,13 +167,11 @@ def log_tail(log: str) -> str:
     return "[start of the log cut]\n" + clean[-LOG_LIMIT_CHARACTERS:]
 
 
-def _lease_end() -> ExpressionWrapper:
+def _lease_end() -> ExpressionWrapper[CombinedExpression]:
     # The database's clock, so that a worker with a wrong clock neither loses nor keeps a claim by it.
     lease = timedelta(seconds=settings.JOB_LEASE_SECONDS)
     return ExpressionWrapper(Now() + lease, output_field=DateTimeField())
 
 
 def _finish(job: Job, state: JobState, **fields: object) -> None:
-    transition(
-        job, state, expected_token=job.claim_token, lease_expires_at=None, ended_at=Now(), **fields
-    )
+    transition(job, state, expected_token=job.claim_token, lease_expires_at=None, ended_at=Now(), **fields)

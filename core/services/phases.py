@@ -7,11 +7,10 @@ import secrets
 from django.conf import settings
 from django.db import transaction
 
-from core.models import Build, Publication, Validation
+from core.models import Build, JobFault, Publication, Validation
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts, artifacts_attach
 from core.services.jobs import job_fail, job_succeed, job_wake
-from core.models import JobFault
 
 
 def build_succeed(*, build: Build, image: str, digest: str, warnings: list[str], log: str) -> Validation:

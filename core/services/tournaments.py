@@ -15,7 +15,9 @@ from core.states import StaleJob
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
 
 
-def tournament_create(*, environment: Environment, submissions: Sequence[Submission], rounds: Rounds, seed: int) -> Tournament:
+def tournament_create(
+    *, environment: Environment, submissions: Sequence[Submission], rounds: Rounds, seed: int
+) -> Tournament:
     """Start the next edition: tournament, participants and all duels in one transaction.
 
     seed: of the edition; duel number n plays with seed + n. Raises IntegrityError when an edition is running.
