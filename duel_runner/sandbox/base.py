@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -82,8 +82,11 @@ class Sandbox(Protocol):
         but its server did not connect in time.
         """
 
-    def reap(self, label: str, keep: frozenset[str]) -> int:
-        """Remove what carries `label` with a value not in `keep`; return how many."""
+    def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
+        """Remove what carries `label` with a value not in `live()`; return how many.
+
+        `live` is asked after the containers were listed, so that one launched meanwhile is never taken for a leftover.
+        """
 
 
 class PlayerDidNotStart(Exception):

@@ -1,0 +1,4 @@
+"""Background work of the builder, by the id of its job."""
+
+from __future__ import annotations
+

@@ -1,0 +1,81 @@
+"""Connect Four. Observation: 6 x 7 cells row-major from the top (0, 1, -1), then the player to move. Actions: column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from environments.api import Frame, IllegalAction, MatchOver, Observation
+from environments.connect_four.rules import COLUMNS, ROWS, winning_line
+
+NAMES = {1: "first", -1: "second"}
+ALL_COLUMNS = tuple(range(COLUMNS))
+
+
+class ConnectFour:
+    """Two seats; win +1, loss -1, draw 0."""
+
+    def reset(self, seed: int) -> None:
+        self._cells = [0] * (ROWS * COLUMNS)
+        self._free_cell = [(ROWS - 1) * COLUMNS + column for column in ALL_COLUMNS]
+        self._columns: tuple[int, ...] = ALL_COLUMNS
+        self._player = 1
+        self._line: tuple[int, ...] = ()
+        self._last: int | None = None
+        self._over = False
+
+    @property
+    def to_move(self) -> tuple[int, ...]:
+        if self._over:
+            return ()
+        return (0,) if self._player == 1 else (1,)
+
+    @property
+    def truncated(self) -> bool:
+        return False
+
+    def observe(self, seat: int) -> Observation:
+        return Observation([*self._cells, self._player], () if self._over else self._columns)
+
+    def step(self, actions: Mapping[int, int]) -> tuple[float, ...]:
+        if self._over:
+            raise MatchOver("The match is over.")
+        player = self._player
+        column = actions[0 if player == 1 else 1]
+        if column not in self._columns:
+            raise IllegalAction(f"Column {column} does not exist or is full.")
+        cell = self._free_cell[column]
+        self._cells[cell] = player
+        self._free_cell[column] = cell - COLUMNS
+        if cell < COLUMNS:
+            self._columns = tuple(other for other in self._columns if other != column)
+        self._last = cell
+        self._player = -player
+        self._line = winning_line(self._cells, cell)
+        if self._line:
+            self._over = True
+            return (1.0, -1.0) if player == 1 else (-1.0, 1.0)
+        self._over = not self._columns
+        return (0.0, 0.0)
+
+    def frame(self) -> Frame:
+        return {
+            "cells": list(self._cells),
+            "player": self._player,
+            "last": self._last,
+            "line": list(self._line),
+            "over": self._over,
+        }
+
+    def text(self) -> str:
+        marks = {0: ".", 1: "X", -1: "O"}
+        rows = [
+            " ".join(marks[cell] for cell in self._cells[start : start + COLUMNS])
+            for start in range(0, ROWS * COLUMNS, COLUMNS)
+        ]
+        if self._line:
+            state = f"The {NAMES[-self._player]} seat ({marks[-self._player]}) has won."
+        elif self._over:
+            state = "Draw."
+        else:
+            state = f"The {NAMES[self._player]} seat ({marks[self._player]}) to move."
+        return "\n".join([*rows, " ".join(str(column) for column in ALL_COLUMNS), state])

@@ -1,0 +1,104 @@
+"""Quarto without the square variant.
+
+Observation: 16 cells (-1 or piece), then the piece in hand, which starts as 15. Action: 16 * cell + next piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from environments.api import Frame, IllegalAction, MatchOver, Observation
+from environments.quarto.rules import winning_line
+
+FIRST_PIECE = 15
+
+
+class Quarto:
+    """Two seats; win +100, loss -100, draw 0.
+
+    The mover places the piece in hand and chooses the opponent's next one. When the last piece is handed over, only
+    one cell is left and it is placed at once: the mover loses if that completes a line for the opponent.
+    """
+
+    def reset(self, seed: int) -> None:
+        self._cells = [-1] * 16
+        self._free = list(range(16))
+        self._hand = FIRST_PIECE
+        self._reserve = [piece for piece in range(16) if piece != FIRST_PIECE]
+        self._seat = 0
+        self._line: tuple[int, ...] = ()
+        self._last: int | None = None
+        self._winner: int | None = None
+        self._over = False
+
+    @property
+    def to_move(self) -> tuple[int, ...]:
+        return () if self._over else (self._seat,)
+
+    @property
+    def truncated(self) -> bool:
+        return False
+
+    def observe(self, seat: int) -> Observation:
+        valid: tuple[int, ...] = ()
+        if not self._over:
+            valid = tuple(16 * cell + piece for cell in self._free for piece in self._reserve)
+        return Observation([*self._cells, self._hand], valid)
+
+    def step(self, actions: Mapping[int, int]) -> tuple[float, ...]:
+        if self._over:
+            raise MatchOver("The match is over.")
+        action = actions[self._seat]
+        cell, piece = divmod(action, 16)
+        if cell not in self._free or piece not in self._reserve:
+            raise IllegalAction(f"Action {action} puts a piece on a taken cell or hands over a piece that is not left.")
+        mover = self._seat
+        self._place(cell)
+        self._hand = piece
+        self._reserve.remove(piece)
+        self._seat = 1 - mover
+        if self._line:
+            return self._finish(winner=mover)
+        if not self._reserve:
+            self._place(self._free[0])
+            self._hand = -1
+            return self._finish(winner=1 - mover if self._line else None)
+        return (0.0, 0.0)
+
+    def _place(self, cell: int) -> None:
+        self._cells[cell] = self._hand
+        self._free.remove(cell)
+        self._last = cell
+        self._line = winning_line(self._cells, cell)
+
+    def _finish(self, winner: int | None) -> tuple[float, ...]:
+        self._over, self._winner = True, winner
+        if winner is None:
+            return (0.0, 0.0)
+        return (100.0, -100.0) if winner == 0 else (-100.0, 100.0)
+
+    def frame(self) -> Frame:
+        return {
+            "cells": list(self._cells),
+            "hand": self._hand,
+            "reserve": list(self._reserve),
+            "seat": self._seat,
+            "last": self._last,
+            "line": list(self._line),
+            "over": self._over,
+            "winner": self._winner,
+        }
+
+    def text(self) -> str:
+        rows = [
+            " ".join("----" if piece < 0 else f"{piece:04b}" for piece in self._cells[start : start + 4])
+            for start in (0, 4, 8, 12)
+        ]
+        if self._winner is not None:
+            state = f"The {('first', 'second')[self._winner]} seat has won."
+        elif self._over:
+            state = "Draw."
+        else:
+            state = f"The {('first', 'second')[self._seat]} seat places {self._hand:04b} and hands over a piece."
+        reserve = " ".join(f"{piece:04b}" for piece in self._reserve) or "none"
+        return "\n".join([*rows, f"Left: {reserve}", state])

@@ -1,0 +1,31 @@
+"""Picture of a tic-tac-toe frame."""
+
+from __future__ import annotations
+
+from environments.api import Frame
+from environments.svg import svg
+
+
+def frame_to_svg(frame: Frame) -> str:
+    """A 3 x 3 board; the last mark is tinted, a winning line is struck through."""
+    parts = ['<rect class="board" width="320" height="320" rx="20"/>']
+    for cell, mark in enumerate(frame["cells"]):
+        x, y = 16 + 98 * (cell % 3), 16 + 98 * (cell // 3)
+        tint = "glow" if cell == frame["last"] else "cell"
+        parts.append(f'<rect class="{tint}" x="{x}" y="{y}" width="92" height="92" rx="12"/>')
+        if mark == 1:
+            parts.append(
+                f'<path class="stroke-first" d="M{x + 26} {y + 26}l40 40m0 -40l-40 40" fill="none" '
+                'stroke-width="11" stroke-linecap="round"/>'
+            )
+        elif mark == -1:
+            parts.append(
+                f'<circle class="stroke-second" cx="{x + 46}" cy="{y + 46}" r="23" fill="none" stroke-width="11"/>'
+            )
+    if frame["line"]:
+        first, last = frame["line"][0], frame["line"][-1]
+        x1, y1, x2, y2 = (62 + 98 * value for value in (first % 3, first // 3, last % 3, last // 3))
+        parts.append(
+            f'<path class="mark" d="M{x1} {y1}L{x2} {y2}" stroke-width="8" stroke-linecap="round" opacity=".9"/>'
+        )
+    return svg(320, 320, "Tic-tac-toe board", parts)
