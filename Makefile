@@ -1,0 +1,69 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up what it needs on first use.
+#   make demo   [PORT=8000] [SANDBOX=docker|process] [MATCHES=100] [ONCE=1]
+#   make test   [ARGS="web -k upload"]     one run on PostgreSQL where it is installed, one on SQLite
+#   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
+#   make lock   write the lock files anew from pyproject.toml (needs uv)
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lock clean
+
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+# The lock files are complete, so nothing has to be resolved.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
+ifneq ($(strip $(CI)),)
+INSTALL += --progress-bar off
+endif
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "RL Arena needs Python 3.11 or newer; none was found." >&2; exit 1; }
+	@echo "Making a virtual environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "Python has no venv module here (on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }
+
+# Stamps: a second start installs nothing.
+$(VENV)/.runtime: requirements.txt | $(BIN)/python
+	@test -e $(VENV)/.development -a $(VENV)/.development -nt requirements.txt || { \
+		echo "Installing the locked dependencies ..."; $(INSTALL) -r requirements.txt; }
+	@touch $@
+
+$(VENV)/.development: requirements-dev.txt requirements.txt | $(BIN)/python
+	@echo "Installing the locked dependencies for development ..."
+	@$(INSTALL) -r requirements-dev.txt
+	@touch $@
+
+demo: $(VENV)/.runtime
+	@DEBUG=true exec $(BIN)/python manage.py demo $(if $(PORT),--port $(PORT)) $(if $(SANDBOX),--sandbox $(SANDBOX)) \
+		$(if $(MATCHES),--matches $(MATCHES)) $(if $(ONCE),--once)
+
+test: $(VENV)/.development
+	@exec $(BIN)/python tests/run.py $(ARGS)
+
+check: $(VENV)/.development
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports --no-cache
+	DEBUG=true $(BIN)/python manage.py check
+	DEBUG=true $(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/pytest -q -m "not docker and not browser and not redis and not postgres and not network and not slow"
+
+format: $(VENV)/.development
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Locks carry names, versions and hashes only: addresses belong to the machine that installs.
+COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header pyproject.toml
+lock:
+	$(COMPILE) -o requirements.txt
+	$(COMPILE) --extra dev -c requirements.txt -o requirements-dev.txt
+
+clean:
+	rm -rf $(VENV) static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

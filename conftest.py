@@ -1,0 +1,178 @@
+"""What every test stands on: its own folders, plain storages, and a clear word when something it needs is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connections
+from django.test import override_settings
+
+REQUIRED = frozenset(word for word in os.environ.get("ARENA_REQUIRE", "").replace(" ", "").split(",") if word)
+"""Kinds of helpers whose absence is a failure instead of a skipped test; `all` forbids every skip."""
+
+
+@cache
+def missing_docker() -> str:
+    """Why tests with containers cannot run; empty when they can."""
+    import docker
+    from docker.errors import DockerException, ImageNotFound
+
+    try:
+        client = docker.from_env(timeout=10)
+        try:
+            client.ping()
+            client.images.get(settings.PLAYER_BASE_IMAGE)
+        finally:
+            client.close()
+    except ImageNotFound:
+        return f"the base image {settings.PLAYER_BASE_IMAGE} is missing: run builder/image/make-base-image.sh"
+    except (DockerException, OSError) as error:
+        return f"no container engine answers ({type(error).__name__})"
+    return ""
+
+
+@cache
+def missing_postgres() -> str:
+    engine = settings.DATABASES["default"]["ENGINE"]
+    return "" if engine.endswith("postgresql") else "the database under test is not PostgreSQL"
+
+
+@cache
+def missing_redis() -> str:
+    if os.environ.get("ARENA_TEST_REDIS_URL") or shutil.which("redis-server"):
+        return ""
+    return "redis-server is not installed and ARENA_TEST_REDIS_URL is not set"
+
+
+@cache
+def chromium() -> str:
+    """Path of a Chromium, empty when there is none."""
+    names = (os.environ.get("ARENA_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if name and (path := shutil.which(name))), "")
+
+
+@cache
+def missing_browser() -> str:
+    return "" if chromium() else "Chromium is not installed"
+
+
+@cache
+def missing_network() -> str:
+    command = [sys.executable, "-m", "pip", "--no-input", "index", "versions", "idna", "--retries", "0"]
+    try:
+        answer = subprocess.run(command, capture_output=True, timeout=30, check=False)
+    except subprocess.TimeoutExpired:
+        return "the package index does not answer"
+    return "" if answer.returncode == 0 else "no package index can be reached"
+
+
+MISSING: dict[str, Callable[[], str]] = {
+    "docker": missing_docker,
+    "postgres": missing_postgres,
+    "redis": missing_redis,
+    "browser": missing_browser,
+    "network": missing_network,
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--database-only", action="store_true", help="Only tests that use the database: the rest cannot differ by it."
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what does not touch the database when the suite is repeated on another one."""
+    if not config.getoption("--database-only"):
+        return
+    left_out = [item for item in items if not _uses_database(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if _uses_database(item)]
+
+
+def _uses_database(item: pytest.Item) -> bool:
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return item.get_closest_marker("django_db") is not None or bool(fixtures & {"db", "transactional_db"})
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, or fail where ARENA_REQUIRE says so, a test whose helpers are missing."""
+    for kind, missing in MISSING.items():
+        if item.get_closest_marker(kind) is None or not (reason := missing()):
+            continue
+        if kind in REQUIRED or "all" in REQUIRED:
+            pytest.fail(f"{kind} is required here: {reason}", pytrace=False)
+        pytest.skip(f"{kind}: {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With ARENA_REQUIRE=all a test that skips itself fails: continuous integration must run everything."""
+    report = yield
+    if report.skipped and "all" in REQUIRED and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, but everything is required here: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing of a test reaches the data of this folder; nothing waits for a manifest of static files."""
+    # Sockets have short paths: pytest's own temporary folders may be too deep for them.
+    channels = Path(tempfile.mkdtemp(prefix="arena-"))
+    static = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    with override_settings(
+        MEDIA_ROOT=tmp_path_factory.mktemp("files"),
+        CHANNEL_DIR=channels,
+        STORAGES={**settings.STORAGES, "staticfiles": {"BACKEND": static}},
+        WHITENOISE_AUTOREFRESH=True,
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+    ):
+        yield
+    shutil.rmtree(channels, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Give each run its own SQLite file, so that two runs in one folder do not meet."""
+    default = connections["default"].settings_dict
+    if default["ENGINE"].endswith("sqlite3"):
+        default["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a Redis server for tests marked `redis`; a private one is started when none is named."""
+    given = os.environ.get("ARENA_TEST_REDIS_URL")
+    if given:
+        yield given
+        return
+    folder = Path(tempfile.mkdtemp(prefix="arena-redis-"))
+    socket = folder / "redis.sock"
+    command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(folder)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    for line in server.stdout:
+        if "ready to accept connections" in line.lower():
+            break
+    try:
+        yield f"unix://{socket}?db=0"
+    finally:
+        server.terminate()
+        server.communicate(timeout=10)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """Path of the Chromium that tests marked `browser` use."""
+    return chromium()
