@@ -13,10 +13,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 VENV := .venv
 BIN := $(VENV)/bin
 # The lock files are complete, so nothing has to be resolved.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
-ifneq ($(strip $(CI)),)
-INSTALL += --progress-bar off
-endif
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes
 
 help:
 	@sed -n 's/^#   //p' Makefile

@@ -115,7 +115,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With ARENA_REQUIRE=all a test that skips itself fails: continuous integration must run everything."""
     report = yield
     if report.skipped and "all" in REQUIRED and not hasattr(report, "wasxfail"):
