@@ -1,0 +1,30 @@
+#!/bin/sh
+# Makes the base image of players from Debian packages, for machines that reach no image registry.
+# Needs root, an engine, and `mmdebstrap` (apt-get install mmdebstrap). Takes about four minutes once.
+#   NAME      image to make            (default rl-arena-base)
+#   SUITE     Debian release           (default bookworm)
+#   CACHE     where the tarball is kept (default /var/cache/rl-arena)
+#   MIRROR    Debian mirror            (default: this machine's apt sources)
+# With --force it is made again although it exists.
+set -eu
+NAME=${NAME:-rl-arena-base}
+SUITE=${SUITE:-bookworm}
+CACHE=${CACHE:-/var/cache/rl-arena}
+PACKAGES=python3,python3-pip,python3-numpy,ca-certificates
+
+if [ "${1:-}" != --force ] && docker image inspect "$NAME" >/dev/null 2>&1; then
+    echo "The base image $NAME is there already."
+    exit 0
+fi
+command -v mmdebstrap >/dev/null || { echo "mmdebstrap is missing: apt-get install mmdebstrap" >&2; exit 1; }
+mkdir -p "$CACHE"
+TARBALL="$CACHE/base-$SUITE.tar"
+if [ "${1:-}" = --force ] || [ ! -s "$TARBALL" ]; then
+    echo "Making a root file system of $SUITE with $PACKAGES ..."
+    # shellcheck disable=SC2086
+    mmdebstrap --quiet --variant=minbase --include="$PACKAGES" "$SUITE" "$TARBALL.part" ${MIRROR:-}
+    mv "$TARBALL.part" "$TARBALL"
+fi
+echo "Importing it as $NAME ..."
+docker import --change 'CMD ["python3"]' --change 'ENV LANG=C.UTF-8' "$TARBALL" "$NAME" >/dev/null
+docker run --rm --network none "$NAME" python3 -c 'import numpy, sys; print("Python", sys.version.split()[0], "NumPy", numpy.__version__)'

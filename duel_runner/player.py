@@ -1,0 +1,236 @@
+"""The referee's connection to one player: requests out, answers in, the clock, and fresh containers."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable
+
+from duel_runner.faults import PlayerFault
+from duel_runner.match import Request
+from duel_runner.protocol import Answer, Decoder, Kind, ProtocolViolation, hello
+from duel_runner.sandbox.base import Container, Ending, PlayerDidNotStart
+from environments.spec import EnvironmentSpec, Limits
+
+LOG_JOINT = "\n[the player was started again]\n"
+
+
+class PlayerLost(Exception):
+    """The connection to the player cannot go on: it died, hung, or broke the protocol."""
+
+    def __init__(self, fault: PlayerFault, detail: str = "") -> None:
+        super().__init__(detail)
+        self.fault, self.detail = fault, detail
+
+
+class PlayerLink:
+    """Pipelines requests to a player and times its answers.
+
+    A move's time runs from the later of "request written" and "previous answer read" until its answer is read, so
+    that no player is trusted with a clock and one slow match is not charged to another. The server answers in
+    order; after a loss that cannot be blamed on one match, requests go out one at a time until the match is found.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        spec: EnvironmentSpec,
+        launch: Callable[[], Container],
+        *,
+        limits: Limits,
+        parallel_matches: int,
+        clock: Callable[[], float],
+    ) -> None:
+        self.index = index
+        """0 for player_1, 1 for player_2."""
+        self._spec, self._launch, self._limits, self._clock = spec, launch, limits, clock
+        self._asked_parallel = parallel_matches
+        self._container: Container | None = None
+        self._wire: socket.socket | None = None
+        self._decoder = Decoder()
+        self._out = bytearray()
+        self._logs: list[str] = []
+        self._last_read_at = 0.0
+        self.outstanding: deque[Request] = deque()
+        self.waiting: deque[Request] = deque()
+        self.suspects: set[int] = set()
+        """Identities of the requests that were open at a loss. While one is left, requests go out one at a time."""
+        self._was_suspecting = False
+        self.broken: PlayerLost | None = None
+        self.parallel_matches = parallel_matches
+        self.restarts = 0
+
+    # --- Life ---------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Start the player and shake hands. Raises PlayerLost (the player's fault) or SandboxError."""
+        try:
+            self._container = self._launch()
+        except PlayerDidNotStart as error:
+            self._logs.append(error.log)
+            detail = _last_line(error.log) if error.ending is Ending.EXITED else ""
+            fault = (
+                PlayerFault.OUT_OF_MEMORY if error.ending is Ending.OUT_OF_MEMORY else PlayerFault.DID_NOT_START
+            )
+            raise PlayerLost(fault, f"{error} {detail}".strip()) from None
+        self._wire = self._container.wire
+        self._decoder, self._out, self.broken = Decoder(), bytearray(), None
+        self.outstanding.clear()
+        self.waiting.clear()
+        self.suspects.clear()
+        self._was_suspecting = False
+        self._shake_hands(self._wire)
+        self._wire.setblocking(False)
+        self._last_read_at = self._clock()
+
+    def close(self) -> None:
+        """Kill the player and keep its log."""
+        if self._container is None:
+            return
+        container, self._container, self._wire = self._container, None, None
+        container.wire.close()
+        container.ending()
+        container.close()
+        self._logs.append(container.log())
+
+    def ending(self) -> Ending:
+        return Ending.RUNNING if self._container is None else self._container.ending()
+
+    @property
+    def is_open(self) -> bool:
+        return self._wire is not None
+
+    def fileno(self) -> int:
+        assert self._wire is not None
+        return self._wire.fileno()
+
+    @property
+    def log(self) -> str:
+        """What the player printed, over all its containers, within the limit of one."""
+        text = LOG_JOINT.join(self._logs).strip()
+        limit = self._limits.log_limit_bytes
+        return text if len(text) <= limit else text[:limit] + "\n[cut]"
+
+    def _shake_hands(self, wire: socket.socket) -> None:
+        wire.settimeout(max(1.0, self._limits.move_seconds))
+        try:
+            wire.sendall(
+                hello(
+                    environment=self._spec.id,
+                    observation=self._spec.observation,
+                    action_count=self._spec.action_count,
+                    parallel_matches=self._asked_parallel,
+                )
+            )
+            while True:
+                data = wire.recv(65536)
+                if not data:
+                    raise PlayerLost(PlayerFault.DID_NOT_START, "It ended during the handshake.")
+                for answer in self._decoder.feed(data):
+                    if not isinstance(answer, dict):
+                        raise PlayerLost(PlayerFault.UNEXPECTED_ANSWER, "It answered before it was asked.")
+                    parallel = answer.get("parallel_matches")
+                    if type(parallel) is not int or not 1 <= parallel <= self._asked_parallel:
+                        raise PlayerLost(PlayerFault.BAD_ACTION, "READY names no possible number of matches.")
+                    self.parallel_matches = parallel
+                    return
+        except TimeoutError:
+            raise PlayerLost(PlayerFault.DID_NOT_START, "It did not answer the handshake in time.") from None
+        except ProtocolViolation as error:
+            raise PlayerLost(PlayerFault(error.code), str(error)) from None
+        except OSError:
+            raise PlayerLost(PlayerFault.DID_NOT_START, "It closed the wire during the handshake.") from None
+
+    # --- Requests and answers -----------------------------------------------------------------------------
+
+    def send(self, request: Request) -> None:
+        """Queue a request; `flush` writes it."""
+        self.waiting.append(request)
+
+    def flush(self) -> None:
+        """Write what may go out now, many frames with one call, without ever waiting for the player."""
+        if self._wire is None:
+            return
+        now = self._clock()
+        while self.waiting and not (self.suspects and self.outstanding):
+            request = self.waiting.popleft()
+            request.written_at = now
+            self._out += request.data
+            self.outstanding.append(request)
+        if self._out:
+            try:
+                sent = self._wire.send(self._out)
+            except BlockingIOError:
+                return
+            except OSError:
+                return  # The player is gone: reading will say so, after its last answers.
+            del self._out[:sent]
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._out)
+
+    def receive(self) -> list[tuple[Request, Answer, float]]:
+        """Read what has come: (request, answer, seconds of the move). Sets `broken` when nothing good can follow."""
+        assert self._wire is not None
+        try:
+            data = self._wire.recv(1 << 18)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            self.broken = PlayerLost(PlayerFault.DIED)
+            return []
+        now = self._clock()
+        answers = []
+        try:
+            for answer in self._decoder.feed(data):
+                answers.append(self._match_answer(answer, now))
+        except ProtocolViolation as error:
+            self.broken = PlayerLost(PlayerFault(error.code), str(error))
+        return answers
+
+    def suspect(self, requests: list[Request]) -> None:
+        """From now on one request at a time, until these have been answered."""
+        self.suspects = {id(request) for request in requests}
+        self._was_suspecting = bool(self.suspects)
+
+    def cleared(self) -> bool:
+        """Whether the last suspect has just answered: the loss could not be blamed on one match."""
+        was, self._was_suspecting = self._was_suspecting, bool(self.suspects)
+        return was and not self.suspects
+
+    def _match_answer(self, answer: Answer | dict[str, object], now: float) -> tuple[Request, Answer, float]:
+        if isinstance(answer, dict) or not self.outstanding:
+            raise ProtocolViolation("There was no question.", code=PlayerFault.UNEXPECTED_ANSWER)
+        request = self.outstanding[0]
+        if answer.match != request.match.number or answer.sequence != request.sequence:
+            raise ProtocolViolation("It belongs to no open question.", code=PlayerFault.UNEXPECTED_ANSWER)
+        if (answer.kind is Kind.DONE) != request.is_end and answer.kind is not Kind.ERROR:
+            raise ProtocolViolation("It is of the wrong kind.", code=PlayerFault.UNEXPECTED_ANSWER)
+        self.outstanding.popleft()
+        self.suspects.discard(id(request))
+        seconds = now - max(request.written_at, self._last_read_at)
+        self._last_read_at = now
+        return request, answer, seconds
+
+    # --- Clock --------------------------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """When the oldest open request will be late; None when nothing is open."""
+        if not self.outstanding:
+            return None
+        request = self.outstanding[0]
+        bank = self._limits.bank_seconds if request.is_end else max(0.0, request.match.banks[self.index])
+        return max(request.written_at, self._last_read_at) + self._limits.move_seconds + bank
+
+    def forgive_pause(self) -> None:
+        """The referee was busy elsewhere: that time is not the player's."""
+        self._last_read_at = self._clock()
+
+
+def _last_line(log: str) -> str:
+    lines = [line for line in log.splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else ""

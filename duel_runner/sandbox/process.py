@@ -1,0 +1,200 @@
+"""Players as local processes: for a person's own code on a person's own machine, never for strangers' code.
+
+Where util-linux `unshare` works, every player gets its own process, network and IPC namespaces; everywhere it gets
+resource limits, a clean environment and a session of its own, and is killed with everything that it started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from duel_runner.sandbox.base import (
+    FOLDER_PREFIX,
+    Container,
+    Ending,
+    Launch,
+    PlayerDidNotStart,
+    SandboxError,
+    SandboxUnavailable,
+)
+from duel_runner.sandbox.channel import Channel
+
+PLAYER_SERVER = Path(__file__).resolve().parents[2] / "builder" / "image" / "player_server.py"
+TOKEN_VARIABLE = "ARENA_CONTAINER"
+
+
+@functools.cache
+def namespace_command() -> tuple[str, ...]:
+    """Command prefix that gives a process namespaces of its own; empty where this machine does not allow it."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        return ()
+    spaces = ["--pid", "--net", "--ipc", "--mount-proc", "--fork", "--kill-child=KILL"]
+    user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
+    command = (unshare, *user, *spaces)
+    probe = subprocess.run([*command, "true"], capture_output=True, timeout=10, check=False)
+    return command if probe.returncode == 0 else ()
+
+
+class ProcessSandbox:
+    """Starts players as processes of this host."""
+
+    name = "process"
+
+    def __init__(self, channel_dir: Path) -> None:
+        self._channel_dir = channel_dir
+
+    def check(self) -> None:
+        if not hasattr(os, "fork"):
+            raise SandboxUnavailable("Local processes need Linux or macOS.", code="sandbox_unavailable")
+
+    def describe(self) -> str:
+        """What protects this host from a player here."""
+        spaces = "process, network and IPC namespaces" if namespace_command() else "no namespaces"
+        return f"local processes with {spaces}, resource limits; no protection of this user's files"
+
+    def launch(self, launch: Launch) -> Container:
+        if not launch.image.startswith(FOLDER_PREFIX):
+            raise SandboxError(
+                f"The process sandbox runs folders, not the image {launch.image}.", code="image_missing"
+            )
+        folder = Path(launch.image.removeprefix(FOLDER_PREFIX)).resolve()
+        if not folder.is_dir():
+            raise SandboxError(f"The unpacked player {folder.name} is missing on this host.", code="image_missing")
+        channel = Channel(self._channel_dir, launch.limits.log_limit_bytes)
+        container = ProcessContainer(launch, folder, channel)
+        wire = channel.accept(launch.limits.start_seconds, container.is_alive)
+        if wire is None:
+            ending = container.ending()
+            container.kill()
+            log = container.log()
+            container.close()
+            raise PlayerDidNotStart(_reason(ending, launch.limits.start_seconds), log=log, ending=ending)
+        container.wire = wire
+        return container
+
+    def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
+        found = [(pid, value) for pid, value in _labelled_processes(label)]
+        keep = live()
+        dead = [pid for pid, value in found if value not in keep]
+        for pid in dead:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        return len(dead)
+
+
+class ProcessContainer:
+    """A player server running as a child of this process."""
+
+    def __init__(self, launch: Launch, folder: Path, channel: Channel) -> None:
+        self._channel = channel
+        self._token = launch.name
+        self._home = tempfile.mkdtemp(prefix="arena-home-")
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": self._home,
+            "TMPDIR": self._home,
+            "LANG": "C.UTF-8",
+            "PYTHONHASHSEED": "0",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            TOKEN_VARIABLE: self._token,
+            **{_label_variable(label): value for label, value in launch.labels.items()},
+        }
+        command = [
+            *namespace_command(), sys.executable, "-s", "-P", str(PLAYER_SERVER),
+            "--channel", str(channel.folder), "--player", str(folder),
+            "--log-limit", str(launch.limits.log_limit_bytes),
+            "--data-limit", str(launch.limits.memory_limit_bytes),
+        ]  # fmt: skip
+        self._process = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=self._home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        if launch.core is not None:
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(self._process.pid, {launch.core})
+        self._killed = False
+        self.wire = None  # type: ignore[assignment]  # set by the sandbox once the player has connected
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ending(self) -> Ending:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        if self._process.returncode is None:
+            return Ending.RUNNING
+        return Ending.KILLED if self._killed else Ending.EXITED
+
+    def log(self) -> str:
+        return self._channel.log(wait_seconds=2)
+
+    def kill(self) -> None:
+        """Kill the process, its session, and whatever else carries its token."""
+        self._killed = True
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(10)
+        for _ in range(100):
+            left = [pid for pid, value in _labelled_processes(TOKEN_VARIABLE, prefix="") if value == self._token]
+            if not left:
+                return
+            for pid in left:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        if self.wire is not None:
+            self.wire.close()
+        self.kill()
+        self._channel.close()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+
+def _label_variable(label: str) -> str:
+    return "ARENA_LABEL_" + label.replace(".", "_")
+
+
+def _labelled_processes(label: str, prefix: str | None = None) -> list[tuple[int, str]]:
+    """(pid, value) of the processes of this user whose environment carries the label."""
+    variable = (_label_variable(label) if prefix is None else prefix + label).encode() + b"="
+    found = []
+    for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
+        if not entry.name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry.name}/environ", "rb") as file:
+                environment = file.read()
+        except OSError:
+            continue
+        for item in environment.split(b"\0"):
+            if item.startswith(variable):
+                found.append((int(entry.name), item[len(variable) :].decode()))
+                break
+    return found
+
+
+def _reason(ending: Ending, seconds: float) -> str:
+    if ending is Ending.RUNNING:
+        return f"The player was not ready within {seconds:g} s."
+    return "The player ended before it was ready: see its log."
