@@ -22,8 +22,8 @@ TARBALL="$CACHE/base-$SUITE.tar"
 if [ "${1:-}" = --force ] || [ ! -s "$TARBALL" ]; then
     echo "Making a root file system of $SUITE with $PACKAGES ..."
     # shellcheck disable=SC2086
-    mmdebstrap --quiet --variant=minbase --include="$PACKAGES" "$SUITE" "$TARBALL.part" ${MIRROR:-}
-    mv "$TARBALL.part" "$TARBALL"
+    mmdebstrap --quiet --variant=minbase --include="$PACKAGES" "$SUITE" "$CACHE/part.tar" ${MIRROR:-}
+    mv "$CACHE/part.tar" "$TARBALL"
 fi
 echo "Importing it as $NAME ..."
 docker import --change 'CMD ["python3"]' --change 'ENV LANG=C.UTF-8' "$TARBALL" "$NAME" >/dev/null

@@ -1,0 +1,228 @@
+"""Players in locked-down containers of a Docker engine. Every flag's reason stands in `docs/security.md`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.types import Ulimit
+
+from duel_runner.sandbox.base import (
+    FOLDER_PREFIX,
+    Container,
+    Ending,
+    Launch,
+    PlayerDidNotStart,
+    SandboxError,
+    SandboxUnavailable,
+)
+from duel_runner.sandbox.channel import Channel
+
+ENGINE_SECONDS = 60
+"""Every call to the engine answers within this, or counts as a platform fault."""
+PLAYER_UID = 61184
+"""Outside every passwd, and not 65534, for which file systems may keep blocks in reserve."""
+PIDS_LIMIT = 64
+TMP_BYTES = 64 * 1024 * 1024
+SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
+PLAYER_SERVER = Path(__file__).resolve().parents[2] / "builder" / "image" / "player_server.py"
+COMMAND = 'exec python3 -s -P -u /arena/player_server.py "$@" </dev/null >/dev/null 2>&1'
+"""The supervisor must never write to the engine's own streams: the engine's work is not inside the limits."""
+
+
+class DockerSandbox:
+    """Starts players in containers without network, capabilities or a writable root."""
+
+    name = "docker"
+
+    def __init__(self, *, base_image: str, channel_dir: Path, runtime: str = "runc") -> None:
+        self._base_image, self._runtime, self._channel_dir = base_image, runtime, channel_dir
+
+    @functools.cached_property
+    def _engine(self) -> docker.DockerClient:
+        try:
+            return docker.from_env(timeout=ENGINE_SECONDS)
+        except DockerException as error:
+            raise SandboxUnavailable(f"No Docker engine answers: {error}.", code="engine_unavailable") from None
+
+    def check(self) -> None:
+        with _engine_errors():
+            self._engine.ping()
+
+    def launch(self, launch: Launch) -> Container:
+        channel = Channel(self._channel_dir, launch.limits.log_limit_bytes)
+        try:
+            container = DockerContainer(self._start(launch, channel), channel)
+        except BaseException:
+            channel.close()
+            raise
+        try:
+            wire = channel.accept(launch.limits.start_seconds, container.is_alive)
+        except BaseException:
+            container.close()
+            raise
+        if wire is None:
+            ending = container.ending()
+            container.kill()
+            log = container.log()
+            container.close()
+            raise PlayerDidNotStart(_reason(ending, launch.limits.start_seconds), log=log, ending=ending)
+        container.wire = wire
+        return container
+
+    def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
+        with _engine_errors():
+            found = self._engine.containers.list(all=True, filters={"label": label}, ignore_removed=True)
+            keep = live()
+            dead = [container for container in found if container.labels.get(label) not in keep]
+            for container in dead:
+                with contextlib.suppress(NotFound):
+                    container.remove(force=True)
+            return len(dead)
+
+    def _start(self, launch: Launch, channel: Channel) -> Any:
+        options = self._options(launch, channel)
+        with _engine_errors():
+            # Not `run`: it would pull a missing image.
+            container = self._engine.containers.create(**options)
+            try:
+                container.start()
+            except BaseException:
+                with contextlib.suppress(DockerException, requests.RequestException):
+                    container.remove(force=True)
+                raise
+            return container
+
+    def _options(self, launch: Launch, channel: Channel) -> dict[str, Any]:
+        limits = launch.limits
+        volumes = {
+            str(channel.folder): {"bind": "/channel", "mode": "ro"},
+            str(PLAYER_SERVER): {"bind": "/arena/player_server.py", "mode": "ro"},
+        }
+        image = launch.image
+        if image.startswith(FOLDER_PREFIX):
+            folder = Path(image.removeprefix(FOLDER_PREFIX)).resolve()
+            if not folder.is_dir():
+                raise SandboxError(f"The unpacked player {folder.name} is missing on this host.", code="image_missing")
+            volumes[str(folder)] = {"bind": "/player", "mode": "ro"}
+            image = self._base_image
+        options: dict[str, Any] = {
+            "image": image,
+            "name": launch.name,
+            "labels": dict(launch.labels),
+            "runtime": self._runtime,
+            "entrypoint": ["/bin/sh", "-c", COMMAND, "sh"],
+            "command": [
+                "--channel", "/channel", "--player", "/player", "--log-limit", str(limits.log_limit_bytes)
+            ],
+            "working_dir": "/tmp",
+            "hostname": "player",
+            "user": f"{PLAYER_UID}:{PLAYER_UID}",
+            "environment": {
+                "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1",
+                "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+            },
+            "volumes": volumes,
+            "network_mode": "none",
+            "ipc_mode": "none",
+            "read_only": True,
+            "tmpfs": {"/tmp": f"rw,noexec,nosuid,nodev,size={TMP_BYTES},nr_inodes=4096,mode=1777"},
+            "mem_limit": limits.memory_limit_bytes,
+            "memswap_limit": limits.memory_limit_bytes,
+            "oom_score_adj": 1000,
+            "pids_limit": PIDS_LIMIT,
+            "cap_drop": ["ALL"],
+            "security_opt": ["no-new-privileges", f"seccomp={SECCOMP_PROFILE.read_text()}"],
+            "ulimits": [
+                Ulimit(name="nofile", soft=256, hard=256),
+                Ulimit(name="core", soft=0, hard=0),
+                Ulimit(name="fsize", soft=32 << 20, hard=32 << 20),
+            ],
+            "log_config": {"type": "none"},
+            "healthcheck": {"test": ["NONE"]},
+            "stdin_open": False,
+        }  # fmt: skip
+        if launch.core is not None and launch.core < (os.cpu_count() or 1):
+            options["cpuset_cpus"] = str(launch.core)
+        else:
+            options["nano_cpus"] = int(limits.cpu_count * 1e9)
+        return options
+
+
+class DockerContainer:
+    """A player server running in a container."""
+
+    def __init__(self, container: Any, channel: Channel) -> None:
+        self._container, self._channel = container, channel
+        self._closed = False
+        self.wire = None  # type: ignore[assignment]  # set by the sandbox once the player has connected
+
+    def is_alive(self) -> bool:
+        return bool(self._state().get("Running"))
+
+    def ending(self) -> Ending:
+        with contextlib.suppress(SandboxError, requests.RequestException, DockerException):
+            # The wire closes a little before the engine knows of the exit.
+            self._container.wait(timeout=1)
+        state = self._state()
+        if state.get("OOMKilled"):
+            return Ending.OUT_OF_MEMORY
+        if state.get("Running"):
+            return Ending.RUNNING
+        return Ending.KILLED if state.get("ExitCode") == 137 else Ending.EXITED
+
+    def log(self) -> str:
+        return self._channel.log(wait_seconds=2)
+
+    def kill(self) -> None:
+        with contextlib.suppress(APIError), _engine_errors():
+            self._container.kill()
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self.wire is not None:
+            self.wire.close()
+        try:
+            with contextlib.suppress(NotFound), _engine_errors():
+                self._container.remove(force=True)
+        finally:
+            self._channel.close()
+
+    def _state(self) -> dict[str, Any]:
+        try:
+            with _engine_errors():
+                self._container.reload()
+        except NotFound:
+            return {}
+        state: dict[str, Any] = self._container.attrs["State"]
+        return state
+
+
+@contextlib.contextmanager
+def _engine_errors() -> Iterator[None]:
+    """Turn the engine's troubles into SandboxError; NotFound of a container passes, callers know what it means."""
+    try:
+        yield
+    except ImageNotFound as error:
+        raise SandboxError(f"The image is missing on this host: {error.explanation}", code="image_missing") from None
+    except NotFound:
+        raise
+    except APIError as error:
+        raise SandboxError(f"The Docker engine refused: {error.explanation or error}", code="engine_refused") from None
+    except (DockerException, requests.RequestException) as error:
+        raise SandboxUnavailable(f"The Docker engine does not answer: {error}", code="engine_unavailable") from None
+
+
+def _reason(ending: Ending, seconds: float) -> str:
+    if ending is Ending.RUNNING:
+        return f"The player was not ready within {seconds:g} s."
+    return "The player ended before it was ready: see its log."
