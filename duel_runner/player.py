@@ -69,9 +69,7 @@ class PlayerLink:
         except PlayerDidNotStart as error:
             self._logs.append(error.log)
             detail = _last_line(error.log) if error.ending is Ending.EXITED else ""
-            fault = (
-                PlayerFault.OUT_OF_MEMORY if error.ending is Ending.OUT_OF_MEMORY else PlayerFault.DID_NOT_START
-            )
+            fault = PlayerFault.OUT_OF_MEMORY if error.ending is Ending.OUT_OF_MEMORY else PlayerFault.DID_NOT_START
             raise PlayerLost(fault, f"{error} {detail}".strip()) from None
         self._wire = self._container.wire
         self._decoder, self._out, self.broken = Decoder(), bytearray(), None

@@ -65,9 +65,7 @@ class ProcessSandbox:
 
     def launch(self, launch: Launch) -> Container:
         if not launch.image.startswith(FOLDER_PREFIX):
-            raise SandboxError(
-                f"The process sandbox runs folders, not the image {launch.image}.", code="image_missing"
-            )
+            raise SandboxError(f"The process sandbox runs folders, not the image {launch.image}.", code="image_missing")
         folder = Path(launch.image.removeprefix(FOLDER_PREFIX)).resolve()
         if not folder.is_dir():
             raise SandboxError(f"The unpacked player {folder.name} is missing on this host.", code="image_missing")

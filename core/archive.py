@@ -1,0 +1,255 @@
+"""What an upload may be: checked before anything is unpacked. Free of Django, also used by `python -m duel_runner`."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unicodedata
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+ENTRY_POINTS = ("player.py", "agent.py", "main.py")
+"""The first that is there at the root is what the player server loads."""
+READ_BYTES = 64 * 1024
+
+
+class ArchiveRefused(Exception):
+    """The upload is refused; the message says why and what to do. code: typed reason."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """What an archive may hold."""
+
+    entry_count: int = 2000
+    file_bytes: int = 256 * 1024 * 1024
+    total_bytes: int = 512 * 1024 * 1024
+    ratio: int = 200
+    """Unpacked over packed size, above `ratio_free_bytes`."""
+    ratio_free_bytes: int = 1024 * 1024
+    text_bytes: int = 64 * 1024
+    """Of a file that is read as text, e.g. requirements.txt."""
+    compile_seconds: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReport:
+    """What a good archive holds."""
+
+    entry_point: str
+    names: tuple[str, ...]
+    unpacked_bytes: int
+
+
+LIMITS = ArchiveLimits()
+
+
+def inspect_archive(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveReport:
+    """Check an archive without unpacking it. Raises ArchiveRefused.
+
+    file: seekable binary file. Sizes are what is really inside, not what the archive claims.
+    """
+    archive = _open(file)
+    entries = archive.infolist()
+    if len(entries) > limits.entry_count:
+        raise ArchiveRefused(
+            f"The zip has {len(entries)} entries; at most {limits.entry_count} are allowed.", code="too_many_entries"
+        )
+    _check_names(entries)
+    _check_overlap(entries)
+    total = 0
+    for entry in entries:
+        _check_entry(entry)
+        total += _real_size(archive, entry, limits)
+        if total > limits.total_bytes:
+            raise ArchiveRefused(f"The zip unpacks to more than {limits.total_bytes // 2**20} MiB.", code="too_large")
+    names = tuple(entry.filename for entry in entries if not entry.is_dir())
+    return ArchiveReport(_entry_point(names), names, total)
+
+
+def unpack_archive(file: IO[bytes], folder: Path, limits: ArchiveLimits = LIMITS) -> ArchiveReport:
+    """Check an archive, then unpack it into an empty folder with fixed modes. Raises ArchiveRefused."""
+    report = inspect_archive(file, limits)
+    archive = _open(file)
+    folder.mkdir(parents=True, exist_ok=True)
+    for entry in archive.infolist():
+        target = folder.joinpath(*PurePosixPath(entry.filename).parts)
+        if entry.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(target, flags, 0o644), "wb") as output, archive.open(entry) as source:
+            while data := source.read(READ_BYTES):
+                output.write(data)
+    return report
+
+
+def read_text(file: IO[bytes], name: str, limits: ArchiveLimits = LIMITS) -> str:
+    """A small UTF-8 text file of the archive. Raises ArchiveRefused."""
+    with _open(file).open(name) as entry:
+        data = entry.read(limits.text_bytes + 1)
+    if len(data) > limits.text_bytes:
+        raise ArchiveRefused(f"{name} is larger than {limits.text_bytes // 1024} KiB.", code="text_too_large")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ArchiveRefused(f"{name} is not UTF-8 text.", code="not_utf8") from None
+
+
+_COMPILER = """
+import resource, sys, zipfile
+seconds = int(sys.argv[2])
+for kind, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, 1 << 30), (resource.RLIMIT_FSIZE, 0),
+                    (resource.RLIMIT_CORE, 0)):
+    resource.setrlimit(kind, (value, value))
+import warnings
+warnings.simplefilter("ignore")
+with zipfile.ZipFile(sys.argv[1]) as archive:
+    for name in archive.namelist():
+        if name.endswith(".py"):
+            try:
+                compile(archive.read(name), name, "exec", dont_inherit=True)
+            except SyntaxError as error:
+                print(f"{name} does not compile: line {error.lineno}: {error.msg}"[:300])
+                sys.exit(3)
+            except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+                print(f"{name} does not compile: {type(error).__name__}: {error}"[:300])
+                sys.exit(3)
+"""
+
+
+def check_python_compiles(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> None:
+    """Compile every .py file in a limited process of its own, never in this one. Raises ArchiveRefused."""
+    with tempfile.NamedTemporaryFile(suffix=".zip") as copy:
+        file.seek(0)
+        while data := file.read(READ_BYTES):
+            copy.write(data)
+        copy.flush()
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", "-S", "-c", _COMPILER, copy.name, str(limits.compile_seconds)],
+                capture_output=True,
+                timeout=limits.compile_seconds * 2,
+                env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ArchiveRefused("Compiling the Python files takes too long.", code="compile_too_slow") from None
+    if done.returncode == 3:
+        raise ArchiveRefused(done.stdout.decode("utf-8", "replace").strip() + ".", code="does_not_compile")
+    if done.returncode != 0:
+        raise ArchiveRefused("The Python files cannot be compiled within the limits.", code="does_not_compile")
+
+
+def _open(file: IO[bytes]) -> zipfile.ZipFile:
+    file.seek(0)
+    magic = file.read(4)
+    file.seek(0)
+    if magic not in (b"PK\x03\x04", b"PK\x05\x06"):
+        raise ArchiveRefused("This is not a zip file. Pack player.py and its files into a zip.", code="not_a_zip")
+    try:
+        return zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, UnicodeDecodeError):
+        raise ArchiveRefused("The zip file is damaged. Pack it again.", code="damaged_zip") from None
+
+
+def _check_names(entries: list[zipfile.ZipInfo]) -> None:
+    seen: dict[str, str] = {}
+    files: set[str] = set()
+    for entry in entries:
+        name = entry.filename
+        shown = name.encode("ascii", "backslashreplace").decode()[:100]
+        raw = getattr(entry, "orig_filename", name)
+        if not entry.flag_bits & 0x800 and not name.isascii():
+            raise ArchiveRefused(f"The file name {shown} is not UTF-8.", code="name_not_utf8")
+        if "\x00" in raw or any(unicodedata.category(letter) in ("Cc", "Cf", "Cs") for letter in raw):
+            raise ArchiveRefused(f"The file name {shown} has control characters.", code="bad_name")
+        parts = name.rstrip("/").split("/")
+        if name.startswith("/") or "\\" in raw or (len(name) > 1 and name[1] == ":"):
+            raise ArchiveRefused(f"The path {shown} must be relative, with / between folders.", code="absolute_path")
+        if any(part in ("", ".", "..") for part in parts):
+            raise ArchiveRefused(f"The path {shown} leaves the archive or is not plain.", code="path_traversal")
+        if len(name.encode()) > 400 or any(len(part.encode()) > 200 for part in parts) or len(parts) > 20:
+            raise ArchiveRefused(f"The path {shown} is too long.", code="name_too_long")
+        key = unicodedata.normalize("NFKC", name.rstrip("/")).casefold()
+        if key in seen:
+            raise ArchiveRefused(f"The zip has two entries named {shown}.", code="duplicate_name")
+        seen[key] = name
+        if not entry.is_dir():
+            files.add(key)
+    for key in seen:
+        for parent in PurePosixPath(key).parents:
+            if str(parent) in files:
+                raise ArchiveRefused(f"{parent} is both a file and a folder.", code="file_and_folder")
+
+
+def _check_overlap(entries: list[zipfile.ZipInfo]) -> None:
+    end = 0
+    for entry in sorted(entries, key=lambda item: item.header_offset):
+        if entry.header_offset < end:
+            raise ArchiveRefused("Entries of the zip overlap.", code="overlapping_entries")
+        end = entry.header_offset + 30 + len(entry.filename.encode()) + entry.compress_size
+
+
+def _check_entry(entry: zipfile.ZipInfo) -> None:
+    name = entry.filename[:100]
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise ArchiveRefused(f"{name} is a link or a device. Only files and folders are allowed.", code="not_a_file")
+    if entry.is_dir() and entry.file_size:
+        raise ArchiveRefused(f"{name} is a folder with content.", code="damaged_zip")
+    if entry.flag_bits & 0x1:
+        raise ArchiveRefused("The zip is encrypted. Pack it without a password.", code="encrypted")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ArchiveRefused(f"{name} is compressed in an unusual way. Use the ordinary method.", code="bad_method")
+
+
+def _real_size(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: ArchiveLimits) -> int:
+    size = 0
+    packed = max(1, entry.compress_size)
+    try:
+        with archive.open(entry) as source:
+            while data := source.read(READ_BYTES):
+                size += len(data)
+                if size > limits.file_bytes:
+                    raise ArchiveRefused(
+                        f"{entry.filename[:100]} is larger than {limits.file_bytes // 2**20} MiB.",
+                        code="file_too_large",
+                    )
+                if size > limits.ratio_free_bytes and size > packed * limits.ratio:
+                    raise ArchiveRefused(
+                        f"{entry.filename[:100]} is compressed suspiciously well.", code="compression_ratio"
+                    )
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError):
+        raise ArchiveRefused(
+            f"{entry.filename[:100]} in the zip is damaged. Pack it again.", code="damaged_zip"
+        ) from None
+    return size
+
+
+def _entry_point(names: tuple[str, ...]) -> str:
+    for name in ENTRY_POINTS:
+        if name in names:
+            return name
+    for name in names:
+        folder, _, rest = name.partition("/")
+        if rest in ENTRY_POINTS:
+            raise ArchiveRefused(
+                f"{rest} must be at the root of the zip; it was found in the folder {folder}. "
+                "Pack the content of the folder, not the folder.",
+                code="entry_point_in_folder",
+            )
+    raise ArchiveRefused(
+        "The zip has no player.py at its root (agent.py and main.py are accepted too).", code="no_entry_point"
+    )

@@ -1,0 +1,138 @@
+"""What a submission may ask for: names of packages with versions, nothing else. Free of Django."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from packaging.requirements import InvalidRequirement, Requirement
+
+from core.archive import ArchiveReport
+
+MAX_REQUIREMENTS = 100
+MAX_LINE_CHARACTERS = 300
+IGNORED_CONDA_NAMES = frozenset({"python", "pip", "setuptools", "wheel"})
+_CONDA = re.compile(r"\A(?:[\w.-]+::)?([A-Za-z0-9][\w.-]*)\s*(.*)\Z", re.ASCII)
+
+
+class RequirementsRefused(Exception):
+    """The requirements are refused; the message says why and what to do. code: typed reason."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """Normalised requirement lines, sorted, and notes for the owner on what was ignored."""
+
+    lines: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_requirements(report: ArchiveReport, read: Callable[[str], str]) -> Requirements:
+    """The requirements of an archive: requirements.txt, else environment.yml, else none. Raises RequirementsRefused.
+
+    read: returns the text of a file of the archive by its name.
+    """
+    if "requirements.txt" in report.names:
+        return parse_requirements(read("requirements.txt"))
+    for name in ("environment.yml", "environment.yaml"):
+        if name in report.names:
+            return parse_environment_yml(read(name), name)
+    return Requirements(())
+
+
+def parse_requirements(text: str, name: str = "requirements.txt") -> Requirements:
+    """Lines of a requirements.txt: name, extras, versions, markers. No options, addresses, paths or continuations."""
+    if not text.isascii():
+        raise RequirementsRefused(f"{name} must be plain ASCII.", code="requirements_not_ascii")
+    lines = []
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = re.sub(r"(\A|\s)#.*\Z", "", raw).strip()
+        if line:
+            lines.append(_requirement(line, f"{name}, line {number}"))
+    return _collected(lines, name, ())
+
+
+def parse_environment_yml(text: str, name: str = "environment.yml") -> Requirements:
+    """The `dependencies` of a conda environment, its `pip` part included; python, pip and channels are ignored."""
+    try:
+        for token in yaml.scan(text, Loader=yaml.SafeLoader):
+            if isinstance(token, yaml.AliasToken | yaml.AnchorToken | yaml.TagToken):
+                raise RequirementsRefused(f"{name} must not use anchors, aliases or tags.", code="environment_yml")
+        data: Any = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        raise RequirementsRefused(f"{name} is not valid YAML.", code="environment_yml") from None
+    dependencies = data.get("dependencies", []) if isinstance(data, dict) else None
+    if not isinstance(dependencies, list):
+        raise RequirementsRefused(f"{name} must have a list named dependencies.", code="environment_yml")
+    notes = []
+    if data.get("channels"):
+        notes.append(f"The channels in {name} are ignored: packages come as wheels from the package index.")
+    lines = []
+    for item in dependencies:
+        if isinstance(item, str):
+            line = _conda_requirement(item, name)
+            if line is None:
+                notes.append(f"{item.strip()[:60]} in {name} is ignored: the arena's base image decides.")
+            else:
+                lines.append(line)
+        elif isinstance(item, dict) and set(item) == {"pip"} and isinstance(item["pip"], list):
+            for inner in item["pip"]:
+                if not isinstance(inner, str):
+                    raise RequirementsRefused(
+                        f"The pip part of {name} must be a list of lines.", code="environment_yml"
+                    )
+                lines.append(_requirement(inner.strip(), f"{name}, pip part"))
+        else:
+            raise RequirementsRefused(f"{name} has a dependency that is not a line of text.", code="environment_yml")
+    return _collected(lines, name, notes)
+
+
+def _conda_requirement(item: str, name: str) -> str | None:
+    """`numpy=1.26=build` is numpy==1.26.*; `numpy>=1.2` stays. None for what the base image decides."""
+    found = _CONDA.match(item.strip())
+    if found is None or not item.isascii():
+        raise RequirementsRefused(f"{name}: {item[:60]!r} is not a package with a version.", code="environment_yml")
+    package, version = found.groups()
+    if package.lower() in IGNORED_CONDA_NAMES:
+        return None
+    if re.match(r"\A=[^=]", version):
+        number = version.split("=")[1].strip()
+        version = f"=={number}" if number.endswith("*") else f"=={number}.*"
+    elif version and not version.startswith(("=", "<", ">", "!", "~")):
+        version = "==" + version.split()[0]
+    return _requirement(f"{package}{version}", name)
+
+
+def _requirement(line: str, where: str) -> str:
+    if len(line) > MAX_LINE_CHARACTERS:
+        raise RequirementsRefused(f"{where}: the line is too long.", code="requirements_line")
+    if line.startswith("-"):
+        raise RequirementsRefused(
+            f"{where}: options like {line.split()[0][:30]} are not allowed.", code="requirements_option"
+        )
+    try:
+        requirement = Requirement(line)
+    except (InvalidRequirement, RecursionError):
+        raise RequirementsRefused(
+            f"{where}: {line[:60]!r} is not a package name with a version. Addresses and paths are not allowed.",
+            code="requirements_line",
+        ) from None
+    if requirement.url:
+        raise RequirementsRefused(f"{where}: addresses are not allowed, only names.", code="requirements_url")
+    return str(requirement)
+
+
+def _collected(lines: Iterable[str], name: str, notes: Iterable[str]) -> Requirements:
+    unique = tuple(sorted(set(lines), key=str.lower))
+    if len(unique) > MAX_REQUIREMENTS:
+        raise RequirementsRefused(
+            f"{name} asks for more than {MAX_REQUIREMENTS} packages.", code="too_many_requirements"
+        )
+    return Requirements(unique, tuple(notes))
