@@ -172,6 +172,13 @@ PLAYER_BASE_IMAGE = env.text("PLAYER_BASE_IMAGE", "rl-arena-base")
 PLAYER_IMAGE_PREFIX = env.text("PLAYER_IMAGE_PREFIX", "rl-arena-player")
 PLAYER_RUNTIME = env.text("PLAYER_RUNTIME", "runc")
 CHANNEL_DIR = Path(env.text("CHANNEL_DIR", "/tmp/rl-arena"))
+# Containers that fetch wheels get the worker's own way to the package index.
+PIP_CERTIFICATES = env.text("PIP_CERT")
+PIP_ENVIRONMENT = {
+    name: value
+    for name in ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "HTTPS_PROXY", "NO_PROXY")
+    if (value := env.text(name))
+}
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 

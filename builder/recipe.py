@@ -1,0 +1,161 @@
+"""How a submission becomes something that can be played: named steps, logged as they go.
+
+On an engine: an image per set of requirements, and one COPY layer with the submission's files on top. Nothing of the
+submission runs here. Without an engine (process sandbox, a person's own code): an unpacked folder.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from docker.errors import APIError, ImageNotFound
+from packaging.requirements import Requirement
+
+from builder.engine import base_image_id, connect, engine_errors
+from builder.errors import BuildFailed
+from builder.packages import Network, package_image
+from core.archive import ArchiveRefused, read_text, unpack_archive
+from core.requirements import Requirements, RequirementsRefused, read_requirements
+
+FOLDER_PREFIX = "folder:"
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """image: what a sandbox can launch. digest: its content id, empty for a folder. warnings: for the owner."""
+
+    image: str
+    digest: str
+    warnings: tuple[str, ...]
+
+
+class Recipe(Protocol):
+    """Turns archives into images, and removes them."""
+
+    def build(self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log) -> BuildResult:
+        """Raises BuildFailed (the owner must act) or BuilderUnavailable (the platform must)."""
+
+    def remove(self, image: str) -> None:
+        """Remove an image; it may be gone already."""
+
+
+class DockerRecipe:
+    """Builds images on a Docker engine."""
+
+    def __init__(self, *, base_image: str, prefix: str, network: Network) -> None:
+        self._base_image, self._prefix, self._network = base_image, prefix, network
+
+    def build(self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log) -> BuildResult:
+        with tempfile.TemporaryDirectory(prefix="arena-build-") as temporary:
+            folder = Path(temporary) / "player"
+            log("Step 1/4: check and unpack the archive")
+            requirements = unpack(archive, folder)
+            log(f"Step 2/4: base image {self._base_image}")
+            client = connect()
+            parent = base_image_id(client, self._base_image)
+            warnings = list(requirements.notes)
+            log(f"Step 3/4: requirements ({len(requirements.lines) or 'none'})")
+            if requirements.lines:
+                packages = package_image(
+                    client, parent, requirements.lines, prefix=self._prefix, network=self._network, log=log
+                )
+                parent = packages.name
+                warnings += packages.warnings
+            log("Step 4/4: image of the submission")
+            tag = f"{self._prefix}:{name}"
+            digest = self._copy_layer(client, parent, folder, tag, labels)
+        log(f"Built {tag}")
+        return BuildResult(tag, digest, tuple(warnings))
+
+    def remove(self, image: str) -> None:
+        with engine_errors():
+            try:
+                connect().images.remove(image, force=True)
+            except ImageNotFound:
+                return
+
+    def _copy_layer(self, client: object, parent: str, folder: Path, tag: str, labels: dict[str, str]) -> str:
+        # The context's root holds our Dockerfile alone: a Dockerfile or .dockerignore of the submission lies in
+        # player/ and is a file like any other.
+        with tempfile.TemporaryFile() as context:
+            (folder.parent / "Dockerfile").write_text(f"FROM {parent}\nCOPY player /player\n")
+            with tarfile.open(fileobj=context, mode="w") as tar:
+                tar.add(folder.parent / "Dockerfile", "Dockerfile", filter=_anonymous)
+                tar.add(folder, "player", filter=_anonymous)
+            context.seek(0)
+            with engine_errors():
+                api = client.api  # type: ignore[attr-defined]
+                for event in api.build(
+                    fileobj=context, custom_context=True, tag=tag, labels=labels, rm=True, forcerm=True, decode=True
+                ):
+                    if "error" in event:
+                        raise APIError(event["error"])
+                return str(client.images.get(tag).id)  # type: ignore[attr-defined]
+
+
+class FolderRecipe:
+    """Unpacks archives into folders of this host, for the process sandbox."""
+
+    def __init__(self, *, folder: Path) -> None:
+        self._folder = folder
+
+    def build(self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log) -> BuildResult:
+        target = self._folder / name
+        shutil.rmtree(target, ignore_errors=True)
+        log("Step 1/2: check and unpack the archive")
+        try:
+            requirements = unpack(archive, target)
+        except BuildFailed:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+        log(f"Step 2/2: requirements ({len(requirements.lines) or 'none'})")
+        warnings = [*requirements.notes, *missing_here(requirements)]
+        for warning in warnings:
+            log(f"Warning: {warning}")
+        return BuildResult(f"{FOLDER_PREFIX}{target}", "", tuple(warnings))
+
+    def remove(self, image: str) -> None:
+        target = Path(image.removeprefix(FOLDER_PREFIX))
+        if image.startswith(FOLDER_PREFIX) and target.parent == self._folder:
+            shutil.rmtree(target, ignore_errors=True)
+
+
+def unpack(archive: IO[bytes], folder: Path) -> Requirements:
+    """Unpack an archive and read its requirements. Raises BuildFailed."""
+    try:
+        report = unpack_archive(archive, folder)
+        return read_requirements(report, lambda name: read_text(archive, name))
+    except (ArchiveRefused, RequirementsRefused) as refusal:
+        raise BuildFailed(str(refusal), code=refusal.code) from None
+
+
+def missing_here(requirements: Requirements) -> list[str]:
+    """Sentences on requirements that the arena's own Python does not meet."""
+    found = {re.sub(r"[-_.]+", "-", d.name).lower(): d.version for d in importlib.metadata.distributions()}
+    warnings = []
+    for line in requirements.lines:
+        requirement = Requirement(line)
+        version = found.get(re.sub(r"[-_.]+", "-", requirement.name).lower())
+        if version is None:
+            warnings.append(f"{line} is not installed: the process sandbox uses the arena's own Python.")
+        elif not requirement.specifier.contains(version, prereleases=True):
+            warnings.append(f"{line} is asked for; the process sandbox uses version {version} of the arena's Python.")
+    return warnings
+
+
+def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """No owner and no time of this host; equal files give equal layers."""
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    entry.mtime = 0
+    entry.mode = 0o755 if entry.isdir() else 0o644
+    return entry
