@@ -6,7 +6,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lock clean
+.PHONY: help demo test check static-checks format lock clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -42,14 +42,16 @@ demo: $(VENV)/.runtime
 test: $(VENV)/.development
 	@exec $(BIN)/python tests/run.py $(ARGS)
 
-check: $(VENV)/.development
+check: static-checks
+	$(BIN)/pytest -q -m "not docker and not browser and not redis and not postgres and not network and not slow"
+
+static-checks: $(VENV)/.development
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports --no-cache
 	DEBUG=true $(BIN)/python manage.py check
 	DEBUG=true $(BIN)/python manage.py makemigrations --check --dry-run
-	$(BIN)/pytest -q -m "not docker and not browser and not redis and not postgres and not network and not slow"
 
 format: $(VENV)/.development
 	$(BIN)/ruff check --fix .

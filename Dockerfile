@@ -1,0 +1,26 @@
+# One image for the site and the workers; docker-compose.yml says what each container runs.
+FROM python:3.11-slim-bookworm
+
+# git: the publisher pushes public agents to a repository.
+RUN apt-get update \
+ && apt-get install --no-install-recommends --yes git openssh-client \
+ && rm -rf /var/lib/apt/lists/*
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DATA_DIR=/data
+WORKDIR /app
+
+# The lock first: a change of code alone installs nothing.
+COPY requirements.txt .
+RUN python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements.txt
+
+COPY . .
+# Static files are collected into the image; no secret is needed for that.
+RUN DEBUG=false SECRET_KEY=for-collectstatic-only python manage.py collectstatic --noinput \
+ && useradd --uid 10001 --create-home --shell /usr/sbin/nologin arena \
+ && install -d -o arena -g arena /data
+
+# Never root. A worker that starts containers is given the group of the engine's socket when it is run.
+USER arena
+VOLUME /data
+EXPOSE 8000
+CMD ["gunicorn", "core.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "8"]

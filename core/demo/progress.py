@@ -1,0 +1,100 @@
+"""How far the demo is: counts from the rows, and the leaderboards as plain tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from core.models import Build, Duel, Environment, JobState, Participant, Tournament, TournamentState, Validation
+
+FINAL = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Jobs done of those known."""
+
+    name: str
+    done_count: int
+    total_count: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.done_count}/{self.total_count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far everything is. `is_complete`: every environment has a finished edition."""
+
+    parts: tuple[Part, ...]
+    failures: tuple[str, ...]
+    is_complete: bool
+
+    def __str__(self) -> str:
+        return " · ".join(str(part) for part in self.parts)
+
+
+def measure(environments: Sequence[Environment]) -> Progress:
+    """Count what is done in these environments."""
+    within = Q(submission__agent__environment__in=environments)
+    builds = Build.objects.filter(within).aggregate(done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk"))
+    validations = Validation.objects.filter(within).aggregate(done=Count("pk", filter=Q(state__in=FINAL)))
+    parts = [
+        Part("built", builds["done"], builds["total"]),
+        Part("validated", validations["done"], builds["total"]),
+    ]
+    finished = 0
+    for environment in environments:
+        edition = Tournament.objects.filter(environment=environment).order_by("-edition").first()
+        if edition is None:
+            continue
+        duels = Duel.objects.filter(tournament=edition).aggregate(
+            done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk")
+        )
+        parts.append(Part(f"{environment} duels", duels["done"], duels["total"]))
+        finished += edition_finished(environment) is not None
+    failures = tuple(_failures(environments))
+    return Progress(tuple(parts), failures, is_complete=finished == len(environments))
+
+
+def edition_finished(environment: Environment) -> Tournament | None:
+    """The latest finished edition."""
+    editions = Tournament.objects.filter(environment=environment, state=TournamentState.FINISHED)
+    return editions.order_by("-edition").first()
+
+
+def leaderboard(tournament: Tournament) -> str:
+    """The standings as a plain text table."""
+    header = ("rank", "agent", "points", "won", "drawn", "lost", "score")
+    rows = [
+        (
+            str(row.rank),
+            str(row.submission),
+            str(row.points),
+            str(row.wins),
+            str(row.draws),
+            str(row.losses),
+            f"{row.total_score:g}",
+        )
+        for row in Participant.objects.filter(tournament=tournament).select_related("submission__agent")
+    ]
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    lines = [f"{tournament.environment}, edition {tournament.edition}"]
+    for row in [header, *rows]:
+        cells = [
+            text.ljust(width) if column == 1 else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  " + "  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _failures(environments: Sequence[Environment]) -> list[str]:
+    failed = Q(state=JobState.FAILED, submission__agent__environment__in=environments)
+    return [
+        f"{job.KIND} of {job.submission} in {job.submission.agent.environment}: {job.error}"
+        for model in (Build, Validation)
+        for job in model._default_manager.filter(failed).select_related("submission__agent__environment")
+    ]

@@ -1,0 +1,241 @@
+"""The arena's main job on one machine: `make demo`."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.module_loading import import_string
+
+from core.demo.accounts import organiser_create, owner_create, secret_key_path
+from core.demo.agents import examples_read, examples_upload
+from core.demo.processes import Child, port_answers, port_is_free
+from core.demo.progress import Progress, edition_finished, leaderboard, measure
+from core.models import Environment, JobState
+from core.queues import TOURNAMENT_TASK, wake
+from core.services.jobs import JOB_MODELS, job_requeue, jobs_wake_waiting
+
+HOST = "127.0.0.1"
+DEFAULT_PORT = 8000
+DEFAULT_MATCHES = 100
+"""Matches of a duel: enough to tell the example players apart, few enough that the first leaderboard comes soon."""
+POLL_SECONDS = 0.5
+PLAIN_SECONDS = 5.0
+"""Without a terminal progress is printed at most this often."""
+START_SECONDS = 30.0
+GRACE_SECONDS = 20.0
+# By name: rooms above core are reached through rows and names, never by import.
+ENSURE_BASE_IMAGE = "builder.base_image.ensure_base_image"
+MAKE_ARCHIVE = "example_players.package.make_archive"
+REAP_LEFTOVERS = "duel_runner.tasks.leftovers_reap"
+
+
+class Command(BaseCommand):
+    help = "Set up and run the whole arena here, with example agents, until it is stopped."
+    requires_migrations_checks = False
+    _progress_shown = ""
+    _progress_shown_at = float("-inf")
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"of the site on {HOST}")
+        parser.add_argument("--sandbox", choices=["docker", "process"], help="default: docker where it can be had")
+        parser.add_argument("--matches", type=int, default=DEFAULT_MATCHES, help="matches of a duel (even)")
+        parser.add_argument("--once", action="store_true", help="stop once the first leaderboards are complete")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.DEBUG:
+            raise CommandError("The demo is for your own machine and runs with DEBUG=true: use `make demo`.")
+        if options["matches"] < 2 or options["matches"] % 2:
+            raise CommandError("The matches of a duel must be an even number from 2: the players change seats.")
+        started_at = time.monotonic()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _stop)
+        try:
+            with ExitStack() as stack:
+                self._run(stack, started_at, options)
+        except KeyboardInterrupt:
+            self._say("Stopped. `make demo` goes on where it was.")
+
+    def _run(self, stack: ExitStack, started_at: float, options: dict[str, Any]) -> None:
+        port, data = options["port"], settings.DATA_DIR
+        data.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(only_one(data / "demo.lock"))
+        if not port_is_free(HOST, port):
+            raise CommandError(
+                f"Port {port} on {HOST} is in use. Stop what uses it, or choose another: make demo PORT={port + 1}"
+            )
+        sandbox = self._choose_sandbox(options["sandbox"])
+        # Chosen after the settings were read; the children get it as a variable.
+        settings.SANDBOX = sandbox
+        environments = self._prepare(data, options["matches"])
+        children = stack.enter_context(self._children(data, sandbox, port))
+        self._wait_for_site(children, port)
+        address = f"http://{HOST}:{port}/"
+        self._say(f"The site is up: {address}")
+        self._follow(children, environments)
+        self._say("")
+        for environment in environments:
+            tournament = edition_finished(environment)
+            if tournament is not None:
+                self._say(f"{leaderboard(tournament)}\n")
+        self._say(f"First leaderboards complete after {time.monotonic() - started_at:.0f} s.")
+        if options["once"]:
+            return
+        self._say(f"Open {address} (Ctrl-C stops everything and keeps the data).")
+        while True:
+            self._check(children)
+            time.sleep(POLL_SECONDS)
+
+    def _choose_sandbox(self, wanted: str | None) -> str:
+        """Docker where an engine answers and a base image is there or can be had, else local processes."""
+        if wanted == "process":
+            self._say("Sandbox: local processes, as you asked. Run only players that you trust.")
+            return "process"
+        try:
+            import_string(ENSURE_BASE_IMAGE)()
+        except Exception as error:
+            if wanted == "docker":
+                raise CommandError(f"The Docker sandbox cannot be used: {error}") from error
+            self._say(f"Sandbox: local processes, because {error} Run only players that you trust.")
+            return "process"
+        self._say(f"Sandbox: Docker, because an engine answers and has the base image {settings.PLAYER_BASE_IMAGE}.")
+        return "docker"
+
+    def _prepare(self, data: Path, matches: int) -> list[Environment]:
+        self._say(f"Data: {data}")
+        call_command("migrate", verbosity=0, interactive=False)
+        call_command("sync_environments", verbosity=0)
+        environments = list(Environment.objects.filter(is_active=True))
+        Environment.objects.update(matches_per_duel=matches)
+        self._say(
+            f"Environments: {', '.join(map(str, environments))}; {matches} matches a duel (MATCHES=... changes it)"
+        )
+        login = organiser_create(data)
+        if login.is_new:
+            self._say(f"Organiser: log in as {login.email} with the password {login.password}")
+        self._say(f"Organiser's password: {data / 'organiser-password'} ({login.email})")
+        examples = examples_read(import_string(MAKE_ARCHIVE))
+        submissions = examples_upload(owner_create(data), environments, examples)
+        self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already here")
+        self._resume(environments)
+        return environments
+
+    def _resume(self, environments: list[Environment]) -> None:
+        """Go on where the last run stopped: no other worker lives, for the lock is ours."""
+        jobs_wake_waiting(older_than=timedelta(0))
+        for model in JOB_MODELS.values():
+            for job in model._default_manager.filter(state=JobState.RUNNING):
+                job_requeue(job=job, reason="The arena was stopped and started again.")
+        for environment in environments:
+            wake("tournament", TOURNAMENT_TASK, environment.pk)
+
+    @contextmanager
+    def _children(self, data: Path, sandbox: str, port: int) -> Iterator[list[Child]]:
+        """The site and the workers; both and their containers are gone afterwards."""
+        logs = data / "logs"
+        logs.mkdir(exist_ok=True)
+        environment = {
+            **os.environ,
+            "DEBUG": "true",
+            "DATA_DIR": str(data),
+            "SANDBOX": sandbox,
+            "SECRET_KEY_FILE": str(secret_key_path(data)),
+        }
+        site = [sys.executable, "-m", "gunicorn", "core.wsgi", "--bind", f"{HOST}:{port}", "--threads", "8"]
+        workers = [sys.executable, str(settings.BASE_DIR / "manage.py"), "run_workers"]
+        children: list[Child] = []
+        try:
+            for name, command in (("site", site), ("workers", workers)):
+                children.append(Child(name, command, log_path=logs / f"{name}.log", environment=environment))
+            yield children
+        finally:
+            # A second Ctrl-C must not leave containers behind.
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            self._say("Stopping the site and the workers ...")
+            for child in children:
+                child.ask_to_stop()
+            for child in children:
+                child.stop(grace_seconds=GRACE_SECONDS)
+            self._reap()
+
+    def _reap(self) -> None:
+        for model in JOB_MODELS.values():
+            for job in model._default_manager.filter(state=JobState.RUNNING):
+                job_requeue(job=job, reason="The arena was stopped.")
+        import_string(REAP_LEFTOVERS)()
+
+    def _wait_for_site(self, children: list[Child], port: int) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not port_answers(HOST, port):
+            self._check(children)
+            if time.monotonic() > deadline:
+                raise CommandError(f"The site did not start:\n{children[0].last_lines()}")
+            time.sleep(POLL_SECONDS / 5)
+
+    def _follow(self, children: list[Child], environments: list[Environment]) -> None:
+        """Show progress until every environment has a finished edition."""
+        told: set[str] = set()
+        while True:
+            progress = measure(environments)
+            for failure in progress.failures:
+                if failure not in told:
+                    told.add(failure)
+                    self._say(f"Failed: {failure}")
+            self._show(progress)
+            if progress.is_complete:
+                return
+            self._check(children)
+            time.sleep(POLL_SECONDS)
+
+    def _show(self, progress: Progress) -> None:
+        """One line that is written over on a terminal, plain lines now and then elsewhere."""
+        text = str(progress)
+        if self.stdout.isatty():
+            width = shutil.get_terminal_size().columns - 1
+            self.stdout.write(f"\r\x1b[K{text[:width]}", ending="")
+            self.stdout.flush()
+        elif text != self._progress_shown and (
+            progress.is_complete or time.monotonic() - self._progress_shown_at >= PLAIN_SECONDS
+        ):
+            self._progress_shown, self._progress_shown_at = text, time.monotonic()
+            self._say(text)
+
+    def _check(self, children: list[Child]) -> None:
+        for child in children:
+            if not child.is_running:
+                raise CommandError(f"The {child.name} stopped (log: {child.log_path}):\n{child.last_lines()}")
+
+    def _say(self, text: str) -> None:
+        # The terminal may be gone while the children still have to be stopped.
+        with suppress(OSError):
+            self.stdout.write(f"\r\x1b[K{text}" if self.stdout.isatty() else text)
+            self.stdout.flush()
+
+
+@contextmanager
+def only_one(path: Path) -> Iterator[None]:
+    """Hold a lock file. Raises CommandError when another demo holds it."""
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError("The demo already runs on these data; stop it first.") from None
+        yield
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
