@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from core.models import Agent, Environment, Submission, User
-from core.services.agents import agent_create
+from core.services.agents import agent_create, submission_rebuild
 
 EXAMPLE_PLAYERS = ("dummy", "random", "minimax", "monte_carlo")
 
@@ -29,6 +30,21 @@ def examples_upload(owner: User, environments: Sequence[Environment], examples: 
 def examples_read(make_archive: Callable[[str], bytes]) -> list[Example]:
     """Zip the example players with the given function, which takes a player's name."""
     return [Example(name.replace("_", "-"), make_archive(name)) for name in EXAMPLE_PLAYERS]
+
+
+def images_follow_sandbox(note: Path, sandbox: str) -> int:
+    """Build everything again when the sandbox is another than last time; return how many submissions.
+
+    note: the file that remembers the sandbox. An image of one sandbox means nothing to the other.
+    """
+    previous = note.read_text().strip() if note.exists() else sandbox
+    rebuilt = 0
+    if previous != sandbox:
+        for submission in Submission.objects.filter(deleted_at=None):
+            submission_rebuild(submission=submission)
+            rebuilt += 1
+    note.write_text(f"{sandbox}\n")
+    return rebuilt
 
 
 def _upload(owner: User, environments: Sequence[Environment], examples: Sequence[Example]) -> Iterator[Submission]:

@@ -21,7 +21,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.module_loading import import_string
 
 from core.demo.accounts import organiser_create, owner_create, secret_key_path
-from core.demo.agents import examples_read, examples_upload
+from core.demo.agents import examples_read, examples_upload, images_follow_sandbox
 from core.demo.processes import Child, port_answers, port_is_free
 from core.demo.progress import Progress, edition_finished, leaderboard, measure
 from core.models import Environment, JobState
@@ -38,7 +38,7 @@ PLAIN_SECONDS = 5.0
 START_SECONDS = 30.0
 GRACE_SECONDS = 20.0
 # By name: rooms above core are reached through rows and names, never by import.
-ENSURE_BASE_IMAGE = "builder.base_image.ensure_base_image"
+ENSURE_BASE_IMAGE = "builder.engine.ensure_base_image"
 MAKE_ARCHIVE = "example_players.package.make_archive"
 REAP_LEFTOVERS = "duel_runner.tasks.leftovers_reap"
 
@@ -105,11 +105,14 @@ class Command(BaseCommand):
             self._say("Sandbox: local processes, as you asked. Run only players that you trust.")
             return "process"
         try:
-            import_string(ENSURE_BASE_IMAGE)()
+            import_string(ENSURE_BASE_IMAGE)(settings.PLAYER_BASE_IMAGE)
         except Exception as error:
             if wanted == "docker":
                 raise CommandError(f"The Docker sandbox cannot be used: {error}") from error
-            self._say(f"Sandbox: local processes, because {error} Run only players that you trust.")
+            reason = " ".join(str(error).split())[:200].rstrip(".")
+            self._say(
+                f"Sandbox: local processes, for Docker cannot be used ({reason}). Run only players that you trust."
+            )
             return "process"
         self._say(f"Sandbox: Docker, because an engine answers and has the base image {settings.PLAYER_BASE_IMAGE}.")
         return "docker"
@@ -131,6 +134,9 @@ class Command(BaseCommand):
         submissions = examples_upload(owner_create(data), environments, examples)
         self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already here")
         self._resume(environments)
+        rebuilt = images_follow_sandbox(data / "sandbox", settings.SANDBOX)
+        if rebuilt:
+            self._say(f"The sandbox has changed: {rebuilt} submissions are built again.")
         return environments
 
     def _resume(self, environments: list[Environment]) -> None:
