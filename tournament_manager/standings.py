@@ -1,0 +1,100 @@
+"""From the ledger to a table. Pure functions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A ledger row: what one submission did from one seat in one duel."""
+
+    duel: int
+    submission: int
+    opponent: int
+    wins: int
+    draws: int
+    opponent_errors: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class DuelResult:
+    """A duel by its first-named submission: points 2 for a match won or forfeited by the opponent, 1 for a draw."""
+
+    duel: int
+    submissions: tuple[int, int]
+    points: tuple[int, int]
+    scores: tuple[float, float]
+
+    @property
+    def winner(self) -> int | None:
+        """The submission with more points, then with more score; None for a draw."""
+        first, second = zip(self.points, self.scores, strict=True)
+        if first == second:
+            return None
+        return self.submissions[0] if first > second else self.submissions[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One row of the table."""
+
+    submission: int
+    rank: int
+    points: int
+    wins: int
+    draws: int
+    losses: int
+    total_score: float
+
+
+def duel_results(entries: Iterable[Entry]) -> list[DuelResult]:
+    """Duels in the order of their ids, seats added up."""
+    by_duel: dict[int, dict[int, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+    for entry in entries:
+        by_duel[entry.duel][entry.submission].append(entry)
+    results = []
+    for duel, sides in sorted(by_duel.items()):
+        first, second = sorted(sides)
+        points = [
+            sum(2 * (row.wins + row.opponent_errors) + row.draws for row in sides[side]) for side in (first, second)
+        ]
+        scores = [sum(row.score for row in sides[side]) for side in (first, second)]
+        results.append(DuelResult(duel, (first, second), (points[0], points[1]), (scores[0], scores[1])))
+    return results
+
+
+def standings(participants: Iterable[int], results: Iterable[DuelResult]) -> list[Standing]:
+    """The table: points (2 a duel won, 1 a draw), then wins, then total score; ties share ranks: 1, 1, 3."""
+    table = {submission: [0, 0, 0, 0.0] for submission in participants}
+    for result in results:
+        winner = result.winner
+        for side, submission in enumerate(result.submissions):
+            if submission in table:
+                column = 1 if winner is None else 0 if winner == submission else 2
+                table[submission][column] += 1
+                table[submission][3] += result.scores[side]
+    keys = {
+        submission: (2 * wins + draws, wins, round(score, 9))
+        for submission, (wins, draws, losses, score) in table.items()
+    }
+    ordered = sorted(table, key=lambda submission: (keys[submission], -submission), reverse=True)
+    rows = []
+    for place, submission in enumerate(ordered, start=1):
+        tied = rows and keys[rows[-1].submission] == keys[submission]
+        wins, draws, losses, score = table[submission]
+        rows.append(
+            Standing(
+                submission=submission,
+                rank=rows[-1].rank if tied else place,
+                points=int(2 * wins + draws),
+                wins=int(wins),
+                draws=int(draws),
+                losses=int(losses),
+                total_score=score,
+            )
+        )
+    return rows
