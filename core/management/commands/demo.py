@@ -27,6 +27,7 @@ from core.demo.progress import Progress, edition_finished, leaderboard, measure
 from core.models import Environment, JobState
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.jobs import JOB_MODELS, job_requeue, jobs_wake_waiting
+from core.states import StaleJob
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
@@ -36,7 +37,8 @@ POLL_SECONDS = 0.5
 PLAIN_SECONDS = 5.0
 """Without a terminal progress is printed at most this often."""
 START_SECONDS = 30.0
-GRACE_SECONDS = 20.0
+GRACE_SECONDS = 30.0
+"""Longer than `run_workers` waits for its clusters."""
 # By name: rooms above core are reached through rows and names, never by import.
 ENSURE_BASE_IMAGE = "builder.engine.ensure_base_image"
 MAKE_ARCHIVE = "example_players.package.make_archive"
@@ -142,9 +144,7 @@ class Command(BaseCommand):
     def _resume(self, environments: list[Environment]) -> None:
         """Go on where the last run stopped: no other worker lives, for the lock is ours."""
         jobs_wake_waiting(older_than=timedelta(0))
-        for model in JOB_MODELS.values():
-            for job in model._default_manager.filter(state=JobState.RUNNING):
-                job_requeue(job=job, reason="The arena was stopped and started again.")
+        give_back_running("The arena was started again.")
         for environment in environments:
             wake("tournament", TOURNAMENT_TASK, environment.pk)
 
@@ -174,15 +174,15 @@ class Command(BaseCommand):
             self._say("Stopping the site and the workers ...")
             for child in children:
                 child.ask_to_stop()
+            deadline = time.monotonic() + GRACE_SECONDS
+            while any(child.is_running for child in children) and time.monotonic() < deadline:
+                # Workers let go of a job that is no longer theirs, instead of finishing a long duel first.
+                give_back_running("The arena was stopped.")
+                time.sleep(POLL_SECONDS)
             for child in children:
-                child.stop(grace_seconds=GRACE_SECONDS)
-            self._reap()
-
-    def _reap(self) -> None:
-        for model in JOB_MODELS.values():
-            for job in model._default_manager.filter(state=JobState.RUNNING):
-                job_requeue(job=job, reason="The arena was stopped.")
-        import_string(REAP_LEFTOVERS)()
+                child.stop(grace_seconds=POLL_SECONDS)
+            give_back_running("The arena was stopped.")
+            import_string(REAP_LEFTOVERS)()
 
     def _wait_for_site(self, children: list[Child], port: int) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -241,6 +241,15 @@ def only_one(path: Path) -> Iterator[None]:
         except BlockingIOError:
             raise CommandError("The demo already runs on these data; stop it first.") from None
         yield
+
+
+def give_back_running(reason: str) -> None:
+    """Take every running job from its worker."""
+    for model in JOB_MODELS.values():
+        for job in model._default_manager.filter(state=JobState.RUNNING):
+            # It may have ended just now.
+            with suppress(StaleJob):
+                job_requeue(job=job, reason=reason)
 
 
 def _stop(*_: object) -> None:
