@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from core.models import Agent, Environment, Submission, User
 from core.services.agents import agent_create, submission_rebuild
 
-EXAMPLE_PLAYERS = ("dummy", "random", "minimax", "monte_carlo")
+EXAMPLE_PLAYERS = ("dummy", "random", "minimax", "deep_search")
 
 
 @dataclass(frozen=True, slots=True)
