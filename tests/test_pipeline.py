@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.module_loading import import_string
 from django_q.models import OrmQ
 from pytest_django.fixtures import Settings
@@ -25,45 +22,23 @@ from core.models import (
     Submission,
     Tournament,
     TournamentState,
-    User,
     Validation,
 )
-from core.services.agents import agent_create, submission_create
-from core.services.environments import environment_sync
+from core.services.agents import submission_create
 from environments.archive_format import DuelArchive
 from environments.registry import get_spec
 from environments.replay import replay
-
-PLAYER = """
-class Player:
-    def __init__(self, train_mode):
-        print("loaded for", "training" if train_mode else "playing")
-
-    def start(self, state, valid_actions):
-        return valid_actions[{index}]
-
-    def step(self, state, valid_actions, prev_reward):
-        return valid_actions[{index}]
-
-    def end(self, state, prev_reward):
-        pass
-"""
-BROKEN = """
-class Player:
-    def __init__(self, train_mode):
-        print("about to break")
-
-    def start(self, state, valid_actions):
-        return valid_actions[0]
-
-    def step(self, state, valid_actions, prev_reward):
-        raise RuntimeError("the model file is missing")
-
-    def end(self, state, prev_reward):
-        pass
-"""
-MATCHES_PER_DUEL = 10
-MATCHES_PER_VALIDATION = 4
+from tests.samples import (
+    BROKEN,
+    FIRST,
+    LAST,
+    MATCHES_PER_DUEL,
+    MATCHES_PER_VALIDATION,
+    SECOND,
+    archive,
+    tic_tac_toe,
+    upload,
+)
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -81,23 +56,7 @@ def sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) 
 
 @pytest.fixture
 def environment() -> Environment:
-    """Tic-tac-toe with short duels."""
-    row, _ = environment_sync(spec=get_spec("tic-tac-toe"))
-    row.matches_per_duel, row.matches_per_validation = MATCHES_PER_DUEL, MATCHES_PER_VALIDATION
-    row.save()
-    return row
-
-
-def upload(environment: Environment, name: str, source: str) -> Submission:
-    owner, _ = User.objects.get_or_create(email=f"{name}@arena.example", defaults={"username": name})
-    return agent_create(owner=owner, environment=environment, name=name, is_public=False, archive=archive(source))
-
-
-def archive(source: str) -> SimpleUploadedFile:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as zipped:
-        zipped.writestr("player.py", source)
-    return SimpleUploadedFile("player.zip", file.getvalue(), content_type="application/zip")
+    return tic_tac_toe()
 
 
 def deliver_messages() -> None:
@@ -109,8 +68,8 @@ def deliver_messages() -> None:
 
 
 def test_uploads_are_built_validated_played_and_ranked(sandbox: str, environment: Environment) -> None:
-    first = upload(environment, "first", PLAYER.format(index=0))
-    last = upload(environment, "last", PLAYER.format(index=-1))
+    first = upload(environment, "first", FIRST)
+    last = upload(environment, "last", LAST)
 
     deliver_messages()
 
@@ -129,8 +88,8 @@ def test_uploads_are_built_validated_played_and_ranked(sandbox: str, environment
 
 
 def test_every_match_of_a_played_duel_can_be_replayed(sandbox: str, environment: Environment) -> None:
-    upload(environment, "first", PLAYER.format(index=0))
-    upload(environment, "last", PLAYER.format(index=-1))
+    upload(environment, "first", FIRST)
+    upload(environment, "last", LAST)
 
     deliver_messages()
 
@@ -144,7 +103,7 @@ def test_every_match_of_a_played_duel_can_be_replayed(sandbox: str, environment:
 
 
 def test_a_player_that_breaks_fails_its_validation_with_reason_and_log(sandbox: str, environment: Environment) -> None:
-    upload(environment, "first", PLAYER.format(index=0))
+    upload(environment, "first", FIRST)
     upload(environment, "broken", BROKEN)
 
     deliver_messages()
@@ -162,11 +121,11 @@ def test_a_player_that_breaks_fails_its_validation_with_reason_and_log(sandbox: 
 
 
 def test_a_new_version_starts_the_next_edition(sandbox: str, environment: Environment) -> None:
-    first = upload(environment, "first", PLAYER.format(index=0))
-    upload(environment, "last", PLAYER.format(index=-1))
+    first = upload(environment, "first", FIRST)
+    upload(environment, "last", LAST)
     deliver_messages()
 
-    newer = submission_create(agent=first.agent, archive=archive(PLAYER.format(index=1)))
+    newer = submission_create(agent=first.agent, archive=archive(SECOND))
     deliver_messages()
 
     assert list(Tournament.objects.order_by("edition").values_list("edition", "state")) == [

@@ -1,0 +1,72 @@
+"""Small agents for the end-to-end tests, and how they get into the arena."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from core.models import Environment, Submission, User
+from core.services.agents import agent_create
+from core.services.environments import environment_sync
+from environments.registry import get_spec
+
+PLAYER = """
+class Player:
+    def __init__(self, train_mode):
+        print("loaded for", "training" if train_mode else "playing")
+
+    def start(self, state, valid_actions):
+        return valid_actions[{index}]
+
+    def step(self, state, valid_actions, prev_reward):
+        return valid_actions[{index}]
+
+    def end(self, state, prev_reward):
+        pass
+"""
+FIRST, SECOND, LAST = (PLAYER.format(index=index) for index in (0, 1, -1))
+BROKEN = """
+class Player:
+    def __init__(self, train_mode):
+        print("about to break")
+
+    def start(self, state, valid_actions):
+        return valid_actions[0]
+
+    def step(self, state, valid_actions, prev_reward):
+        raise RuntimeError("the model file is missing")
+
+    def end(self, state, prev_reward):
+        pass
+"""
+MATCHES_PER_DUEL = 10
+MATCHES_PER_VALIDATION = 4
+
+
+def tic_tac_toe() -> Environment:
+    """The row of Tic-tac-toe, with short duels."""
+    row, _ = environment_sync(spec=get_spec("tic-tac-toe"))
+    row.matches_per_duel, row.matches_per_validation = MATCHES_PER_DUEL, MATCHES_PER_VALIDATION
+    row.save()
+    return row
+
+
+def zip_of(source: str) -> bytes:
+    """An archive with this `player.py`."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as zipped:
+        zipped.writestr("player.py", source)
+    return file.getvalue()
+
+
+def archive(source: str) -> SimpleUploadedFile:
+    """The same, as a form hands it over."""
+    return SimpleUploadedFile("player.zip", zip_of(source), content_type="application/zip")
+
+
+def upload(environment: Environment, name: str, source: str) -> Submission:
+    """Upload an agent for a user of the same name."""
+    owner, _ = User.objects.get_or_create(email=f"{name}@arena.example", defaults={"username": name})
+    return agent_create(owner=owner, environment=environment, name=name, is_public=False, archive=archive(source))

@@ -1,0 +1,139 @@
+"""The shape of production, without its images: gunicorn, PostgreSQL, Redis, a cluster per queue, DEBUG off."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from builder.tasks import recipe
+from core.models import Submission, Tournament, TournamentState
+from tests.samples import FIRST, LAST, tic_tac_toe, upload
+
+ROOT = Path(__file__).resolve().parent.parent
+DEADLINE_SECONDS = 180
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.postgres,
+    pytest.mark.redis,
+    pytest.mark.docker,
+    pytest.mark.slow,
+]
+
+
+@pytest.fixture
+def variables(settings: Settings, redis_url: str, tmp_path: Path, transactional_db: None) -> Iterator[dict[str, str]]:
+    """The variables of a production site on the database under test."""
+    settings.SANDBOX, settings.DATA_DIR, settings.MEDIA_ROOT = "docker", tmp_path, tmp_path / "files"
+    database = connection.settings_dict
+    address = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}@{quote(database['HOST'], safe='')}"
+    yield {
+        **os.environ,
+        "DEBUG": "false",
+        "SECRET_KEY": "a-key-for-this-test-alone-0123456789-abcdefghijklmnop",
+        "ALLOWED_HOSTS": "127.0.0.1",
+        "DATABASE_URL": f"postgresql://{address}:{database['PORT'] or ''}/{database['NAME']}",
+        "REDIS_URL": redis_url,
+        "DATA_DIR": str(tmp_path),
+        "CHANNEL_DIR": str(settings.CHANNEL_DIR),
+        "SANDBOX": "docker",
+    }
+    for image in Submission.objects.exclude(image="").values_list("image", flat=True):
+        recipe().remove(image)
+
+
+def manage(variables: Mapping[str, str], *arguments: str) -> None:
+    subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=variables, check=True, timeout=120)
+
+
+@contextmanager
+def running(variables: Mapping[str, str], *command: str) -> Iterator[None]:
+    """A program with everything it starts, ended afterwards."""
+    process = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=variables, start_new_session=True)
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(40)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not true():
+        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
+        time.sleep(0.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    status: int
+    cache: str
+    text: str
+
+
+def get(port: int, path: str) -> Page:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as site:
+        site.request("GET", path)
+        answer = site.getresponse()
+        return Page(answer.status, answer.getheader("Cache-Control") or "", answer.read().decode())
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def test_workers_on_redis_and_postgresql_play_what_was_uploaded(variables: dict[str, str]) -> None:
+    environment = tic_tac_toe()
+    upload(environment, "first", FIRST)
+    upload(environment, "last", LAST)
+
+    with running(variables, "manage.py", "run_workers"):
+        # The uploads' messages went to this process's own queue, as if Redis had lost them: they are sent again.
+        again = "from datetime import timedelta; from core.services.jobs import jobs_wake_waiting as wake;"
+        manage(variables, "shell", "--verbosity", "0", "-c", f"{again} wake(older_than=timedelta(0))")
+        wait_until(Tournament.objects.filter(state=TournamentState.FINISHED).exists, "a finished edition")
+
+    assert Tournament.objects.get().participants.count() == 2
+
+
+def test_the_site_answers_under_gunicorn_with_collected_static_files(variables: dict[str, str]) -> None:
+    manage(variables, "collectstatic", "--noinput", "--verbosity", "0")
+    manage(variables, "check", "--deploy", "--fail-level", "ERROR")
+    port = free_port()
+
+    with running(variables, "-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{port}", "--threads", "4"):
+        wait_until(lambda: answers(port), "the site")
+        page = get(port, "/admin/login/")
+        assert page.status == 200
+        static = next(part for part in page.text.split('"') if part.startswith("/static/") and part.endswith(".css"))
+        style = get(port, static)
+        assert style.status == 200
+        # The name carries a hash of the content, so that browsers may keep it for ever.
+        assert "immutable" in style.cache
+        assert get(port, "/nowhere/").status == 404
