@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from core.models import Agent, Environment, Submission, User
 from core.services.agents import agent_create, submission_rebuild
+from example_players.package import make_archive, names
 
 EXAMPLE_PLAYERS = ("dummy", "random", "minimax", "deep_search")
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """An example player, zipped."""
-
-    name: str
-    archive: bytes
-
-
-def examples_upload(owner: User, environments: Sequence[Environment], examples: Sequence[Example]) -> list[Submission]:
-    """Upload what is not there yet; return the new submissions."""
-    return list(_upload(owner, environments, examples))
-
-
-def examples_read(make_archive: Callable[[str], bytes]) -> list[Example]:
-    """Zip the example players with the given function, which takes a player's name."""
-    return [Example(name.replace("_", "-"), make_archive(name)) for name in EXAMPLE_PLAYERS]
+def examples_upload(owner: User, environments: Sequence[Environment]) -> list[Submission]:
+    """Upload the example players that are not there yet to every environment; return the new submissions."""
+    return list(_upload(owner, environments))
 
 
 def images_follow_sandbox(note: Path, sandbox: str) -> int:
@@ -47,10 +34,11 @@ def images_follow_sandbox(note: Path, sandbox: str) -> int:
     return rebuilt
 
 
-def _upload(owner: User, environments: Sequence[Environment], examples: Sequence[Example]) -> Iterator[Submission]:
+def _upload(owner: User, environments: Sequence[Environment]) -> Iterator[Submission]:
     for environment in environments:
-        for example in examples:
-            if Agent.objects.filter(environment=environment, name__iexact=example.name).exists():
+        for player in names():
+            name = player.replace("_", "-")
+            if Agent.objects.filter(environment=environment, name__iexact=name).exists():
                 continue
-            archive = SimpleUploadedFile(f"{example.name}.zip", example.archive, content_type="application/zip")
-            yield agent_create(owner=owner, environment=environment, name=example.name, is_public=True, archive=archive)
+            archive = SimpleUploadedFile("player.zip", make_archive(player), content_type="application/zip")
+            yield agent_create(owner=owner, environment=environment, name=name, is_public=True, archive=archive)

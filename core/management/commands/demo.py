@@ -21,7 +21,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.module_loading import import_string
 
 from core.demo.accounts import organiser_create, owner_create, secret_key_path
-from core.demo.agents import examples_read, examples_upload, images_follow_sandbox
+from core.demo.agents import examples_upload, images_follow_sandbox
 from core.demo.processes import Child, port_answers, port_is_free
 from core.demo.progress import Progress, edition_finished, leaderboard, measure
 from core.models import Environment, JobState
@@ -41,7 +41,6 @@ GRACE_SECONDS = 30.0
 """Longer than `run_workers` waits for its clusters."""
 # By name: rooms above core are reached through rows and names, never by import.
 ENSURE_BASE_IMAGE = "builder.engine.ensure_base_image"
-MAKE_ARCHIVE = "example_players.package.make_archive"
 REAP_LEFTOVERS = "duel_runner.tasks.leftovers_reap"
 
 
@@ -132,8 +131,7 @@ class Command(BaseCommand):
         if login.is_new:
             self._say(f"Organiser: log in as {login.email} with the password {login.password}")
         self._say(f"Organiser's password: {data / 'organiser-password'} ({login.email})")
-        examples = examples_read(import_string(MAKE_ARCHIVE))
-        submissions = examples_upload(owner_create(data), environments, examples)
+        submissions = examples_upload(owner_create(data), environments)
         self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already here")
         self._resume(environments)
         rebuilt = images_follow_sandbox(data / "sandbox", settings.SANDBOX)
