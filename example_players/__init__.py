@@ -1,0 +1,1 @@
+"""Small agents that people start from, and what packs them into archives."""

@@ -1,50 +1,86 @@
-"""Pack example players: `python -m example_players.package [NAME ...] --output FOLDER`."""
+"""Packs example players into archives: `python -m example_players.package [NAME ...] --output FOLDER`."""
 
 from __future__ import annotations
 
-import argparse
 import io
+import sys
 import zipfile
+from argparse import ArgumentParser
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+ENTRY_POINT = "player.py"
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The first moment a zip can name: with the real times of the files no two archives would be equal."""
+LEFT_OUT = frozenset({"__pycache__"})
+FILE_MODE = 0o100644
 
 
-def names() -> list[str]:
-    """The example players, by folder."""
-    return sorted(path.parent.name for path in FOLDER.glob("*/player.py"))
+class UnknownPlayer(Exception):
+    """There is no example player of this name; the message lists those there are."""
+
+
+def player_names() -> tuple[str, ...]:
+    """Names of all example players, ascending: the folders that hold a `player.py`."""
+    return tuple(sorted(path.parent.name for path in FOLDER.glob(f"*/{ENTRY_POINT}")))
 
 
 def make_archive(name: str) -> bytes:
-    """The zip of an example player; the same bytes every time. Raises LookupError for an unknown name."""
-    if name not in names():
-        raise LookupError(f"There is no example player {name!r}. There are: {', '.join(names())}.")
+    """The zip of one example player; the same files always give the same bytes. Raises UnknownPlayer."""
+    if name not in player_names():
+        raise UnknownPlayer(f"There is no example player {name!r}. There are: {', '.join(player_names())}.")
+    folder = FOLDER / name
+    return zip_bytes((path.relative_to(folder).as_posix(), path.read_bytes()) for path in _files(folder))
+
+
+def zip_bytes(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """A zip of (name, content) pairs, sorted by name, with fixed times and modes."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted((FOLDER / name).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                entry = zipfile.ZipInfo(path.relative_to(FOLDER / name).as_posix(), _EPOCH)
-                entry.external_attr = 0o644 << 16
-                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in sorted(files):
+            entry = zipfile.ZipInfo(name, EARLIEST)
+            entry.create_system = 3  # Unix, whatever machine packs
+            entry.external_attr = FILE_MODE << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)
     return buffer.getvalue()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Pack example players as archives for upload.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names())}; default: all")
-    parser.add_argument("--output", type=Path, default=Path(), help="folder for the zips")
-    options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
-    for name in options.names or names():
-        try:
-            archive = make_archive(name)
-        except LookupError as error:
-            parser.error(str(error))
-        target = options.output / f"{name}.zip"
-        target.write_bytes(archive)
-        print(target)
+def write_archives(folder: Path, names: Sequence[str] = ()) -> list[Path]:
+    """Write the zips of the named players, or of all, into a folder; return their paths. Raises UnknownPlayer."""
+    archives = {name: make_archive(name) for name in names or player_names()}
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, content in archives.items():
+        path = folder / f"{name}.zip"
+        path.write_bytes(content)
+        paths.append(path)
+    return paths
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line. Returns the exit status."""
+    parser = ArgumentParser(prog="python -m example_players.package", description="Pack example players into zips.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all ({', '.join(player_names())})")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where the zips go")
+    options = parser.parse_args(arguments)
+    try:
+        paths = write_archives(options.output, options.names)
+    except UnknownPlayer as error:
+        parser.error(str(error))
+    sys.stdout.writelines(f"{path}\n" for path in paths)
+    return 0
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files that belong to a player: no caches, no hidden files."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part.startswith(".") or part in LEFT_OUT for part in path.relative_to(folder).parts)
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -125,7 +125,9 @@ class ConnectFourSearch:
         for column in columns:
             bit = (taken + (1 << (7 * column))) & (0b1111111 << (7 * column))
             mine = self.mine | bit
-            value = WIN + depth if connected(mine) else -self.search(self.theirs, mine, depth - 1, -2 * WIN, -best_value)
+            value = (
+                WIN + depth if connected(mine) else -self.search(self.theirs, mine, depth - 1, -2 * WIN, -best_value)
+            )
             if value > best_value:
                 best, best_value = column, value
         return best

@@ -1,0 +1,60 @@
+"""Loads players as the arena does, from a file and nothing else, and plays matches with them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from environments.registry import get_spec
+
+FOLDER = Path(__file__).parents[1]
+
+
+def player_class(name: str, folder: Path = FOLDER) -> Any:
+    """The class `Player` of `folder/name/player.py`, loaded without any package around it."""
+    spec = importlib.util.spec_from_file_location(f"player_{name}", folder / name / "player.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Player
+
+
+def play_match(slug: str, players: Sequence[Any], seed: int = 0) -> tuple[float, ...]:
+    """Play one match, players[0] on seat 0; return the score per seat. Raises IllegalAction."""
+    environment = get_spec(slug).make()
+    environment.reset(seed)
+    scores = [0.0] * len(players)
+    unseen = [0.0] * len(players)
+    started = [False] * len(players)
+    while environment.to_move:
+        (seat,) = environment.to_move
+        seen = environment.observe(seat)
+        state = numpy.array(seen.observation, dtype=numpy.int64)
+        valid = numpy.array(seen.valid_actions, dtype=numpy.int64)
+        if started[seat]:
+            action = players[seat].step(state, valid, unseen[seat])
+        else:
+            action = players[seat].start(state, valid)
+        started[seat], unseen[seat] = True, 0.0
+        for other, reward in enumerate(environment.step({seat: int(action)})):
+            scores[other] += reward
+            unseen[other] += reward
+    for seat, player in enumerate(players):
+        player.end(numpy.array(environment.observe(seat).observation, dtype=numpy.int64), unseen[seat])
+    return tuple(scores)
+
+
+def points(slug: str, player: Any, opponent: Any, matches: int) -> float:
+    """The share of points that a player takes from an opponent, seats alternating: win 1, draw 1/2."""
+    total = 0.0
+    for number in range(matches):
+        seat = number % 2
+        pair = (player, opponent) if seat == 0 else (opponent, player)
+        score = play_match(slug, pair, seed=number)[seat]
+        total += 1.0 if score > 0 else 0.5 if score == 0 else 0.0
+    return total / matches
