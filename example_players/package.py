@@ -17,19 +17,19 @@ LEFT_OUT = frozenset({"__pycache__"})
 FILE_MODE = 0o100644
 
 
-class UnknownPlayer(Exception):
+class UnknownPlayer(LookupError):
     """There is no example player of this name; the message lists those there are."""
 
 
-def player_names() -> tuple[str, ...]:
+def names() -> tuple[str, ...]:
     """Names of all example players, ascending: the folders that hold a `player.py`."""
     return tuple(sorted(path.parent.name for path in FOLDER.glob(f"*/{ENTRY_POINT}")))
 
 
 def make_archive(name: str) -> bytes:
     """The zip of one example player; the same files always give the same bytes. Raises UnknownPlayer."""
-    if name not in player_names():
-        raise UnknownPlayer(f"There is no example player {name!r}. There are: {', '.join(player_names())}.")
+    if name not in names():
+        raise UnknownPlayer(f"There is no example player {name!r}. There are: {', '.join(names())}.")
     folder = FOLDER / name
     return zip_bytes((path.relative_to(folder).as_posix(), path.read_bytes()) for path in _files(folder))
 
@@ -46,9 +46,9 @@ def zip_bytes(files: Iterable[tuple[str, bytes]]) -> bytes:
     return buffer.getvalue()
 
 
-def write_archives(folder: Path, names: Sequence[str] = ()) -> list[Path]:
+def write_archives(folder: Path, wanted: Sequence[str] = ()) -> list[Path]:
     """Write the zips of the named players, or of all, into a folder; return their paths. Raises UnknownPlayer."""
-    archives = {name: make_archive(name) for name in names or player_names()}
+    archives = {name: make_archive(name) for name in wanted or names()}
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, content in archives.items():
@@ -61,8 +61,8 @@ def write_archives(folder: Path, names: Sequence[str] = ()) -> list[Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line. Returns the exit status."""
     parser = ArgumentParser(prog="python -m example_players.package", description="Pack example players into zips.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all ({', '.join(player_names())})")
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where the zips go")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all ({', '.join(names())})")
+    parser.add_argument("--output", type=Path, default=Path(), metavar="FOLDER", help="for the zips; default: here")
     options = parser.parse_args(arguments)
     try:
         paths = write_archives(options.output, options.names)
