@@ -124,6 +124,11 @@ MEDIA_ROOT = DATA_DIR / "files"
 FILE_UPLOAD_TEMP_DIR = None
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "static"
+# An environment's own `static/` folder is served under environments/<slug>/.
+STATICFILES_DIRS = [
+    (f"environments/{folder.parent.name.replace('_', '-')}", folder)
+    for folder in sorted((BASE_DIR / "environments").glob("*/static"))
+]
 STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

@@ -1,6 +1,49 @@
 """Every address of the site."""
 
-from django.contrib import admin
-from django.urls import path
+from __future__ import annotations
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from django.contrib import admin
+from django.urls import include, path
+
+from web.views import accounts, agents, downloads, duels, environments, home, tournaments, users
+
+agent = "environments/<slug:slug>/agents/<str:name>/"
+edition = "environments/<slug:slug>/editions/<int:edition>/"
+
+site = [
+    path("", home.home, name="home"),
+    path("sign-up/", accounts.sign_up, name="sign_up"),
+    path("login/", accounts.Login.as_view(), name="login"),
+    path("logout/", accounts.Logout.as_view(), name="logout"),
+    path("password-reset/", accounts.PasswordReset.as_view(), name="password_reset"),
+    path("password-reset/sent/", accounts.PasswordResetSent.as_view(), name="password_reset_done"),
+    path("password-reset/<uidb64>/<token>/", accounts.PasswordResetConfirm.as_view(), name="password_reset_confirm"),
+    path("password-reset/complete/", accounts.PasswordResetComplete.as_view(), name="password_reset_complete"),
+    path("profile/", accounts.profile, name="profile"),
+    path("profile/password/", accounts.PasswordChange.as_view(), name="password_change"),
+    path("users/<str:username>/", users.user, name="user"),
+    path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
+    path("environments/<slug:slug>/", environments.environment, name="environment"),
+    path("environments/<slug:slug>/agents/", agents.agent_create, name="agent_create"),
+    path(agent, agents.agent, name="agent"),
+    path(agent + "versions/", agents.submission_create, name="submission_create"),
+    path(agent + "versions/<int:number>/delete/", agents.submission_delete, name="submission_delete"),
+    path(edition, environments.edition, name="edition"),
+    path(edition + "agents/<str:name>/", tournaments.participant, name="participant"),
+    path("duels/<int:duel_id>/", duels.duel, name="duel"),
+    path("duels/<int:duel_id>/matches/<int:number>/", duels.match, name="match"),
+    path("duels/<int:duel_id>/matches/<int:number>/frames.json", duels.match_frames, name="match_frames"),
+    path("duels/<int:duel_id>/results.json.gz", downloads.duel_results, name="duel_results"),
+    path("duels/<int:duel_id>/records.zip", downloads.duel_records, name="duel_records"),
+    path("duels/<int:duel_id>/logs/<slug:log>/", downloads.duel_log, name="duel_log"),
+    path("validations/<int:validation_id>/matches/<int:number>/", duels.validation_match, name="validation_match"),
+    path(
+        "validations/<int:validation_id>/matches/<int:number>/frames.json",
+        duels.validation_frames,
+        name="validation_frames",
+    ),
+    path("submissions/<int:submission_id>/archive.zip", downloads.submission_archive, name="submission_archive"),
+    path("submissions/<int:submission_id>/logs/<slug:log>/", downloads.submission_log, name="submission_log"),
+]
+
+urlpatterns = [path("", include((site, "web"))), path("admin/", admin.site.urls)]

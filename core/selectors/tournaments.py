@@ -1,0 +1,137 @@
+"""Environments, editions and participants as pages show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from core.models import Duel, Environment, JobState, Participant, Tournament, TournamentState
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Duels of an edition by how they ended."""
+
+    total: int
+    succeeded: int
+    void: int
+
+    @property
+    def done(self) -> int:
+        return self.succeeded + self.void
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.done // self.total if self.total else 0
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentCard:
+    environment: Environment
+    agent_count: int
+    user_count: int
+    leader: Participant | None
+
+
+def environment_cards() -> list[EnvironmentCard]:
+    """Active environments with how many take part and who leads."""
+    environments = list(
+        Environment.objects.filter(is_active=True).annotate(
+            agent_count=Count("agents", distinct=True), user_count=Count("agents__owner", distinct=True)
+        )
+    )
+    leaders: dict[int, Participant] = {}
+    first = Participant.objects.filter(
+        rank=1, tournament__environment__in=environments, tournament__state=TournamentState.FINISHED
+    )
+    for row in first.select_related(
+        "tournament", "submission__agent__owner", "submission__agent__environment"
+    ).order_by("tournament__edition", "-submission__agent__name"):
+        leaders[row.tournament.environment_id] = row
+    return [
+        EnvironmentCard(environment, environment.agent_count, environment.user_count, leaders.get(environment.pk))
+        for environment in environments
+    ]
+
+
+def tournament_latest(environment: Environment) -> Tournament | None:
+    """The edition a page shows by itself: the newest."""
+    return environment.tournaments.order_by("-edition").first()
+
+
+def participant_list(tournament: Tournament) -> QuerySet[Participant]:
+    """The table of an edition, with live ratings."""
+    return tournament.participants.select_related(
+        "submission__agent__owner", "submission__agent__environment", "submission__rating"
+    ).order_by("rank", "submission__agent__name")
+
+
+def tournament_progress(tournament: Tournament) -> Progress:
+    counts = tournament.duels.aggregate(
+        total=Count("pk"),
+        succeeded=Count("pk", filter=Q(state=JobState.SUCCEEDED)),
+        void=Count("pk", filter=Q(state__in=[JobState.FAILED, JobState.CANCELLED])),
+    )
+    return Progress(counts["total"], counts["succeeded"], counts["void"])
+
+
+def edition_window(environment: Environment, edition: int) -> list[int | None]:
+    """Editions for a pager: first, two before, this one, two after, last; None stands for a gap."""
+    last = environment.tournaments.count()
+    shown = sorted({1, last, *range(max(1, edition - 2), min(last, edition + 2) + 1)})
+    window: list[int | None] = []
+    for number in shown:
+        if window and window[-1] is not None and number - window[-1] > 1:
+            window.append(None)
+        window.append(number)
+    return window
+
+
+@dataclass(frozen=True, slots=True)
+class OpponentRow:
+    """One duel seen by one participant."""
+
+    duel: Duel
+    opponent: Participant | None
+    result: str
+    wins: int
+    losses: int
+    draws: int
+    own_errors: int
+    opponent_errors: int
+    own_log: str
+
+
+def opponent_list(participant: Participant) -> list[OpponentRow]:
+    """A participant's duels, opponents by rank; figures always from its own side."""
+    tournament = participant.tournament
+    own = participant.submission_id
+    by_submission = {row.submission_id: row for row in participant_list(tournament)}
+    duels = tournament.duels.filter(Q(player_1=own) | Q(player_2=own)).select_related(
+        "void", "player_1__agent", "player_2__agent"
+    )
+    rows = []
+    for duel in duels:
+        is_first = duel.player_1_id == own
+        opponent = by_submission.get(duel.player_2_id if is_first else duel.player_1_id)
+        mine, theirs = ("PLAYER_1", "PLAYER_2") if is_first else ("PLAYER_2", "PLAYER_1")
+        wins, losses = duel.player_1_wins, duel.player_2_wins
+        errors, other_errors = duel.player_1_errors, duel.player_2_errors
+        if not is_first:
+            wins, losses, errors, other_errors = losses, wins, other_errors, errors
+        result = {mine: "Won", theirs: "Lost", "DRAW": "Drawn"}.get(duel.outcome, duel.get_state_display().capitalize())
+        rows.append(
+            OpponentRow(
+                duel=duel,
+                opponent=opponent,
+                result="Void" if duel.is_void else result,
+                wins=wins,
+                losses=losses,
+                draws=duel.draws,
+                own_errors=errors,
+                opponent_errors=other_errors,
+                own_log="player_1" if is_first else "player_2",
+            )
+        )
+    return sorted(rows, key=lambda row: (row.opponent.rank if row.opponent else 0, row.duel.number))

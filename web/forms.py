@@ -1,0 +1,132 @@
+"""Forms of the site. They check what a person typed; what is allowed is decided by services."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.crypto import constant_time_compare
+
+from core.errors import Refused
+from core.models import User
+from core.models.agent import agent_name
+
+
+if TYPE_CHECKING:
+    UserForm = forms.ModelForm[User]
+else:
+    UserForm = forms.ModelForm  # not generic at run time
+
+
+def refuse(form: forms.BaseForm, refusal: Refused) -> None:
+    """Show a service's refusal at the field it belongs to."""
+    form.add_error(refusal.field if refusal.field in form.fields else None, str(refusal))
+
+
+class SignUpForm(UserForm):
+    invitation_code = forms.CharField(max_length=200)
+    team = forms.ChoiceField()
+    password1 = forms.CharField(label="Password", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}))
+    password2 = forms.CharField(
+        label="Password again", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
+
+    class Meta:
+        model = User
+        fields = ["email", "username", "github"]
+        help_texts = {"username": "Shown to everyone. Letters, digits and @ . + - _", "github": "Optional."}
+
+    field_order = ["invitation_code", "email", "username", "team", "github", "password1", "password2"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not settings.INVITATION_CODE:
+            del self.fields["invitation_code"]
+        if settings.TEAMS:
+            field = self.fields["team"]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = [("", "Choose a team"), *((team, team) for team in settings.TEAMS)]
+        else:
+            del self.fields["team"]
+
+    def clean_invitation_code(self) -> str:
+        code: str = self.cleaned_data["invitation_code"]
+        if not constant_time_compare(code, settings.INVITATION_CODE):
+            raise ValidationError("Incorrect invitation code")
+        return code
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"]
+        if User.objects.filter(email__iexact=email).exists():
+            raise ValidationError("There is an account with this e-mail already.")
+        return email
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        password = data.get("password1")
+        if password and password != data.get("password2"):
+            self.add_error("password2", "The two passwords differ.")
+        elif password:
+            try:
+                validate_password(password, User(username=data.get("username", ""), email=data.get("email", "")))
+            except ValidationError as error:
+                self.add_error("password1", error)
+        return data
+
+
+class LoginForm(AuthenticationForm):
+    """By e-mail."""
+
+    error_messages = {
+        "invalid_login": "E-mail and password do not match an account.",
+        "inactive": "This account is closed.",
+    }
+
+
+class ProfileForm(UserForm):
+    team = forms.ChoiceField(required=False)
+
+    class Meta:
+        model = User
+        fields = ["team", "github"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not settings.TEAMS:
+            del self.fields["team"]
+            return
+        field = self.fields["team"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [("", "No team"), *((team, team) for team in settings.TEAMS)]
+
+
+class ArchiveForm(forms.Form):
+    """A new version of an agent."""
+
+    archive = forms.FileField(
+        label="Zip file",
+        help_text="With player.py at its root.",
+        widget=forms.ClearableFileInput(attrs={"accept": ".zip,application/zip"}),
+        error_messages={"empty": "The file is empty.", "required": "Choose a zip file."},
+    )
+
+    def clean_archive(self) -> UploadedFile[bytes]:
+        archive: UploadedFile[bytes] = self.cleaned_data["archive"]
+        if (archive.size or 0) > settings.MAX_UPLOAD_BYTES:
+            raise ValidationError(f"The file is larger than {settings.MAX_UPLOAD_BYTES // 2**20} MiB.")
+        return archive
+
+
+class AgentForm(ArchiveForm):
+    """A new agent."""
+
+    name = forms.CharField(max_length=50, validators=[agent_name], help_text="Letters, digits, - and _.")
+    is_public = forms.BooleanField(
+        required=False, label="Public", help_text="Everyone may read the source and the logs. Cannot be changed later."
+    )
+    field_order = ["name", "archive", "is_public"]

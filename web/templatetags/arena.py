@@ -1,0 +1,69 @@
+"""Filters for pages."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import cache
+
+import nh3
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+
+register = template.Library()
+
+STATE_TONES = {"SUCCEEDED": "good", "FAILED": "bad", "RUNNING": "busy", "QUEUED": "calm", "CANCELLED": "calm"}
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    """Markdown as sanitised HTML: no raw HTML, links only to web pages and mail."""
+    html = nh3.clean(
+        _markdown().render(text),
+        tags={"p", "h1", "h2", "h3", "h4", "ul", "ol", "li", "strong", "em", "code", "pre", "blockquote", "a", "br",
+              "hr", "table", "thead", "tbody", "tr", "th", "td"},
+        attributes={"a": {"href", "title"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="nofollow noopener noreferrer",
+    )  # fmt: skip
+    return mark_safe(html)  # noqa: S308  (sanitised above)
+
+
+@register.filter
+def state_tone(state: str) -> str:
+    """The CSS tone of a job's state."""
+    return STATE_TONES.get(state, "calm")
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """A score without needless digits: 3, 2.5, −1."""
+    if value is None:
+        return "–"
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return text.replace("-", "−") if text not in ("-0", "") else "0"
+
+
+@register.filter
+def took(job: object) -> str:
+    """How long a job ran: 0.4 s, 12 s, 3 min."""
+    started: datetime | None = getattr(job, "started_at", None)
+    ended: datetime | None = getattr(job, "ended_at", None)
+    if started is None or ended is None:
+        return ""
+    seconds = max(timedelta(0), ended - started).total_seconds()
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+@register.simple_tag
+def badge(label: str, tone: str) -> SafeString:
+    """A small coloured word."""
+    return format_html('<span class="badge badge-{}">{}</span>', tone, label)

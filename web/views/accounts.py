@@ -1,0 +1,97 @@
+"""Accounts: sign up, log in, password, profile."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import login, views
+from django.contrib.auth.decorators import login_required
+from django.contrib.messages.views import SuccessMessageMixin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+
+from core.errors import Refused
+from core.models import User
+from core.services.users import user_create
+from web.forms import LoginForm, ProfileForm, SignUpForm, refuse
+
+
+def sign_up(request: HttpRequest) -> HttpResponse:
+    if request.user.is_authenticated:
+        return redirect("web:home")
+    form = SignUpForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            user = user_create(
+                email=data["email"],
+                username=data["username"],
+                password=data["password1"],
+                team=data.get("team", ""),
+                github=data.get("github", ""),
+            )
+        except Refused as refusal:
+            refuse(form, refusal)
+        else:
+            login(request, user)
+            return redirect("web:home")
+    return render(request, "web/account/sign_up.html", {"form": form})
+
+
+class Login(views.LoginView):
+    template_name = "web/account/login.html"
+    authentication_form = LoginForm
+    redirect_authenticated_user = True
+
+
+class Logout(views.LogoutView):
+    next_page = reverse_lazy("web:home")
+
+
+class PasswordReset(views.PasswordResetView):
+    template_name = "web/account/form.html"
+    email_template_name = "web/account/password_reset_email.txt"
+    subject_template_name = "web/account/password_reset_subject.txt"
+    success_url = reverse_lazy("web:password_reset_done")
+    extra_context = {
+        "title": "Reset your password",
+        "lead": "We send a link to the e-mail of your account.",
+        "button": "Send the link",
+    }
+
+
+class PasswordResetSent(views.PasswordResetDoneView):
+    template_name = "web/account/notice.html"
+    extra_context = {
+        "title": "Look into your mail",
+        "lead": "If there is an account with this e-mail, a link to choose a new password is on its way.",
+    }
+
+
+class PasswordResetConfirm(views.PasswordResetConfirmView):
+    template_name = "web/account/form.html"
+    success_url = reverse_lazy("web:password_reset_complete")
+    extra_context = {"title": "Choose a new password", "button": "Save the password"}
+
+
+class PasswordResetComplete(views.PasswordResetCompleteView):
+    template_name = "web/account/notice.html"
+    extra_context = {"title": "Your password is changed", "lead": "You can log in with it now."}
+
+
+class PasswordChange(SuccessMessageMixin, views.PasswordChangeView):
+    template_name = "web/account/form.html"
+    success_url = reverse_lazy("web:profile")
+    success_message = "Your password is changed."
+    extra_context = {"title": "Change your password", "button": "Save the password"}
+
+
+@login_required
+def profile(request: HttpRequest) -> HttpResponse:
+    assert isinstance(request.user, User)
+    form = ProfileForm(request.POST or None, instance=request.user)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Your profile is saved.")
+        return redirect("web:profile")
+    return render(request, "web/account/profile.html", {"form": form})
