@@ -1,0 +1,172 @@
+"""Rows for tests, made the short way: each function returns one row as it would look after the fact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import combinations, count
+from typing import TypeVar
+from uuid import UUID
+
+from django.core.files.base import ContentFile
+
+from core.models import (
+    Agent,
+    Build,
+    Duel,
+    DuelOutcome,
+    Environment,
+    Job,
+    JobFault,
+    JobState,
+    Participant,
+    Publication,
+    Rating,
+    Submission,
+    Tournament,
+    TournamentState,
+    User,
+    Validation,
+)
+from core.services.environments import environment_sync
+from environments.registry import get_spec
+
+PASSWORD = "correct-horse-battery"
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+_numbers = count(1)
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """alice owns things, bob is in her team, charlie is outside, olga organises."""
+
+    alice: User
+    bob: User
+    charlie: User
+    olga: User
+
+
+def cast() -> Cast:
+    return Cast(
+        alice=user("alice", team="Blue"),
+        bob=user("bob", team="Blue"),
+        charlie=user("charlie", team="Red"),
+        olga=user("olga", is_staff=True, is_superuser=True),
+    )
+
+
+def user(name: str, *, team: str = "", is_staff: bool = False, is_superuser: bool = False) -> User:
+    person = User(username=name, email=f"{name}@arena.example", team=team, is_staff=is_staff, is_superuser=is_superuser)
+    person.set_password(PASSWORD)
+    person.save()
+    return person
+
+
+def environment(slug: str = "tic-tac-toe") -> Environment:
+    """The row of a real environment."""
+    return environment_sync(spec=get_spec(slug))[0]
+
+
+def agent(owner: User, environment: Environment, name: str = "", *, is_public: bool = False) -> Agent:
+    return Agent.objects.create(
+        owner=owner, environment=environment, name=name or f"agent-{next(_numbers)}", is_public=is_public
+    )
+
+
+def submission(agent: Agent) -> Submission:
+    """The next version of an agent, with an archive and nothing done yet."""
+    row = Submission(agent=agent, number=agent.submissions.count() + 1, archive_sha256="0" * 64, archive_bytes=4)
+    row.archive.save("archive.zip", ContentFile(b"zip!"), save=False)
+    row.save()
+    return row
+
+
+def build(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Build:
+    return _job(Build(submission=submission), state, seconds=4, **fields)
+
+
+def validation(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Validation:
+    return _job(Validation(submission=submission, seed=7, match_count=50), state, seconds=9, **fields)
+
+
+def publication(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Publication:
+    return _job(Publication(submission=submission), state, seconds=1, **fields)
+
+
+def ready(agent: Agent) -> Submission:
+    """The next version of an agent, built and validated."""
+    row = submission(agent)
+    build(row)
+    validation(row)
+    return row
+
+
+def tournament(
+    submissions: Sequence[Submission], *, edition: int = 1, state: TournamentState = TournamentState.FINISHED
+) -> Tournament:
+    """An edition in which an earlier submission has beaten every later one; a running one has played half."""
+    row = Tournament.objects.create(
+        environment=submissions[0].agent.environment,
+        edition=edition,
+        state=state,
+        ended_at=None if state == TournamentState.RUNNING else NOON + timedelta(hours=edition),
+    )
+    pairs = list(combinations(submissions, 2))
+    played = pairs[: len(pairs) // 2] if state == TournamentState.RUNNING else pairs
+    for number, (first, second) in enumerate(pairs, start=1):
+        duel(row, first, second, number=number, state=JobState.SUCCEEDED if number <= len(played) else JobState.QUEUED)
+    for player in submissions:
+        wins = sum(first == player for first, _ in played)
+        losses = sum(second == player for _, second in played)
+        Participant.objects.create(
+            tournament=row, submission=player, wins=wins, losses=losses, points=2 * wins, total_score=wins - losses
+        )
+        Rating.objects.update_or_create(
+            submission=player, defaults={"value": 1500 + 10 * (wins - losses), "duel_count": wins + losses}
+        )
+    _rank(row)
+    return row
+
+
+def duel(tournament: Tournament, player_1: Submission, player_2: Submission, *, number: int, state: JobState) -> Duel:
+    """A duel; a played one has been won by player 1, ten matches to none."""
+    is_played = state == JobState.SUCCEEDED
+    row = Duel(
+        tournament=tournament,
+        number=number,
+        round=1,
+        player_1=player_1,
+        player_2=player_2,
+        seed=number,
+        match_count=10,
+        outcome=DuelOutcome.PLAYER_1 if is_played else DuelOutcome.NONE,
+        player_1_wins=10 if is_played else 0,
+        player_1_score=10.0 if is_played else 0.0,
+        player_2_score=-10.0 if is_played else 0.0,
+    )
+    return _job(row, state, seconds=3, matches_done=10 if is_played else 0)
+
+
+def _rank(tournament: Tournament) -> None:
+    points = sorted(tournament.participants.values_list("points", flat=True), reverse=True)
+    for row in tournament.participants.all():
+        row.rank = points.index(row.points) + 1
+        row.save(update_fields=["rank"])
+
+
+def _job(row: AnyJob, state: JobState, *, seconds: int, **fields: object) -> AnyJob:
+    row.state = state
+    if state != JobState.QUEUED:
+        row.attempt, row.worker, row.started_at = 1, "worker-1", NOON
+    if state == JobState.RUNNING:
+        row.claim_token, row.lease_expires_at = UUID(int=1), NOON + timedelta(days=36500)
+    if row.is_over:
+        row.ended_at = NOON + timedelta(seconds=seconds)
+    if state == JobState.FAILED:
+        row.fault, row.error_code, row.error = JobFault.PLAYER, "raised", "step() raised ValueError: no such cell"
+    for name, value in fields.items():
+        setattr(row, name, value)
+    row.save()
+    return row
