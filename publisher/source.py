@@ -1,0 +1,66 @@
+"""What of an archive is published: small files as they are, a note in the place of large ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from core.archive import ArchiveRefused, unpack_archive
+
+FILE_BYTES = 1024 * 1024
+TOTAL_BYTES = 50 * 1024 * 1024
+# git and code hosts read these names as instructions, or refuse the push because of them.
+LEFT_OUT = frozenset({".gitmodules", ".gitattributes"})
+
+
+class SourceRefused(Exception):
+    """The archive cannot be published; the message says why. code: typed reason."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Unpacked files, ready to be published."""
+
+    folder: Path
+    paths: tuple[str, ...]
+    """Relative to `folder`, with / between the parts."""
+    entry_point: str
+    notes: tuple[str, ...]
+    """Sentences about what is not published as it was uploaded."""
+
+
+def unpack_source(archive: IO[bytes], folder: Path) -> Source:
+    """Unpack an archive into an empty folder and make it fit for a repository. Raises SourceRefused."""
+    try:
+        report = unpack_archive(archive, folder)
+    except ArchiveRefused as refusal:
+        raise SourceRefused(str(refusal), code=refusal.code) from None
+    paths, notes, total = [], [], 0
+    for name in sorted(report.names):
+        if any(is_git_folder(part) for part in name.split("/")):
+            raise SourceRefused(f"{name[:100]} belongs to a git repository of its own.", code="git_folder")
+        if name.rpartition("/")[2].casefold() in LEFT_OUT:
+            notes.append(f"{name} is left out: it would give instructions to git.")
+            continue
+        file = folder / name
+        size = file.stat().st_size
+        if size > FILE_BYTES:
+            note = f"This file has {size} bytes. Files above {FILE_BYTES // 2**20} MiB are not published.\n"
+            file.write_text(note)
+            notes.append(f"{name} has {size} bytes: a note stands in its place.")
+            size = len(note)
+        total += size
+        if total > TOTAL_BYTES:
+            raise SourceRefused(f"The files have more than {TOTAL_BYTES // 2**20} MiB together.", code="too_large")
+        paths.append(name)
+    return Source(folder, tuple(paths), report.entry_point, tuple(notes))
+
+
+def is_git_folder(part: str) -> bool:
+    """Whether some file system would take this name for `.git` (letter case, short names, streams, trailing dots)."""
+    return part.casefold().split(":")[0].rstrip(" .") in {".git", "git~1"}

@@ -1,0 +1,84 @@
+"""Background work of the publisher, by the id of its row."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from django.conf import settings
+
+from core.models import JobFault, JobState, Publication, Submission
+from core.services.jobs import job_cancel, job_fail, job_succeed
+from core.worker import PlatformFault, Pulse, perform
+from publisher.git import GitError
+from publisher.repository import Repository
+from publisher.source import SourceRefused, unpack_source
+
+
+def publication_run(job_id: int) -> None:
+    """Put the source of a public submission into the repository of the settings."""
+    perform(Publication, job_id, _publish)
+
+
+def repository() -> Repository:
+    """The repository that the settings name."""
+    return Repository.at(
+        settings.DATA_DIR / "publisher.git", remote=settings.PUBLISHER_REMOTE, branch=settings.PUBLISHER_BRANCH
+    )
+
+
+def _publish(publication: Publication, pulse: Pulse) -> None:
+    submission = publication.submission
+    reason = reason_not_to_publish(submission)
+    if reason:
+        job_cancel(job=publication, reason=reason)
+        return
+    agent = submission.agent
+    environment = agent.environment.slug
+    # A user's name may hold anything; the message has one line.
+    user = " ".join(agent.owner.username.split())
+    message = f"Publish {agent.name} v{submission.number} for {agent.environment.name} by {user}"
+    try:
+        with tempfile.TemporaryDirectory(prefix="arena-publish-") as scratch, submission.archive.open("rb") as archive:
+            source = unpack_source(archive, Path(scratch) / "source")
+            for note in source.notes:
+                pulse.log(note)
+            pulse.log(message)
+            commit = repository().publish(
+                source,
+                environment=environment,
+                agent=agent.name,
+                message=message,
+                before_push=pulse.raise_if_lost,
+            )
+    except SourceRefused as refusal:
+        job_fail(job=publication, fault=JobFault.PLAYER, code=refusal.code, error=str(refusal), log=pulse.text)
+        return
+    except FileNotFoundError:
+        raise PlatformFault("The uploaded archive is missing from the store.", code="archive_missing") from None
+    except GitError as trouble:
+        raise PlatformFault(str(trouble), code=trouble.code) from trouble
+    pulse.log(f"Published as {commit}.")
+    job_succeed(job=publication, log=pulse.text, url=source_url(commit, environment, agent.name, source.entry_point))
+
+
+def reason_not_to_publish(submission: Submission) -> str:
+    """A sentence when this submission must not be published (any more), else nothing."""
+    if not settings.PUBLISHER_REMOTE:
+        return "No repository is set up to publish to."
+    if not submission.agent.is_public:
+        return "The agent is not public."
+    if submission.deleted_at is not None:
+        return "The submission was deleted."
+    newer = Publication.objects.filter(
+        submission__agent=submission.agent, submission__number__gt=submission.number, state=JobState.SUCCEEDED
+    )
+    if newer.exists():
+        return "A newer version is published already."
+    return ""
+
+
+def source_url(commit: str, environment: str, agent: str, entry_point: str) -> str:
+    """Where people read the published source; empty when the repository has no pages."""
+    web = settings.PUBLISHER_WEB_URL.rstrip("/")
+    return f"{web}/blob/{commit}/{environment}/{agent}/{entry_point}" if web else ""
