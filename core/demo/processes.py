@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +20,7 @@ class Child:
     name: for people. log_path: where its output goes.
     """
 
-    def __init__(self, name: str, command: Sequence[str], *, log_path: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, name: str, command: Sequence[str], *, log_path: Path) -> None:
         self.name = name
         self.log_path = log_path
         with log_path.open("ab") as log:
@@ -30,7 +30,6 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=dict(environment),
                 start_new_session=True,
             )
 

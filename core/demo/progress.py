@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, Sum
 
 from core.models import Build, Duel, Environment, JobState, Participant, Tournament, TournamentState, Validation
 
@@ -29,11 +29,12 @@ class Progress:
     """How far everything is. `is_complete`: every environment has a finished edition."""
 
     parts: tuple[Part, ...]
+    matches_count: int
     failures: tuple[str, ...]
     is_complete: bool
 
     def __str__(self) -> str:
-        return " · ".join(str(part) for part in self.parts)
+        return " · ".join([*map(str, self.parts), f"{self.matches_count} matches"])
 
 
 def measure(environments: Sequence[Environment]) -> Progress:
@@ -45,18 +46,19 @@ def measure(environments: Sequence[Environment]) -> Progress:
         Part("built", builds["done"], builds["total"]),
         Part("validated", validations["done"], builds["total"]),
     ]
-    finished = 0
+    finished = matches = 0
     for environment in environments:
         edition = Tournament.objects.filter(environment=environment).order_by("-edition").first()
         if edition is None:
             continue
         duels = Duel.objects.filter(tournament=edition).aggregate(
-            done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk")
+            done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk"), matches=Sum("matches_done")
         )
+        matches += duels["matches"] or 0
         parts.append(Part(f"{environment} duels", duels["done"], duels["total"]))
         finished += edition_finished(environment) is not None
     failures = tuple(_failures(environments))
-    return Progress(tuple(parts), failures, is_complete=finished == len(environments))
+    return Progress(tuple(parts), matches, failures, is_complete=finished == len(environments))
 
 
 def edition_finished(environment: Environment) -> Tournament | None:

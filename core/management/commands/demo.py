@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import fcntl
+import io
+import logging
 import os
 import shutil
 import signal
 import sys
 import time
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.conf import settings
 from django.core.management import call_command
@@ -37,6 +39,7 @@ POLL_SECONDS = 0.5
 PLAIN_SECONDS = 5.0
 """Without a terminal progress is printed at most this often."""
 START_SECONDS = 30.0
+STALL_SECONDS = 180.0
 GRACE_SECONDS = 30.0
 """Longer than `run_workers` waits for its clusters."""
 # By name: rooms above core are reached through rows and names, never by import.
@@ -55,44 +58,60 @@ class Command(BaseCommand):
         parser.add_argument("--sandbox", choices=["docker", "process"], help="default: docker where it can be had")
         parser.add_argument("--matches", type=int, default=DEFAULT_MATCHES, help="matches of a duel (even)")
         parser.add_argument("--once", action="store_true", help="stop once the first leaderboards are complete")
+        # The command's second stage, under the variables that the first one chose: when the first began.
+        parser.add_argument("--started-at", type=float, help=SUPPRESS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.DEBUG:
             raise CommandError("The demo is for your own machine and runs with DEBUG=true: use `make demo`.")
         if options["matches"] < 2 or options["matches"] % 2:
             raise CommandError("The matches of a duel must be an even number from 2: the players change seats.")
-        started_at = time.monotonic()
+        if options["started_at"] is None:
+            self._choose(options["sandbox"])
+        # What goes wrong is shown; what goes well is shown as progress.
+        logging.disable(logging.INFO)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _stop)
         try:
             with ExitStack() as stack:
-                self._run(stack, started_at, options)
+                self._run(stack, options)
         except KeyboardInterrupt:
             self._say("Stopped. `make demo` goes on where it was.")
 
-    def _run(self, stack: ExitStack, started_at: float, options: dict[str, Any]) -> None:
-        port, data = options["port"], settings.DATA_DIR
+    def _choose(self, wanted: str | None) -> NoReturn:
+        """Choose sandbox and secret key and begin again under them: settings are read once, and children inherit."""
+        started_at, data = time.monotonic(), settings.DATA_DIR.resolve()
         data.mkdir(parents=True, exist_ok=True)
+        variables = {
+            "DATA_DIR": str(data),
+            "SANDBOX": self._choose_sandbox(wanted),
+            "SECRET_KEY_FILE": str(secret_key_path(data)),
+        }
+        os.execve(
+            sys.executable,
+            [sys.executable, *sys.argv, "--started-at", str(started_at)],
+            {**os.environ, **variables},
+        )
+
+    def _run(self, stack: ExitStack, options: dict[str, Any]) -> None:
+        port, data = options["port"], settings.DATA_DIR
         stack.enter_context(only_one(data / "demo.lock"))
         if not port_is_free(HOST, port):
             raise CommandError(
                 f"Port {port} on {HOST} is in use. Stop what uses it, or choose another: make demo PORT={port + 1}"
             )
-        sandbox = self._choose_sandbox(options["sandbox"])
-        # Chosen after the settings were read; the children get it as a variable.
-        settings.SANDBOX = sandbox
         environments = self._prepare(data, options["matches"])
-        children = stack.enter_context(self._children(data, sandbox, port))
+        children = stack.enter_context(self._children(data / "logs", port))
         self._wait_for_site(children, port)
         address = f"http://{HOST}:{port}/"
         self._say(f"The site is up: {address}")
-        self._follow(children, environments)
+        self._follow(children, environments, gives_up=options["once"])
         self._say("")
         for environment in environments:
             tournament = edition_finished(environment)
             if tournament is not None:
                 self._say(f"{leaderboard(tournament)}\n")
-        self._say(f"First leaderboards complete after {time.monotonic() - started_at:.0f} s.")
+        self._say(f"First leaderboards complete after {time.monotonic() - options['started_at']:.0f} s.")
         if options["once"]:
             return
         self._say(f"Open {address} (Ctrl-C stops everything and keeps the data).")
@@ -121,16 +140,15 @@ class Command(BaseCommand):
     def _prepare(self, data: Path, matches: int) -> list[Environment]:
         self._say(f"Data: {data}")
         call_command("migrate", verbosity=0, interactive=False)
-        call_command("sync_environments", verbosity=0)
+        call_command("sync_environments", verbosity=0, stdout=io.StringIO())
         environments = list(Environment.objects.filter(is_active=True))
         Environment.objects.update(matches_per_duel=matches)
         self._say(
             f"Environments: {', '.join(map(str, environments))}; {matches} matches a duel (MATCHES=... changes it)"
         )
         login = organiser_create(data)
-        if login.is_new:
-            self._say(f"Organiser: log in as {login.email} with the password {login.password}")
-        self._say(f"Organiser's password: {data / 'organiser-password'} ({login.email})")
+        password = f"password {login.password}, kept" if login.is_new else "password"
+        self._say(f"Organiser: log in as {login.email}, {password} in {data / 'organiser-password'}")
         submissions = examples_upload(owner_create(data), environments)
         self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already here")
         self._resume(environments)
@@ -147,23 +165,15 @@ class Command(BaseCommand):
             wake("tournament", TOURNAMENT_TASK, environment.pk)
 
     @contextmanager
-    def _children(self, data: Path, sandbox: str, port: int) -> Iterator[list[Child]]:
+    def _children(self, logs: Path, port: int) -> Iterator[list[Child]]:
         """The site and the workers; both and their containers are gone afterwards."""
-        logs = data / "logs"
         logs.mkdir(exist_ok=True)
-        environment = {
-            **os.environ,
-            "DEBUG": "true",
-            "DATA_DIR": str(data),
-            "SANDBOX": sandbox,
-            "SECRET_KEY_FILE": str(secret_key_path(data)),
-        }
         site = [sys.executable, "-m", "gunicorn", "core.wsgi", "--bind", f"{HOST}:{port}", "--threads", "8"]
         workers = [sys.executable, str(settings.BASE_DIR / "manage.py"), "run_workers"]
         children: list[Child] = []
         try:
             for name, command in (("site", site), ("workers", workers)):
-                children.append(Child(name, command, log_path=logs / f"{name}.log", environment=environment))
+                children.append(Child(name, command, log_path=logs / f"{name}.log"))
             yield children
         finally:
             # A second Ctrl-C must not leave containers behind.
@@ -190,9 +200,10 @@ class Command(BaseCommand):
                 raise CommandError(f"The site did not start:\n{children[0].last_lines()}")
             time.sleep(POLL_SECONDS / 5)
 
-    def _follow(self, children: list[Child], environments: list[Environment]) -> None:
+    def _follow(self, children: list[Child], environments: list[Environment], *, gives_up: bool) -> None:
         """Show progress until every environment has a finished edition."""
         told: set[str] = set()
+        last, moved_at = "", time.monotonic()
         while True:
             progress = measure(environments)
             for failure in progress.failures:
@@ -203,6 +214,14 @@ class Command(BaseCommand):
             if progress.is_complete:
                 return
             self._check(children)
+            if str(progress) != last:
+                last, moved_at = str(progress), time.monotonic()
+            elif time.monotonic() - moved_at > STALL_SECONDS:
+                stalled = f"Nothing has moved for {STALL_SECONDS:.0f} s; the workers' log is {children[-1].log_path}"
+                if gives_up:
+                    raise CommandError(stalled)
+                self._say(stalled)
+                moved_at = time.monotonic()
             time.sleep(POLL_SECONDS)
 
     def _show(self, progress: Progress) -> None:
