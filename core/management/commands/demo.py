@@ -110,7 +110,8 @@ class Command(BaseCommand):
         for environment in environments:
             tournament = edition_finished(environment)
             if tournament is not None:
-                self._say(f"{leaderboard(tournament)}\n")
+                self._say(leaderboard(tournament))
+                self._say("")
         self._say(f"First leaderboards complete after {time.monotonic() - options['started_at']:.0f} s.")
         if options["once"]:
             return
