@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import yaml
 
-from environments.api import UnknownEnvironment
+from environments.api import ArenaEnvironmentError, UnknownEnvironment
 from environments.spec import ArraySpec, EnvironmentSpec, Limits
 
 FOLDER = Path(__file__).parent
 
 
-class BadInfo(Exception):
+class BadInfo(ArenaEnvironmentError):
     """An `info.yml` is wrong; the message names the file and the key."""
 
 
 @cache
 def all_specs() -> tuple[EnvironmentSpec, ...]:
-    """All specs, ordered by slug."""
-    specs = [read_info(path) for path in FOLDER.glob("*/info.yml")]
-    return tuple(sorted(specs, key=lambda spec: spec.slug))
+    """All specs, ordered by slug. Raises BadInfo."""
+    return read_folder(FOLDER)
 
 
 def get_spec(name: str) -> EnvironmentSpec:
@@ -34,22 +35,71 @@ def get_spec(name: str) -> EnvironmentSpec:
     raise UnknownEnvironment(f"There is no environment {name!r}. There are: {known}.")
 
 
+def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
+    """The specs of every `*/info.yml` below a folder, ordered by slug. Raises BadInfo."""
+    found: dict[str, EnvironmentSpec] = {}
+    for path in sorted(folder.glob("*/info.yml")):
+        spec = read_info(path)
+        if spec.slug in found:
+            raise BadInfo(f"{_name(path)}: slug: another environment is called {spec.slug!r} already.")
+        found[spec.slug] = spec
+    return tuple(found[slug] for slug in sorted(found))
+
+
 def read_info(path: Path) -> EnvironmentSpec:
     """Read one `info.yml`. Raises BadInfo."""
-    where = f"{path.parent.name}/{path.name}"
+    where = _name(path)
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadInfo(f"{where} is not YAML: {error}") from None
-    if not isinstance(data, dict):
-        raise BadInfo(f"{where} must be a mapping of keys.")
-    fields: dict[str, Any] = dict(data)
+    spec = EnvironmentSpec(
+        **_checked(
+            where,
+            EnvironmentSpec,
+            data,
+            observation=lambda value: ArraySpec(**_checked(f"{where}: observation", ArraySpec, value)),
+            limits=lambda value: Limits(**_checked(f"{where}: limits", Limits, value)),
+        )
+    )
     try:
-        observation = dict(fields.pop("observation"))
-        fields["observation"] = ArraySpec(**{**observation, "shape": tuple(observation["shape"])})
-        fields["limits"] = Limits(**fields.pop("limits", {}))
-        return EnvironmentSpec(**fields)
-    except KeyError as error:
-        raise BadInfo(f"{where} lacks the key {error}.") from None
-    except TypeError as error:
-        raise BadInfo(f"{where}: {error}.") from None
+        spec.validate()
+    except ValueError as error:
+        raise BadInfo(f"{where}: {error}") from None
+    return spec
+
+
+def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, Any]:
+    """The arguments for a dataclass from what YAML holds: every key known, none missing, every value of its type."""
+    if not isinstance(data, Mapping):
+        raise BadInfo(f"{where} must be a mapping of keys to values.")
+    known = {field.name: field for field in fields(kind)}
+    types = get_type_hints(kind)
+    if unknown := [str(key) for key in data if key not in known]:
+        raise BadInfo(f"{where}: {unknown[0]}: there is no such key.")
+    arguments = {}
+    for name, field in known.items():
+        if name in data:
+            read = nested.get(name)
+            arguments[name] = read(data[name]) if read else _value(f"{where}: {name}", types[name], data[name])
+        elif field.default is MISSING:
+            raise BadInfo(f"{where}: {name}: this key is missing.")
+    return arguments
+
+
+def _value(where: str, wanted: object, value: object) -> object:
+    if wanted is float and type(value) is int:
+        return float(value)
+    if wanted == tuple[int, ...]:
+        if isinstance(value, list) and all(type(item) is int for item in value):
+            return tuple(value)
+        raise BadInfo(f"{where}: must be a list of whole numbers, not {value!r}.")
+    # bool is an int to isinstance, but `seats: yes` is a mistake.
+    if type(value) is not wanted:
+        names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+        raise BadInfo(f"{where}: must be {names.get(wanted, wanted)}, not {value!r}.")  # type: ignore[call-overload]
+    return value
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from environments.api import Environment, Frame
+
+WIRE_RANGES: dict[str, tuple[float, float]] = {
+    "int8": (-128, 127),
+    "uint8": (0, 255),
+    "int16": (-(2**15), 2**15 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "float32": (-math.inf, math.inf),
+    "float64": (-math.inf, math.inf),
+}
+"""The types of values on the wire and what fits into them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +96,37 @@ class EnvironmentSpec:
         module_file = import_module(self.entry_point.partition(":")[0]).__file__
         assert module_file is not None
         return Path(module_file).parent
+
+    def validate(self) -> None:
+        """Check the values that types cannot. Raises ValueError with the key and a sentence."""
+        whole = ("version", "seats", "action_count", "max_steps", "matches_per_duel", "parallel_matches")
+        faults = [
+            (name, "must be at least 1.") for name in (*whole, "matches_per_validation") if getattr(self, name) < 1
+        ]
+        faults += [
+            (f"limits.{name}", "must be a finite number, not below 0.")
+            for name, value in asdict(self.limits).items()
+            if not (math.isfinite(value) and value >= 0)
+        ]
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.slug):
+            faults.append(("slug", "must be lower-case words of letters and digits joined by hyphens."))
+        if not (math.isfinite(self.forfeit_score) and self.forfeit_score >= 0):
+            faults.append(("forfeit_score", "must be a finite number, not below 0."))
+        if not all(size >= 1 for size in self.observation.shape):
+            faults.append(("observation.shape", "must be sizes of at least 1."))
+        if self.observation.wire not in WIRE_RANGES:
+            faults.append(("observation.wire", f"must be one of {', '.join(WIRE_RANGES)}."))
+        if self.seats == 2 and self.matches_per_duel % 2:
+            faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
+        if not re.fullmatch(r"\w[\w.-]*", self.image):
+            faults.append(("image", "must be the name of a file under static/."))
+        faults += [
+            (name, "must be written module:name.")
+            for name in ("entry_point", "renderer")
+            if not re.fullmatch(r"[\w.]+:\w+", getattr(self, name))
+        ]
+        if faults:
+            raise ValueError(": ".join(faults[0]))
 
     def make(self) -> Environment:
         """A new, not yet reset environment."""

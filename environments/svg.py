@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from html import escape
 
+# Every selector begins with .frame, so that a picture put inline into a page styles nothing but itself.
 STYLE = """
-.board{fill:#e8ecf4}.cell{fill:#fff}.first{fill:#2f6fed}.second{fill:#e4572e}.stroke-first{stroke:#2f6fed}
-.stroke-second{stroke:#e4572e}.ink{fill:#1f2937}.muted{fill:#6b7280}.line{stroke:#c3cad9}.mark{stroke:#f2b705}
-.glow{fill:#fff3c4}text{font-family:system-ui,sans-serif}
-@media(prefers-color-scheme:dark){.board{fill:#232a3a}.cell{fill:#151a26}.first{fill:#6ea0ff}.second{fill:#ff8a66}
-.stroke-first{stroke:#6ea0ff}.stroke-second{stroke:#ff8a66}.ink{fill:#e5e9f2}.muted{fill:#98a2b8}.line{stroke:#3a445c}
-.glow{fill:#4a3f12}}
+.frame .board{fill:#dfe5f1}.frame .cell{fill:#fff}.frame .glow{fill:#fff3c4}.frame .ink{fill:#1f2937}
+.frame .muted{fill:#68748a}.frame .first{fill:#2f6fed}.frame .second{fill:#e4572e}.frame .stroke-first{stroke:#2f6fed}
+.frame .stroke-second{stroke:#e4572e}.frame .mark{stroke:#f2b705}.frame .rim{stroke:#0002}
+.frame text{font-family:system-ui,sans-serif}
+@media(prefers-color-scheme:dark){.frame .board{fill:#232a3a}.frame .cell{fill:#151a26}.frame .glow{fill:#4a3f12}
+.frame .ink{fill:#e5e9f2}.frame .muted{fill:#98a2b8}.frame .first{fill:#6ea0ff}.frame .second{fill:#ff8a66}
+.frame .stroke-first{stroke:#6ea0ff}.frame .stroke-second{stroke:#ff8a66}.frame .rim{stroke:#fff2}}
 """
 
 
-def svg(width: int, height: int, title: str, parts: list[str]) -> str:
-    """A stand-alone picture of `width` x `height` units, with a title for screen readers."""
+def svg(width: int, height: int, title: str, parts: list[str], *, description: str = "") -> str:
+    """A stand-alone picture of `width` x `height` units; title and description are for screen readers."""
+    described = f"<desc>{escape(description)}</desc>" if description else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style>{''.join(parts)}</svg>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="frame" viewBox="0 0 {width} {height}" role="img">'
+        f"<title>{escape(title)}</title>{described}<style>{STYLE}</style>{''.join(parts)}</svg>"
     )
+
+
+def label(x: float, y: float, size: int, text: str, *, anchor: str = "middle", colour: str = "muted") -> str:
+    """A short text with its baseline at (x, y)."""
+    return f'<text class="{colour}" x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def result_text(frame: dict[str, object], seats: tuple[str, str]) -> str:
+    """Whose turn it is, or how the match ended. seats: what the two sides are called.
+
+    Reads the keys `over`, `winner` and `to_move`, which the frames of all two-seat games share.
+    """
+    if frame["winner"] is not None:
+        return f"{seats[frame['winner'] == 1]} has won."
+    if frame["over"]:
+        return "Draw."
+    return f"{seats[frame['to_move'] == 1]} to move."

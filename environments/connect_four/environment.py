@@ -1,4 +1,4 @@
-"""Connect Four. Observation: 6 x 7 cells row-major from the top (0, 1, -1), then the player to move. Actions: column."""
+"""Connect Four. Observation: 6 x 7 cells row-major from the top (0, 1, -1), then the player to move. Action: column."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 from environments.api import Frame, IllegalAction, MatchOver, Observation
 from environments.connect_four.rules import COLUMNS, ROWS, winning_line
+from environments.svg import result_text
 
-NAMES = {1: "first", -1: "second"}
+SEATS = ("The first seat (X)", "The second seat (O)")
+MARKS = {0: ".", 1: "X", -1: "O"}
 ALL_COLUMNS = tuple(range(COLUMNS))
 
 
 class ConnectFour:
-    """Two seats; win +1, loss -1, draw 0."""
+    """Two seats; win +1, loss -1, draw 0. After the end the state shows who would have moved next."""
 
     def reset(self, seed: int) -> None:
         self._cells = [0] * (ROWS * COLUMNS)
@@ -40,7 +42,7 @@ class ConnectFour:
         if self._over:
             raise MatchOver("The match is over.")
         player = self._player
-        column = actions[0 if player == 1 else 1]
+        column = actions.get(0 if player == 1 else 1, -1)
         if column not in self._columns:
             raise IllegalAction(f"Column {column} does not exist or is full.")
         cell = self._free_cell[column]
@@ -58,24 +60,23 @@ class ConnectFour:
         return (0.0, 0.0)
 
     def frame(self) -> Frame:
+        mover = 0 if self._player == 1 else 1
         return {
             "cells": list(self._cells),
-            "player": self._player,
+            "to_move": None if self._over else mover,
             "last": self._last,
             "line": list(self._line),
+            "winner": 1 - mover if self._line else None,
             "over": self._over,
         }
 
     def text(self) -> str:
-        marks = {0: ".", 1: "X", -1: "O"}
-        rows = [
-            " ".join(marks[cell] for cell in self._cells[start : start + COLUMNS])
-            for start in range(0, ROWS * COLUMNS, COLUMNS)
-        ]
-        if self._line:
-            state = f"The {NAMES[-self._player]} seat ({marks[-self._player]}) has won."
-        elif self._over:
-            state = "Draw."
-        else:
-            state = f"The {NAMES[self._player]} seat ({marks[self._player]}) to move."
-        return "\n".join([*rows, " ".join(str(column) for column in ALL_COLUMNS), state])
+        """The board with the columns' numbers below, then what happened in words."""
+        marks = [MARKS[cell] for cell in self._cells]
+        lines = [" ".join(marks[start : start + COLUMNS]) for start in range(0, ROWS * COLUMNS, COLUMNS)]
+        lines.append(" ".join(str(column) for column in ALL_COLUMNS))
+        if self._last is not None:
+            row, column = divmod(self._last, COLUMNS)
+            lines.append(f"Last move: {marks[self._last]} in column {column}, {ROWS - row} from the bottom.")
+        lines.append(result_text(self.frame(), SEATS))
+        return "\n".join(lines)

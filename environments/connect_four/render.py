@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from environments.api import Frame
-from environments.svg import svg
+from environments.svg import label, result_text, svg
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """A 6 x 7 board; the last piece and the winning line wear a golden ring."""
+    """A 6 x 7 board with the columns' numbers; winning pieces wear a golden rim, the last one a golden ring."""
     parts = ['<rect class="board" width="440" height="380" rx="20"/>']
     marked = set(frame["line"])
     for cell, mark in enumerate(frame["cells"]):
         x, y = 40 + 60 * (cell % 7), 40 + 60 * (cell // 7)
         colour = {0: "cell", 1: "first", -1: "second"}[mark]
-        parts.append(f'<circle class="{colour}" cx="{x}" cy="{y}" r="24"/>')
+        parts.append(f'<circle class="{colour}" cx="{x}" cy="{y}" r="25"/>')
+        if mark:
+            parts.append(f'<circle class="rim" cx="{x}" cy="{y}" r="17" fill="none" stroke-width="3"/>')
         if cell in marked:
-            parts.append(f'<circle class="mark" cx="{x}" cy="{y}" r="22" fill="none" stroke-width="6"/>')
-        elif cell == frame["last"]:
-            parts.append(f'<circle class="mark" cx="{x}" cy="{y}" r="9" fill="none" stroke-width="4"/>')
-    return svg(440, 380, "Connect Four board", parts)
+            parts.append(f'<circle class="mark" cx="{x}" cy="{y}" r="23" fill="none" stroke-width="6"/>')
+        if cell == frame["last"]:
+            parts.append(f'<circle class="mark" cx="{x}" cy="{y}" r="8" fill="none" stroke-width="4"/>')
+    parts += [label(40 + 60 * column, 402, 15, str(column)) for column in range(7)]
+    seats = ("The first seat", "The second seat")
+    return svg(440, 412, "Connect Four board", parts, description=result_text(frame, seats))

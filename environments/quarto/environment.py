@@ -9,15 +9,18 @@ from collections.abc import Mapping
 
 from environments.api import Frame, IllegalAction, MatchOver, Observation
 from environments.quarto.rules import winning_line
+from environments.svg import result_text
 
 FIRST_PIECE = 15
+SEATS = ("The first seat", "The second seat")
 
 
 class Quarto:
     """Two seats; win +100, loss -100, draw 0.
 
     The mover places the piece in hand and chooses the opponent's next one. When the last piece is handed over, only
-    one cell is left and it is placed at once: the mover loses if that completes a line for the opponent.
+    one cell is left and it is placed at once: the mover loses if that completes a line for the opponent. The hand is
+    empty (-1) then; after a win by placement it holds the piece that the winner's action named.
     """
 
     def reset(self, seed: int) -> None:
@@ -28,6 +31,7 @@ class Quarto:
         self._seat = 0
         self._line: tuple[int, ...] = ()
         self._last: int | None = None
+        self._automatic: int | None = None
         self._winner: int | None = None
         self._over = False
 
@@ -42,25 +46,28 @@ class Quarto:
     def observe(self, seat: int) -> Observation:
         valid: tuple[int, ...] = ()
         if not self._over:
-            valid = tuple(16 * cell + piece for cell in self._free for piece in self._reserve)
+            reserve = self._reserve
+            valid = tuple([16 * cell + piece for cell in self._free for piece in reserve])
         return Observation([*self._cells, self._hand], valid)
 
     def step(self, actions: Mapping[int, int]) -> tuple[float, ...]:
         if self._over:
             raise MatchOver("The match is over.")
-        action = actions[self._seat]
-        cell, piece = divmod(action, 16)
+        mover = self._seat
+        action = actions.get(mover, -1)
+        cell, piece = action >> 4, action & 15
         if cell not in self._free or piece not in self._reserve:
             raise IllegalAction(f"Action {action} puts a piece on a taken cell or hands over a piece that is not left.")
-        mover = self._seat
         self._place(cell)
+        self._last = cell
         self._hand = piece
         self._reserve.remove(piece)
         self._seat = 1 - mover
         if self._line:
             return self._finish(winner=mover)
         if not self._reserve:
-            self._place(self._free[0])
+            self._automatic = self._free[0]
+            self._place(self._automatic)
             self._hand = -1
             return self._finish(winner=1 - mover if self._line else None)
         return (0.0, 0.0)
@@ -68,7 +75,6 @@ class Quarto:
     def _place(self, cell: int) -> None:
         self._cells[cell] = self._hand
         self._free.remove(cell)
-        self._last = cell
         self._line = winning_line(self._cells, cell)
 
     def _finish(self, winner: int | None) -> tuple[float, ...]:
@@ -80,25 +86,29 @@ class Quarto:
     def frame(self) -> Frame:
         return {
             "cells": list(self._cells),
-            "hand": self._hand,
+            "hand": None if self._hand < 0 else self._hand,
             "reserve": list(self._reserve),
-            "seat": self._seat,
+            "to_move": None if self._over else self._seat,
             "last": self._last,
+            "automatic": self._automatic,
             "line": list(self._line),
-            "over": self._over,
             "winner": self._winner,
+            "over": self._over,
         }
 
     def text(self) -> str:
-        rows = [
-            " ".join("----" if piece < 0 else f"{piece:04b}" for piece in self._cells[start : start + 4])
-            for start in (0, 4, 8, 12)
-        ]
-        if self._winner is not None:
-            state = f"The {('first', 'second')[self._winner]} seat has won."
-        elif self._over:
-            state = "Draw."
-        else:
-            state = f"The {('first', 'second')[self._seat]} seat places {self._hand:04b} and hands over a piece."
-        reserve = " ".join(f"{piece:04b}" for piece in self._reserve) or "none"
-        return "\n".join([*rows, f"Left: {reserve}", state])
+        """The board with pieces as four bits and empty cells as their number, then what happened in words."""
+        names = [f"{cell:>4}" if piece < 0 else f"{piece:04b}" for cell, piece in enumerate(self._cells)]
+        lines = [" ".join(names[start : start + 4]) for start in (0, 4, 8, 12)]
+        if self._last is not None:
+            lines.append(f"Last move: {names[self._last]} {_where(self._last)}.")
+        if self._automatic is not None:
+            lines.append(f"The last piece, {names[self._automatic]}, went {_where(self._automatic)} by itself.")
+        if not self._over:
+            lines.append(f"In hand: {self._hand:04b}. Left: {' '.join(f'{piece:04b}' for piece in self._reserve)}.")
+        lines.append(result_text(self.frame(), SEATS))
+        return "\n".join(lines)
+
+
+def _where(cell: int) -> str:
+    return f"on row {cell // 4 + 1}, column {cell % 4 + 1}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from environments.api import Frame
-from environments.svg import svg
+from environments.svg import label, result_text, svg
 
 
 def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
-    """One piece centred on (x, y). Its traits by bit: 1 colour, 2 round or square, 4 tall or short, 8 hollow or solid."""
+    """One piece centred on (x, y). Its traits by bit: 1 colour, 2 round or square, 4 tall or short, 8 hollow."""
     colour = "second" if piece & 1 else "first"
     half = size * (0.42 if piece & 4 else 0.28)
     parts = []
@@ -24,23 +24,28 @@ def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """A 4 x 4 board on the left, the piece in hand and the reserve on the right."""
+    """A 4 x 4 board on the left, the piece in hand and the reserve on the right; empty cells show their number."""
     parts = ['<rect class="board" width="320" height="320" rx="20"/>']
+    recent = (frame["last"], frame["automatic"])
     for cell, piece in enumerate(frame["cells"]):
         x, y = 14 + 74 * (cell % 4), 14 + 74 * (cell // 4)
-        tint = "glow" if cell == frame["last"] or cell in frame["line"] else "cell"
+        tint = "glow" if cell in recent or cell in frame["line"] else "cell"
         parts.append(f'<rect class="{tint}" x="{x}" y="{y}" width="70" height="70" rx="10"/>')
         if cell in frame["line"]:
             parts.append(
-                f'<rect class="mark" x="{x + 3}" y="{y + 3}" width="64" height="64" rx="8" fill="none" '
+                f'<rect class="mark" x="{x + 2.5}" y="{y + 2.5}" width="65" height="65" rx="8" fill="none" '
                 'stroke-width="5"/>'
             )
         if piece >= 0:
-            parts += piece_parts(piece, x + 35, y + 35, 70)
-    parts.append('<text class="muted" x="340" y="24" font-size="14">In hand</text>')
-    if frame["hand"] >= 0:
+            parts += piece_parts(piece, x + 35, y + 35, 62)
+        else:
+            parts.append(label(x + 58, y + 63, 11, str(cell)))
+    parts.append(label(340, 24, 14, "In hand", anchor="start"))
+    if frame["hand"] is not None:
         parts += piece_parts(frame["hand"], 372, 66, 64)
-    parts.append('<text class="muted" x="340" y="128" font-size="14">Left</text>')
+        parts.append(label(412, 70, 14, f"{frame['hand']:04b}", anchor="start"))
+    parts.append(label(340, 128, 14, "Left", anchor="start"))
     for index, piece in enumerate(frame["reserve"]):
         parts += piece_parts(piece, 356 + 44 * (index % 4), 156 + 44 * (index // 4), 40)
-    return svg(530, 320, "Quarto board", parts)
+    description = result_text(frame, ("The first seat", "The second seat"))
+    return svg(530, 320, "Quarto board", parts, description=description)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from environments.api import Frame, IllegalAction, MatchOver, Observation
+from environments.svg import result_text
 from environments.tic_tac_toe.rules import winning_line
 
-NAMES = {1: "X", -1: "O"}
+SEATS = ("X", "O")
+MARKS = {1: "X", -1: "O"}
 
 
 class TicTacToe:
-    """Two seats; win +1, loss -1, draw 0."""
+    """Two seats; win +1, loss -1, draw 0. After the end the state shows who would have moved next."""
 
     def reset(self, seed: int) -> None:
         self._cells = [0] * 9
@@ -38,9 +40,9 @@ class TicTacToe:
         if self._over:
             raise MatchOver("The match is over.")
         player = self._player
-        cell = actions[0 if player == 1 else 1]
+        cell = actions.get(0 if player == 1 else 1, -1)
         if cell not in self._free:
-            raise IllegalAction(f"Cell {cell} is not free.")
+            raise IllegalAction(f"Cell {cell} does not exist or is taken.")
         self._cells[cell] = player
         self._free.remove(cell)
         self._last = cell
@@ -53,21 +55,24 @@ class TicTacToe:
         return (0.0, 0.0)
 
     def frame(self) -> Frame:
+        mover = 0 if self._player == 1 else 1
         return {
             "cells": list(self._cells),
-            "player": self._player,
+            "to_move": None if self._over else mover,
             "last": self._last,
             "line": list(self._line),
+            "winner": 1 - mover if self._line else None,
             "over": self._over,
         }
 
     def text(self) -> str:
-        marks = [NAMES.get(cell, ".") for cell in self._cells]
-        rows = [" ".join(marks[start : start + 3]) for start in (0, 3, 6)]
-        if self._line:
-            state = f"{NAMES[-self._player]} has won."
-        elif self._over:
-            state = "Draw."
-        else:
-            state = f"{NAMES[self._player]} to move."
-        return "\n".join([*rows, state])
+        """The board, then what happened and what is free, in words."""
+        cells = [MARKS.get(mark, ".") for mark in self._cells]
+        lines = [" ".join(cells[start : start + 3]) for start in (0, 3, 6)]
+        if self._last is not None:
+            mark = MARKS[self._cells[self._last]]
+            lines.append(f"Last move: {mark} in row {self._last // 3 + 1}, column {self._last % 3 + 1}.")
+        if not self._over:
+            lines.append(f"Free cells: {', '.join(str(cell) for cell in self._free)}.")
+        lines.append(result_text(self.frame(), SEATS))
+        return "\n".join(lines)

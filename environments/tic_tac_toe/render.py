@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from environments.api import Frame
-from environments.svg import svg
+from environments.svg import label, result_text, svg
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """A 3 x 3 board; the last mark is tinted, a winning line is struck through."""
+    """A 3 x 3 board; the last mark is tinted, a winning line is struck through, empty cells show their action."""
     parts = ['<rect class="board" width="320" height="320" rx="20"/>']
     for cell, mark in enumerate(frame["cells"]):
         x, y = 16 + 98 * (cell % 3), 16 + 98 * (cell // 3)
@@ -22,10 +22,12 @@ def frame_to_svg(frame: Frame) -> str:
             parts.append(
                 f'<circle class="stroke-second" cx="{x + 46}" cy="{y + 46}" r="23" fill="none" stroke-width="11"/>'
             )
+        else:
+            parts.append(label(x + 80, y + 84, 12, str(cell)))
     if frame["line"]:
         first, last = frame["line"][0], frame["line"][-1]
         x1, y1, x2, y2 = (62 + 98 * value for value in (first % 3, first // 3, last % 3, last // 3))
         parts.append(
             f'<path class="mark" d="M{x1} {y1}L{x2} {y2}" stroke-width="8" stroke-linecap="round" opacity=".9"/>'
         )
-    return svg(320, 320, "Tic-tac-toe board", parts)
+    return svg(320, 320, "Tic-tac-toe board", parts, description=result_text(frame, ("X", "O")))
