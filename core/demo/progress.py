@@ -26,26 +26,32 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far everything is. `is_complete`: every environment has a finished edition."""
+    """How far everything is. `is_complete`: nothing is built, and every environment has a finished edition."""
 
-    parts: tuple[Part, ...]
+    phases: tuple[Part, ...]
+    editions: tuple[Part, ...]
     matches_count: int
     failures: tuple[str, ...]
     is_complete: bool
 
     def __str__(self) -> str:
-        return " · ".join([*map(str, self.parts), f"{self.matches_count} matches"])
+        phases = [str(part) for part in self.phases if part.done_count < part.total_count]
+        duels = [", ".join(map(str, self.editions))] if self.editions else []
+        return " · ".join([*phases, *(f"duels: {text}" for text in duels), f"{self.matches_count} matches"])
 
 
 def measure(environments: Sequence[Environment]) -> Progress:
     """Count what is done in these environments."""
     within = Q(submission__agent__environment__in=environments)
     builds = Build.objects.filter(within).aggregate(done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk"))
-    validations = Validation.objects.filter(within).aggregate(done=Count("pk", filter=Q(state__in=FINAL)))
-    parts = [
+    validations = Validation.objects.filter(within).aggregate(
+        done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk")
+    )
+    phases = (
         Part("built", builds["done"], builds["total"]),
-        Part("validated", validations["done"], builds["total"]),
-    ]
+        Part("validated", validations["done"], validations["total"] + builds["total"] - builds["done"]),
+    )
+    editions = []
     finished = matches = 0
     for environment in environments:
         edition = Tournament.objects.filter(environment=environment).order_by("-edition").first()
@@ -55,10 +61,12 @@ def measure(environments: Sequence[Environment]) -> Progress:
             done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk"), matches=Sum("matches_done")
         )
         matches += duels["matches"] or 0
-        parts.append(Part(f"{environment} duels", duels["done"], duels["total"]))
+        editions.append(Part(str(environment), duels["done"], duels["total"]))
         finished += edition_finished(environment) is not None
-    failures = tuple(_failures(environments))
-    return Progress(tuple(parts), matches, failures, is_complete=finished == len(environments))
+    is_built = all(part.done_count == part.total_count for part in phases)
+    return Progress(
+        phases, tuple(editions), matches, tuple(_failures(environments)), is_built and finished == len(environments)
+    )
 
 
 def edition_finished(environment: Environment) -> Tournament | None:

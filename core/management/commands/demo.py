@@ -112,7 +112,7 @@ class Command(BaseCommand):
             if tournament is not None:
                 self._say(leaderboard(tournament))
                 self._say("")
-        self._say(f"First leaderboards complete after {time.monotonic() - options['started_at']:.0f} s.")
+        self._say(f"Leaderboards complete after {time.monotonic() - options['started_at']:.0f} s.")
         if options["once"]:
             return
         self._say(f"Open {address} (Ctrl-C stops everything and keeps the data).")
