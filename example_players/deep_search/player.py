@@ -1,257 +1,332 @@
-"""Searches deeper: bitboards and iterative deepening in Connect Four, exact tic-tac-toe, endgames of Quarto.
+"""Searches deeper than `minimax`: bitboards, forced moves and iterative deepening within a budget of positions.
 
-The budget is a number of positions, not a time, so that the player is deterministic and as quick on every machine.
+The budget is a number of positions, not a time, so that the player is deterministic and as strong on a slow machine.
 """
 
-from functools import lru_cache
+from __future__ import annotations
 
-CONNECT_FOUR_POSITIONS = 900
-QUARTO_POSITIONS = 600
-WIN = 1000
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+
+CONNECT_FOUR_POSITIONS = 800
+QUARTO_POSITIONS = 800
+WIN = 10_000
 
 
-class Player:
-    def __init__(self, train_mode):
-        pass
-
-    def start(self, state, valid_actions):
-        return self.choose(state.tolist())
-
-    def step(self, state, valid_actions, prev_reward):
-        return self.choose(state.tolist())
-
-    def end(self, state, prev_reward):
-        pass
-
-    def choose(self, state):
-        if len(state) == 10:
-            return solve_tic_tac_toe(tuple(state[:-1]), state[-1])[1]
-        if len(state) == 43:
-            return ConnectFourSearch(state[:-1], state[-1]).best_column()
-        return QuartoSearch(state[:-1]).best_action(state[-1])
+class BudgetUsed(Exception):
+    """As many positions have been looked at as a move may cost."""
 
 
 # --- Tic-tac-toe: solved ----------------------------------------------------------------------------------
 
-LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
+LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 
 
-@lru_cache(maxsize=None)
-def solve_tic_tac_toe(cells, player):
-    """(value for the player to move, best cell); a draw is worth more when the opponent has more ways to lose."""
-    best, best_cell = -2.0, None
-    total = 0.0
-    free = [cell for cell in range(9) if cells[cell] == 0]
+@cache
+def solve_tic_tac_toe(cells: tuple[int, ...], player: int) -> tuple[float, int]:
+    """The value for the player to move and the best cell.
+
+    A won or lost position counts 1 or -1. A draw counts a little more when more of the moves win: between moves that
+    are equal against perfect play, this prefers those after which the opponent has more ways to go wrong.
+    """
+    free = [cell for cell in range(9) if not cells[cell]]
+    values: dict[int, float] = {}
     for cell in free:
         after = (*cells[:cell], player, *cells[cell + 1 :])
         if any(all(after[other] == player for other in line) for line in LINES if cell in line):
-            value = 1.0
-        elif len(free) == 1:
-            value = 0.0
+            values[cell] = 1.0
         else:
-            value = -solve_tic_tac_toe(after, -player)[0]
-        total += value
-        if value > best:
-            best, best_cell = value, cell
-    # Between moves that are equal under perfect play, prefer positions in which most replies lose.
-    return (best if abs(best) > 0.5 else best * 0.5 + 0.01 * total / len(free)), best_cell
+            values[cell] = -solve_tic_tac_toe(after, -player)[0] if len(free) > 1 else 0.0
+    best = max(values, key=lambda cell: values[cell])
+    value = values[best]
+    return (value if abs(value) == 1 else value / 2 + sum(values.values()) / (100 * len(free))), best
 
 
-# --- Connect Four: columns of seven bits, the top one always empty -----------------------------------------
+# --- Connect Four: an integer per side, seven bits per column, the top bit of each column always empty -------
 
-BOTTOM = sum(1 << (7 * column) for column in range(7))
-BOARD = BOTTOM * 0b111111
-ORDER = (3, 2, 4, 1, 5, 0, 6)
-CENTRE = 0b111111 << 21
-NEAR_CENTRE = (0b111111 << 14) | (0b111111 << 28)
-
-
-def connected(stones):
-    """Whether four of these stones are in a row."""
-    for shift in (1, 6, 7, 8):
-        pairs = stones & (stones >> shift)
-        if pairs & (pairs >> (2 * shift)):
-            return True
-    return False
+COLUMN = 0b111111
+BOTTOM = sum(1 << 7 * column for column in range(7))
+BOARD = BOTTOM * COLUMN
+ODD_ROWS = BOTTOM * 0b010101
+EVEN_ROWS = BOTTOM * 0b101010
+COLUMNS_FROM_CENTRE = [(column, COLUMN << 7 * column) for column in (3, 2, 4, 1, 5, 0, 6)]
+# How many lines of four run through each cell, bottom to top, for the columns 0 to 3; the others mirror them.
+LINES_THROUGH = ((3, 4, 5, 5, 4, 3), (4, 6, 8, 8, 6, 4), (5, 8, 11, 11, 8, 5), (7, 10, 13, 13, 10, 7))
+WORTH = {1 << 7 * c + r: LINES_THROUGH[min(c, 6 - c)][r] for c in range(7) for r in range(6)}
+THREAT, GOOD_THREAT = 4, 8
 
 
-def winning_cells(stones, taken):
-    """Empty cells that would complete a four for these stones, reachable now or not."""
+def winning_cells(stones: int, taken: int) -> int:
+    """The empty cells, reachable now or not, that complete a four for these stones."""
     cells = (stones << 1) & (stones << 2) & (stones << 3)
-    for shift in (6, 7, 8):
-        two = (stones << shift) & (stones << (2 * shift))
-        cells |= two & (stones << (3 * shift))
-        cells |= two & (stones >> shift)
-        two = (stones >> shift) & (stones >> (2 * shift))
-        cells |= two & (stones >> (3 * shift))
-        cells |= two & (stones << shift)
+    for step in (6, 7, 8):  # diagonal down, row, diagonal up
+        pair = (stones << step) & (stones << 2 * step)
+        cells |= pair & ((stones << 3 * step) | (stones >> step))
+        pair = (stones >> step) & (stones >> 2 * step)
+        cells |= pair & ((stones >> 3 * step) | (stones << step))
     return cells & BOARD & ~taken
 
 
-class BudgetUsed(Exception):
-    pass
+# What the table of a search keeps of a position: the depth searched, bounds of the value, the best cell.
+Known = tuple[int, int, int, int]
+UNKNOWN: Known = (-1, -2 * WIN, 2 * WIN, 0)
 
 
 class ConnectFourSearch:
-    def __init__(self, cells, player):
-        self.mine = self.theirs = 0
-        for index, mark in enumerate(cells):
-            row, column = divmod(index, 7)
-            bit = 1 << (7 * column + 5 - row)
-            if mark == player:
-                self.mine |= bit
-            elif mark:
-                self.theirs |= bit
-        self.left = CONNECT_FOUR_POSITIONS
-        self.table = {}
+    """One search, from one position. Positions are (stones of the side to move, all stones)."""
 
-    def best_column(self):
-        """The best column of the deepest search that the budget allows."""
-        taken = self.mine | self.theirs
-        columns = [column for column in ORDER if (taken + (1 << (7 * column))) & (0b1111111 << (7 * column)) & BOARD]
-        best = columns[0]
-        empty = 42 - taken.bit_count()
-        try:
-            for depth in range(1, empty + 1):
-                best = self.search_root(columns, depth)
-                columns = [best, *(column for column in columns if column != best)]
-        except BudgetUsed:
-            pass
-        return best
+    def __init__(self, state: Sequence[int]) -> None:
+        self._mine = self._taken = self._score = 0
+        for index, mark in enumerate(state[:42]):
+            if mark:
+                row, column = divmod(index, 7)
+                cell = 1 << 7 * column + 5 - row
+                self._taken |= cell
+                self._mine |= cell if mark == state[42] else 0
+                self._score += WORTH[cell] * mark * state[42]
+        self._left = CONNECT_FOUR_POSITIONS
+        self._known: dict[tuple[int, int], Known] = {}
 
-    def search_root(self, columns, depth):
-        taken = self.mine | self.theirs
-        best, best_value = columns[0], -2 * WIN
-        for column in columns:
-            bit = (taken + (1 << (7 * column))) & (0b1111111 << (7 * column))
-            mine = self.mine | bit
-            value = (
-                WIN + depth if connected(mine) else -self.search(self.theirs, mine, depth - 1, -2 * WIN, -best_value)
-            )
-            if value > best_value:
-                best, best_value = column, value
-        return best
-
-    def search(self, mine, theirs, depth, alpha, beta):
-        """Value for the owner of `mine`, who is to move."""
-        self.left -= 1
-        if self.left < 0:
-            raise BudgetUsed
-        taken = mine | theirs
+    def best_column(self) -> int:
+        """The best column of the deepest search within the budget."""
+        mine, taken = self._mine, self._taken
         reachable = (taken + BOTTOM) & BOARD
-        if not reachable:
-            return 0
-        if winning_cells(mine, taken) & reachable:
-            return WIN + depth
-        threats = winning_cells(theirs, taken) & reachable
-        if threats & (threats - 1):
-            return -WIN - depth
-        if depth <= 0:
-            return self.worth(mine, theirs, taken)
-        key = (mine, theirs, depth)
-        if key in self.table:
-            return self.table[key]
-        best = -2 * WIN
-        for column in ORDER:
-            bit = reachable & (0b111111 << (7 * column))
-            if threats:
-                bit &= threats
-            if not bit:
-                continue
-            value = -self.search(theirs, mine | bit, depth - 1, -beta, -max(alpha, best))
+        wins = winning_cells(mine, taken) & reachable
+        threats = winning_cells(mine ^ taken, taken)
+        # Lost or not: prevent one of the wins there are to prevent; the opponent may not see the other.
+        moves = wins or reachable & threats or reachable & ~(threats >> 1) or reachable
+        columns = [column for column, cells in COLUMNS_FROM_CENTRE if moves & cells]
+        try:
+            for depth in range(2, 42 - taken.bit_count() + 1):
+                if wins or len(columns) == 1:
+                    break
+                columns = self._search_root(columns, moves, depth)
+        except BudgetUsed:
+            pass  # what the last complete depth found stands
+        return columns[0]
+
+    def _search_root(self, columns: list[int], moves: int, depth: int) -> list[int]:
+        """The columns with the best one first, the others in their order."""
+        chosen, best = columns[0], -2 * WIN
+        for column in columns:
+            cell = moves & (COLUMN << 7 * column)
+            after = (self._mine ^ self._taken, self._taken | cell)
+            value = -self._search(after, -self._score - WORTH[cell], depth - 1, -2 * WIN, -best)
             if value > best:
-                best = value
+                chosen, best = column, value
+        return [chosen, *(column for column in columns if column != chosen)]
+
+    def _search(self, position: tuple[int, int], score: int, depth: int, alpha: int, beta: int) -> int:
+        """The value for the side to move, a bound of it when it lies outside alpha..beta. Raises BudgetUsed."""
+        self._left -= 1
+        if self._left < 0:
+            raise BudgetUsed
+        mine, taken = position
+        moves = (taken + BOTTOM) & BOARD
+        if not moves:
+            return 0
+        stones = taken.bit_count()
+        chances = winning_cells(mine, taken)
+        if chances & moves:
+            return WIN - stones
+        threats = winning_cells(mine ^ taken, taken)
+        forced = moves & threats
+        # Only moves that neither leave a win to the opponent nor open the cell below one.
+        moves = (forced or moves) & ~(threats >> 1)
+        if not moves or forced & (forced - 1):
+            return stones + 1 - WIN
+        if depth <= 0:
+            return score + worth_of_threats(chances, threats, stones)
+        searched, low, high, first = self._known.get(position, UNKNOWN)
+        if searched >= depth and (low >= beta or high <= alpha or low == high):
+            return low if low >= beta else high
+        best, best_cell, floor = -2 * WIN, 0, alpha
+        for cell in self._ordered(moves, first):
+            after = (mine ^ taken, taken | cell)
+            value = -self._search(after, -score - WORTH[cell], depth - 1, -beta, -floor)
+            if value > best:
+                best, best_cell, floor = value, cell, max(floor, value)
                 if best >= beta:
-                    return best
-        self.table[key] = best
+                    break
+        low = best if best > alpha else -2 * WIN
+        high = best if best < beta else 2 * WIN
+        self._known[position] = (depth, low, high, best_cell)
         return best
 
     @staticmethod
-    def worth(mine, theirs, taken):
-        """A guess: cells that would win, and the middle."""
-        lines = winning_cells(mine, taken).bit_count() - winning_cells(theirs, taken).bit_count()
-        middle = (mine & CENTRE).bit_count() - (theirs & CENTRE).bit_count()
-        near = (mine & NEAR_CENTRE).bit_count() - (theirs & NEAR_CENTRE).bit_count()
-        return 12 * lines + 3 * middle + near
+    def _ordered(moves: int, first: int) -> list[int]:
+        """One bit per move: the best one of an earlier search, then from the centre outwards."""
+        cells = [cell for _, column in COLUMNS_FROM_CENTRE if (cell := moves & column)]
+        if first in cells:
+            cells.remove(first)
+            cells.insert(0, first)
+        return cells
 
 
-# --- Quarto ------------------------------------------------------------------------------------------------
+def worth_of_threats(chances: int, threats: int, stones: int) -> int:
+    """What cells that complete a four later are worth to the side to move.
 
-QUARTO_LINES = [
+    When the board fills up, the first seat gets to play on odd rows and the second on even ones (Allis, A
+    Knowledge-based Approach of Connect-Four, 1988): threats there count more.
+    """
+    my_rows, their_rows = (ODD_ROWS, EVEN_ROWS) if stones % 2 == 0 else (EVEN_ROWS, ODD_ROWS)
+    number = chances.bit_count() - threats.bit_count()
+    good = (chances & my_rows).bit_count() - (threats & their_rows).bit_count()
+    return THREAT * number + GOOD_THREAT * good
+
+
+# --- Quarto: an integer per line ---------------------------------------------------------------------------
+
+# A piece is eight bits: the traits it has and, above them, those it lacks. A line is the bits that its pieces have in
+# common and, above them, the number of its empty cells.
+TRAITS = [piece | (~piece & 15) << 4 for piece in range(16)]
+EMPTY = 0x100
+QUARTO_LINES = (
     *(tuple(range(4 * row, 4 * row + 4)) for row in range(4)),
     *(tuple(range(column, 16, 4)) for column in range(4)),
     (0, 5, 10, 15),
     (3, 6, 9, 12),
-]
-THROUGH = [[[other for other in line if other != cell] for line in QUARTO_LINES if cell in line] for cell in range(16)]
+)
+THROUGH = [[number for number, line in enumerate(QUARTO_LINES) if cell in line] for cell in range(16)]
+
+# Lines, free cells, the piece in hand, the pieces left.
+QuartoPosition = tuple[tuple[int, ...], tuple[int, ...], int, tuple[int, ...]]
+
+
+def placed(lines: tuple[int, ...], cell: int, piece: int) -> tuple[int, ...]:
+    """The lines once a piece stands on a cell."""
+    after = list(lines)
+    for number in THROUGH[cell]:
+        after[number] = (after[number] & (TRAITS[piece] | -EMPTY)) - EMPTY
+    return tuple(after)
+
+
+def wanted(lines: tuple[int, ...]) -> int:
+    """The traits with which a piece completes some line now."""
+    traits = 0
+    for line in lines:
+        if line < 2 * EMPTY and line >= EMPTY:
+            traits |= line
+    return traits & 0xFF
 
 
 class QuartoSearch:
-    def __init__(self, cells):
-        self.cells = cells
-        self.free = [cell for cell in range(16) if cells[cell] < 0]
-        self.budget = QUARTO_POSITIONS
+    """Proves wins and losses as deep as the budget allows."""
 
-    def wins(self, cell, piece):
-        """Whether `piece` on `cell` completes a line."""
-        cells = self.cells
-        for a, b, c in THROUGH[cell]:
-            x, y, z = cells[a], cells[b], cells[c]
-            if x >= 0 and y >= 0 and z >= 0 and (piece & x & y & z or ~(piece | x | y | z) & 15):
-                return True
-        return False
+    def __init__(self, state: Sequence[int]) -> None:
+        lines: tuple[int, ...] = (4 * EMPTY | 0xFF,) * len(QUARTO_LINES)
+        for cell, piece in enumerate(state[:16]):
+            if piece >= 0:
+                lines = placed(lines, cell, piece)
+        free = tuple(cell for cell in range(16) if state[cell] < 0)
+        self._root: QuartoPosition = (lines, free, state[16], tuple(p for p in range(16) if p not in state))
+        self._left = QUARTO_POSITIONS
+        self._proved: dict[tuple[QuartoPosition, int], bool] = {}
 
-    def winning_cell(self, piece):
-        return next((cell for cell in self.free if self.wins(cell, piece)), None)
+    def best_action(self) -> int:
+        """A proven win; else an action that is not proven lost, the one leaving the opponent the fewest safe pieces."""
+        lines, free, hand, reserve = self._root
+        if TRAITS[hand] & wanted(lines):
+            cell = next(cell for cell in free if self._completes(lines, cell, hand))
+            return 16 * cell + reserve[0]
+        actions = list(self._actions(self._root))
+        if not actions:
+            return 16 * free[0] + reserve[0]
+        # Stable: of actions that are equal the first stays.
+        actions.sort(key=lambda item: self._safe_count(item[1]))
+        try:
+            for depth in range(len(free)):
+                kept = []
+                for action, after in actions:
+                    if self._loses(after, depth):
+                        return action
+                    if not self._wins(after, depth):
+                        kept.append((action, after))
+                if not kept:
+                    break  # all lose: this depth puts it off the longest
+                actions = kept
+        except BudgetUsed:
+            pass
+        return actions[0][0]
 
-    def best_action(self, hand):
-        left = [piece for piece in range(16) if piece != hand and piece not in self.cells]
-        cell = self.winning_cell(hand)
-        if cell is not None:
-            return 16 * cell + left[0]
-        depth = 2 if len(self.free) <= 7 else 0
-        best, best_value = (self.free[0], left[0]), -3.0
-        for cell in list(self.free):
-            self.put(cell, hand)
-            for piece in left:
-                value = self.handed(piece, [other for other in left if other != piece], depth)
-                if value > best_value:
-                    best, best_value = (cell, piece), value
-                if value >= 1:
-                    break
-            self.take(cell)
-            if best_value >= 1 or (best_value > 0 and depth == 0):
-                break
-        return 16 * best[0] + best[1]
+    def _wins(self, position: QuartoPosition, depth: int) -> bool:
+        """Whether the side to move is proven to win within so many more moves. Raises BudgetUsed."""
+        if TRAITS[position[2]] & wanted(position[0]):
+            return True
+        if depth <= 0:
+            return False
+        key = (position, depth)
+        if key not in self._proved:
+            self._proved[key] = any(self._loses(after, depth - 1) for _, after in self._counted(position))
+        return self._proved[key]
 
-    def handed(self, piece, left, depth):
-        """Value, for the player who hands it over, of giving `piece` to the opponent."""
-        if self.winning_cell(piece) is not None:
-            return -1.0
-        if not left:
-            return 0.0
-        if depth == 0 or self.budget <= 0:
-            # The fewer pieces are safe for the opponent to hand back, the better.
-            safe = sum(self.winning_cell(other) is None for other in left)
-            return 0.5 / (1 + safe)
-        self.budget -= 1
-        best = -1.0
-        for cell in list(self.free):
-            self.put(cell, piece)
-            for reply in left:
-                best = max(best, self.handed(reply, [other for other in left if other != reply], depth - 1))
-                if best >= 0.99:
-                    break
-            self.take(cell)
-            if best >= 0.99:
-                break
-        return -best
+    def _loses(self, position: QuartoPosition, depth: int) -> bool:
+        """Whether the side to move is proven to lose within so many more moves. Raises BudgetUsed."""
+        if TRAITS[position[2]] & wanted(position[0]) or not position[3]:
+            return False
+        key = (position, -depth - 1)
+        if key not in self._proved:
+            replies = self._counted(position)
+            # Depth 0 still sees that there is no safe piece to hand over.
+            self._proved[key] = (
+                all(self._wins(after, depth - 1) for _, after in replies) if depth else next(replies, None) is None
+            )
+        return self._proved[key]
 
-    def put(self, cell, piece):
-        self.cells[cell] = piece
-        self.free.remove(cell)
+    def _counted(self, position: QuartoPosition) -> Iterator[tuple[int, QuartoPosition]]:
+        """The actions, each at the cost of one position. Raises BudgetUsed."""
+        for item in self._actions(position):
+            self._left -= 1
+            if self._left < 0:
+                raise BudgetUsed
+            yield item
 
-    def take(self, cell):
-        self.cells[cell] = -1
-        self.free.append(cell)
-        self.free.sort()
+    @staticmethod
+    def _actions(position: QuartoPosition) -> Iterator[tuple[int, QuartoPosition]]:
+        """The actions that do not hand over a piece that wins at once, with the positions they lead to."""
+        lines, free, hand, reserve = position
+        for cell in free:
+            after = placed(lines, cell, hand)
+            traits = wanted(after)
+            left = tuple(other for other in free if other != cell)
+            for piece in reserve:
+                if not TRAITS[piece] & traits:
+                    rest = tuple(other for other in reserve if other != piece)
+                    yield 16 * cell + piece, (after, left, piece, rest)
+
+    @staticmethod
+    def _safe_count(position: QuartoPosition) -> int:
+        """The pieces that the opponent could hand back without losing at once, as the board stands."""
+        traits = wanted(position[0])
+        return sum(not TRAITS[piece] & traits for piece in position[3])
+
+    @staticmethod
+    def _completes(lines: tuple[int, ...], cell: int, piece: int) -> bool:
+        return any(lines[number] < 2 * EMPTY and lines[number] & TRAITS[piece] for number in THROUGH[cell])
+
+
+class Player:
+    """Plays tic-tac-toe, Connect Four and Quarto; the length of the state tells them apart."""
+
+    def __init__(self, train_mode: bool = False) -> None:
+        pass
+
+    def start(self, state: Iterable[int], valid_actions: Iterable[int]) -> int:
+        """The first move of a match."""
+        return choose([int(number) for number in state])
+
+    def step(self, state: Iterable[int], valid_actions: Iterable[int], prev_reward: float) -> int:
+        """Every later move."""
+        return choose([int(number) for number in state])
+
+    def end(self, state: Iterable[int], prev_reward: float) -> None:
+        """The match is over."""
+
+
+def choose(state: list[int]) -> int:
+    """The action for a state of plain integers (Python reckons with NumPy's ten times slower, one at a time)."""
+    if len(state) == 10:
+        return solve_tic_tac_toe(tuple(state[:9]), state[9])[1]
+    if len(state) == 43:
+        return ConnectFourSearch(state).best_column()
+    return QuartoSearch(state).best_action()

@@ -121,7 +121,7 @@ class ConnectFour:
         self._free = [35 + column - 7 * sum(map(bool, self._cells[column::7])) for column in range(7)]
         self._left = self._cells.count(0)
         self._score = sum(worth * cell for worth, cell in zip(WORTH, self._cells, strict=True))
-        self.depth = 4
+        self.depth = 3
 
     def actions(self) -> list[int]:
         return [column for column in self.ORDER if self._free[column] >= 0]
@@ -209,10 +209,7 @@ class Quarto:
 
     def _is_line(self, cell: int) -> bool:
         cells = self._cells
-        for a, b, c, d in THROUGH[cell]:
-            if cells[a] & cells[b] & cells[c] & cells[d]:
-                return True
-        return False
+        return any(cells[a] & cells[b] & cells[c] & cells[d] for a, b, c, d in THROUGH[cell])
 
 
 # The length of the state tells the games apart.

@@ -14,9 +14,9 @@ from environments.registry import get_spec
 FOLDER = Path(__file__).parents[1]
 
 
-def player_class(name: str, folder: Path = FOLDER) -> Any:
-    """The class `Player` of `folder/name/player.py`, loaded without any package around it."""
-    spec = importlib.util.spec_from_file_location(f"player_{name}", folder / name / "player.py")
+def player_class(name: str) -> Any:
+    """The class `Player` of an example player, loaded without any package around it."""
+    spec = importlib.util.spec_from_file_location(f"player_{name}", FOLDER / name / "player.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -36,10 +36,8 @@ def play_match(slug: str, players: Sequence[Any], seed: int = 0) -> tuple[float,
         seen = environment.observe(seat)
         state = numpy.array(seen.observation, dtype=numpy.int64)
         valid = numpy.array(seen.valid_actions, dtype=numpy.int64)
-        if started[seat]:
-            action = players[seat].step(state, valid, unseen[seat])
-        else:
-            action = players[seat].start(state, valid)
+        player = players[seat]
+        action = player.step(state, valid, unseen[seat]) if started[seat] else player.start(state, valid)
         started[seat], unseen[seat] = True, 0.0
         for other, reward in enumerate(environment.step({seat: int(action)})):
             scores[other] += reward

@@ -1,0 +1,143 @@
+"""Writes broken archives to try an arena with: `python -m example_players.acceptance FOLDER`.
+
+Each is a mistake that people make or a trick that they try. An arena refuses the archive when it is uploaded, or
+fails the submission with the player at fault; it never ends in an error of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from example_players.package import make_archive, zip_bytes
+
+FAILING_PLAYER = b'''"""Raises an exception in one of ten steps."""
+
+from random import Random
+
+
+class Player:
+    def __init__(self, train_mode):
+        self._random = Random()
+
+    def start(self, state, valid_actions):
+        return valid_actions[0]
+
+    def step(self, state, valid_actions, prev_reward):
+        if self._random.random() < 0.1:
+            raise RuntimeError("This player fails in one of ten steps.")
+        return valid_actions[0]
+
+    def end(self, state, prev_reward):
+        pass
+'''
+
+
+class Expected(StrEnum):
+    """What an arena does with an archive."""
+
+    REFUSED = "refused when uploaded"
+    FAULT = "fails by the player's fault"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenArchive:
+    """One archive of the set: file name without ending, what is wrong, what must happen, how it is made."""
+
+    name: str
+    mistake: str
+    expected: Expected
+    make: Callable[[], bytes]
+
+
+def player_fails() -> bytes:
+    """A player that raises in 10 % of its steps."""
+    return zip_bytes([("player.py", FAILING_PLAYER)])
+
+
+def _with_player(name: str, content: bytes) -> Callable[[], bytes]:
+    """A good player and one more file."""
+    return lambda: zip_bytes([("player.py", (Path(__file__).parent / "dummy/player.py").read_bytes()), (name, content)])
+
+
+ARCHIVES = (
+    BrokenArchive(
+        "missing", "There is no player.py.", Expected.REFUSED, lambda: zip_bytes([("readme.txt", b"No player here.\n")])
+    ),
+    BrokenArchive(
+        "in_folder",
+        "The folder was packed, not its content.",
+        Expected.REFUSED,
+        lambda: zip_bytes([("my_player/player.py", FAILING_PLAYER)]),
+    ),
+    BrokenArchive("invalid_zip", "This is text, not a zip.", Expected.REFUSED, lambda: b"This is not a zip file.\n"),
+    BrokenArchive(
+        "cut_zip", "The upload broke off half-way.", Expected.REFUSED, lambda: _first_half(make_archive("minimax"))
+    ),
+    BrokenArchive(
+        "invalid_python",
+        "player.py does not compile.",
+        Expected.REFUSED,
+        lambda: zip_bytes([("player.py", b"class Player\n    pass\n")]),
+    ),
+    BrokenArchive(
+        "invalid_environment",
+        "environment.yml is no YAML.",
+        Expected.REFUSED,
+        _with_player("environment.yml", b"name: [broken\ndependencies:\n  - numpy\n"),
+    ),
+    BrokenArchive(
+        "invalid_requirements",
+        "requirements.txt names no packages.",
+        Expected.REFUSED,
+        _with_player("requirements.txt", b"numpy ==== 1\n"),
+    ),
+    BrokenArchive(
+        "path_traversal",
+        "A file would leave the folder.",
+        Expected.REFUSED,
+        _with_player("../outside.py", b"outside = 1\n"),
+    ),
+    BrokenArchive(
+        "no_class",
+        "player.py has no class Player.",
+        Expected.FAULT,
+        lambda: zip_bytes([("player.py", b"answer = 42\n")]),
+    ),
+    BrokenArchive("player_fails", "It raises in one of ten steps.", Expected.FAULT, player_fails),
+)
+
+
+def write_broken_archives(folder: Path) -> list[Path]:
+    """Write all broken archives into a folder; return their paths in the order of ARCHIVES."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for archive in ARCHIVES:
+        path = folder / f"{archive.name}.zip"
+        path.write_bytes(archive.make())
+        paths.append(path)
+    return paths
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line. Returns the exit status."""
+    parser = ArgumentParser(
+        prog="python -m example_players.acceptance", description="Write broken archives to try an arena with."
+    )
+    parser.add_argument("folder", type=Path, help="where the zips go")
+    options = parser.parse_args(arguments)
+    for archive, path in zip(ARCHIVES, write_broken_archives(options.folder), strict=True):
+        sys.stdout.write(f"{path}: {archive.mistake} Expected: {archive.expected}.\n")
+    return 0
+
+
+def _first_half(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
