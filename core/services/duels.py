@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from django.db import transaction
 
-from core.models import Duel, LedgerEntry, LedgerVoid, User
+from core.errors import Refused
+from core.models import Duel, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts, artifacts_attach
-from core.services.jobs import job_succeed
+from core.services.jobs import job_succeed, job_wake
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 
 
@@ -42,6 +43,36 @@ def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:
     with transaction.atomic():
         LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
         wake("tournament", TOURNAMENT_TASK, duel.tournament.environment_id)
+
+
+def duel_play_again(*, duel: Duel) -> Duel:
+    """Play the pair of a void duel anew, as another duel of the same edition; the void one stays as it is.
+
+    Raises Refused when it is not void, cannot be played, or its pair has another duel that counts or may yet.
+    """
+    if not duel.is_void:
+        raise Refused("It is not void: only a duel that counts for nobody can be played again.")
+    if any(player.deleted_at is not None or not player.image for player in (duel.player_1, duel.player_2)):
+        raise Refused("One of its players has been deleted or has no image.")
+    with transaction.atomic():
+        tournament = Tournament.objects.select_for_update().get(pk=duel.tournament_id)
+        if tournament.state == TournamentState.CANCELLED:
+            raise Refused("Its edition was cancelled.")
+        duels = tournament.duels.select_related("void").order_by("number")
+        pair = {duel.player_1_id, duel.player_2_id}
+        if any({other.player_1_id, other.player_2_id} == pair and not other.is_void for other in duels):
+            raise Refused("It has been played again already, or is about to be.")
+        again = Duel.objects.create(
+            tournament=tournament,
+            number=max(other.number for other in duels) + 1,
+            round=duel.round,
+            player_1=duel.player_1,
+            player_2=duel.player_2,
+            seed=duel.seed,
+            match_count=duel.match_count,
+        )
+        job_wake(job=again)
+    return again
 
 
 def ledger_entries(duel: Duel, record: DuelRecord) -> Iterator[LedgerEntry]:

@@ -1,0 +1,12 @@
+"""The organisers' rooms, one module per concept. What is derived or append-only can be read, never edited."""
+
+from django.conf import settings
+from django.contrib import admin
+
+from core.admin import agents, jobs, ledger, tournaments, users
+
+__all__ = ["agents", "jobs", "ledger", "tournaments", "users"]
+
+admin.site.site_header = f"{settings.SITE_NAME} for organisers"
+admin.site.site_title = settings.SITE_NAME
+admin.site.index_title = "Organise"

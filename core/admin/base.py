@@ -1,0 +1,138 @@
+"""What the organisers' pages share: read-only rows, actions that say what happened, and asking before they do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from core.errors import Refused
+from core.states import IllegalTransition, StaleJob
+
+Row = TypeVar("Row", bound=Model)
+NAMES_SHOWN = 3
+
+if TYPE_CHECKING:
+    ModelAdmin = admin.ModelAdmin
+    ReadOnlyInline = admin.TabularInline
+else:
+
+    class ModelAdmin(admin.ModelAdmin):
+        """Generic for the type checker alone."""
+
+        def __class_getitem__(cls, _: object) -> type:
+            return cls
+
+    class ReadOnlyInline(admin.TabularInline):
+        """As ModelAdmin."""
+
+        def __class_getitem__(cls, _: object) -> type:
+            return cls
+
+
+class ReadOnlyAdmin(ModelAdmin[Row]):
+    """Rows that only services write. Actions stay: they go through services."""
+
+    actions_on_bottom = True
+    list_per_page = 50
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        # Without an object this is the right to run actions. With one it would be the right to save the row as it
+        # was when the page was drawn, over what a worker has written since.
+        return obj is None and super().has_change_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked before an action. reason: what the text field is for; empty when none is needed."""
+
+    title: str
+    consequence: str
+    button: str
+    reason: str = ""
+
+
+class ReasonForm(forms.Form):
+    """A sentence that people will read."""
+
+    reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80, "autofocus": True}))
+
+
+def ask(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], question: Question) -> HttpResponse | str:
+    """Ask before an action is done: the page with the question, or the reason once it has been given."""
+    is_answered = "answered" in request.POST
+    form = ReasonForm(request.POST if is_answered else None, label_suffix="")
+    form.fields["reason"].label = question.reason
+    if is_answered and not question.reason:
+        return ""
+    if is_answered and form.is_valid():
+        reason: str = form.cleaned_data["reason"]
+        return reason
+    context = {
+        **admin.site.each_context(request),
+        "title": question.title,
+        "question": question,
+        "form": form,
+        "opts": page.model._meta,
+        "rows": list(rows[:100]),
+        "row_count": rows.count(),
+        "action": request.POST["action"],
+        "select_across": request.POST.get("select_across", "0"),
+        "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
+        "checkbox_name": ACTION_CHECKBOX_NAME,
+    }
+    return TemplateResponse(request, "core/admin_question.html", context)
+
+
+def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], action: Callable[[Row], str]) -> None:
+    """Run `action` on every row and say what happened. It returns a sentence, or raises to say why not."""
+    news: dict[tuple[int, str], list[Row]] = {}
+    for row in rows:
+        try:
+            level, sentence = messages.SUCCESS, action(row)
+        except StaleJob:
+            level, sentence = messages.WARNING, "has moved on meanwhile, so nothing was done. Please look again."
+        except (Refused, IllegalTransition) as refusal:
+            level, sentence = messages.ERROR, f"nothing was done. {refusal}"
+        else:
+            page.log_change(request, row, sentence)
+        news.setdefault((level, sentence), []).append(row)
+    for (level, sentence), concerned in news.items():
+        page.message_user(request, f"{_name(concerned)}: {sentence}", level)
+
+
+def text_block(text: str) -> SafeString:
+    """A log or trace as it was written."""
+    return format_html("<pre>{}</pre>", text) if text else format_html("{}", "–")
+
+
+def links(*pairs: tuple[str, str]) -> SafeString:
+    """(address, title) pairs as links beside each other."""
+    html = format_html("")
+    for address, title in pairs:
+        html += format_html('<a href="{}">{}</a> &nbsp; ', address, title)
+    return html
+
+
+def _name(rows: list[Any]) -> str:
+    if len(rows) == 1:
+        name = str(rows[0])
+        return name[:1].upper() + name[1:]
+    shown = ", ".join(str(row) for row in rows[:NAMES_SHOWN])
+    more = ", …" if len(rows) > NAMES_SHOWN else ""
+    return f"{len(rows)} {rows[0]._meta.verbose_name_plural} ({shown}{more})"

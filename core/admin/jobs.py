@@ -1,0 +1,213 @@
+"""Background work: look into it, give it back to the workers, stop it, start it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, ClassVar, TypeVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from core.admin.base import Question, ReadOnlyAdmin, ask, do_each, links, text_block
+from core.errors import Refused
+from core.models import Build, Duel, Job, JobState, PlayedJob, Publication, Submission, User, Validation
+from core.services.agents import submission_rebuild
+from core.services.duels import duel_play_again, duel_void
+from core.services.jobs import job_cancel, job_requeue, job_wake
+
+AnyJob = TypeVar("AnyJob", bound=Job)
+Phase = TypeVar("Phase", Build, Validation, Publication)
+
+CANCEL = Question(
+    title="Cancel",
+    consequence="This cannot be taken back: a cancelled job stays cancelled. A worker that runs it is stopped.",
+    button="Cancel them",
+    reason="Reason, shown on the page",
+)
+VOID = Question(
+    title="Void",
+    consequence="The result counts for neither side from now on. Records stay; the table is computed anew.",
+    button="Void",
+    reason="Reason, shown on the duel's page",
+)
+
+
+class JobAdmin(ReadOnlyAdmin[AnyJob]):
+    """What all kinds of jobs show and offer."""
+
+    list_filter: ClassVar[tuple[Any, ...]] = ("state", "fault", "error_code")
+    date_hierarchy = "created_at"
+    ordering = ("-pk",)
+    actions: Sequence[str] = ("requeue", "cancel")
+    exclude: ClassVar[tuple[str, ...]] = ("log",)
+    readonly_fields: ClassVar[tuple[str, ...]] = ("took", "log_text")
+
+    @admin.display(description="took")
+    def took(self, job: AnyJob) -> str:
+        if job.started_at is None or job.ended_at is None:
+            return "–"
+        return str(timedelta(seconds=round((job.ended_at - job.started_at).total_seconds())))
+
+    @admin.display(description="log")
+    def log_text(self, job: AnyJob) -> SafeString:
+        return text_block(job.log)
+
+    @admin.action(description="Requeue: take from the worker and start again", permissions=["change"])
+    def requeue(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> None:
+        def action(job: AnyJob) -> str:
+            if job.state == JobState.QUEUED:
+                job_wake(job=job)
+                return "was waiting already; its workers were woken again."
+            job_requeue(job=job, reason=f"Requeued by {request.user}.")
+            return "waits for a worker again."
+
+        do_each(self, request, queryset, action)
+
+    @admin.action(description="Cancel, with a reason", permissions=["change"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, CANCEL)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(job: AnyJob) -> str:
+            job_cancel(job=job, reason=answer)
+            return "is cancelled."
+
+        do_each(self, request, queryset, action)
+        return None
+
+
+class PhaseAdmin(JobAdmin[Phase]):
+    """Jobs of a submission."""
+
+    list_display = ("id", "submission", "environment", "owner", "state", "fault", "error_code", "attempt", "worker",
+                    "created_at", "took")  # fmt: skip
+    list_display_links = ("id", "submission")
+    list_filter = (*JobAdmin.list_filter, "submission__agent__environment")
+    list_select_related = ("submission__agent__environment", "submission__agent__owner")
+    search_fields = ("submission__agent__name", "submission__agent__owner__username", "error", "worker")
+
+    def view_on_site(self, job: Phase) -> str:
+        agent = job.submission.agent
+        return reverse("web:agent", args=[agent.environment.slug, agent.name])
+
+    @admin.display(ordering="submission__agent__environment")
+    def environment(self, job: Phase) -> str:
+        return str(job.submission.agent.environment)
+
+    @admin.display(ordering="submission__agent__owner")
+    def owner(self, job: Phase) -> str:
+        return str(job.submission.agent.owner)
+
+
+def build_again(submission: Submission) -> str:
+    """Start a new build; what is over stays as it is. Raises Refused or StaleJob."""
+    build = submission_rebuild(submission=submission)
+    return f"is built and validated again as build {build.pk}."
+
+
+@admin.register(Build)
+class BuildAdmin(PhaseAdmin[Build]):
+    actions = ("requeue", "cancel", "run_again")
+
+    @admin.action(description="Run again, as a new build", permissions=["change"])
+    def run_again(self, request: HttpRequest, queryset: QuerySet[Build]) -> None:
+        do_each(self, request, queryset, lambda build: build_again(build.submission))
+
+
+@admin.register(Validation)
+class ValidationAdmin(PhaseAdmin[Validation]):
+    exclude = (*JobAdmin.exclude, "records", "player_1_log", "player_2_log")
+    readonly_fields = (*JobAdmin.readonly_fields, "files")
+    actions = ("requeue", "cancel", "run_again")
+
+    @admin.display
+    def files(self, validation: Validation) -> SafeString:
+        pairs = [
+            (
+                reverse("web:submission_log", args=[validation.submission_id, f"player_{player}"]),
+                f"log of player {player}",
+            )
+            for player in (1, 2)
+        ]
+        match = (reverse("web:validation_match", args=[validation.pk, 1]), "matches")
+        return links(match, *pairs) if validation.records else text_block("")
+
+    @admin.action(description="Run again, with a new build", permissions=["change"])
+    def run_again(self, request: HttpRequest, queryset: QuerySet[Validation]) -> None:
+        do_each(self, request, queryset, lambda validation: build_again(validation.submission))
+
+
+@admin.register(Publication)
+class PublicationAdmin(PhaseAdmin[Publication]):
+    pass
+
+
+@admin.register(Duel)
+class DuelAdmin(JobAdmin[Duel]):
+    list_display = ("id", "tournament", "number", "player_1", "player_2", "state", "result", "is_struck", "fault",
+                    "error_code", "matches", "worker", "created_at", "took")  # fmt: skip
+    list_filter = (*JobAdmin.list_filter, "outcome", ("void", admin.EmptyFieldListFilter), "tournament__environment")
+    list_select_related = ("tournament__environment", "player_1__agent", "player_2__agent", "void")
+    search_fields = ("=id", "player_1__agent__name", "player_2__agent__name", "error", "worker")
+    exclude = (*JobAdmin.exclude, "records", "player_1_log", "player_2_log")
+    readonly_fields = (*JobAdmin.readonly_fields, "is_struck", "files")
+    actions = ("requeue", "cancel", "void", "run_again")
+
+    def view_on_site(self, duel: Duel) -> str:
+        return reverse("web:duel", args=[duel.pk])
+
+    @admin.display(description="result")
+    def result(self, duel: Duel) -> str:
+        if not duel.outcome:
+            return "–"
+        wins = f"{duel.player_1_wins} : {duel.player_2_wins}, {duel.draws} drawn"
+        errors = duel.player_1_errors + duel.player_2_errors
+        return f"{wins}, {errors} forfeited" if errors else wins
+
+    @admin.display(description="matches")
+    def matches(self, duel: PlayedJob) -> str:
+        return f"{duel.matches_done} of {duel.match_count}"
+
+    @admin.display(description="void", boolean=True)
+    def is_struck(self, duel: Duel) -> bool:
+        return duel.is_void
+
+    @admin.display
+    def files(self, duel: Duel) -> SafeString:
+        if not duel.records:
+            return text_block("")
+        pairs = [("web:duel_results", "results"), ("web:duel_records", "records")]
+        logs = [(reverse("web:duel_log", args=[duel.pk, f"player_{n}"]), f"log of player {n}") for n in (1, 2)]
+        return links(*((reverse(name, args=[duel.pk]), title) for name, title in pairs), *logs)
+
+    @admin.action(description="Void, with a reason", permissions=["change"])
+    def void(self, request: HttpRequest, queryset: QuerySet[Duel]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, VOID)
+        if isinstance(answer, HttpResponse):
+            return answer
+        assert isinstance(request.user, User)
+        user = request.user
+
+        def action(duel: Duel) -> str:
+            if duel.is_void:
+                raise Refused("It is void already.")
+            if duel.state != JobState.SUCCEEDED:
+                raise Refused("It has no result that could be struck; cancel it instead.")
+            duel_void(duel=duel, reason=answer, user=user)
+            return "is void."
+
+        do_each(self, request, queryset, action)
+        return None
+
+    @admin.action(description="Run again: play a void duel's pair anew", permissions=["change"])
+    def run_again(self, request: HttpRequest, queryset: QuerySet[Duel]) -> None:
+        def action(duel: Duel) -> str:
+            again = duel_play_again(duel=duel)
+            return f"is played again as duel {again.pk}."
+
+        do_each(self, request, queryset, action)
