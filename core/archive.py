@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
 import unicodedata
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -17,6 +19,15 @@ from typing import IO
 ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 """The first that is there at the root is what the player server loads."""
 READ_BYTES = 64 * 1024
+END_RECORD_BYTES = 22
+MAX_COMMENT_BYTES = 65_535
+MAX_ENTRY_RECORD_BYTES = 1200
+"""Of one line in the zip's own table of contents: longest name allowed here, and room for what packers add."""
+
+_BROKEN = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
+)  # fmt: skip
+"""All that zipfile raises on reading a damaged entry."""
 
 
 class ArchiveRefused(Exception):
@@ -59,20 +70,21 @@ def inspect_archive(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveR
 
     file: seekable binary file. Sizes are what is really inside, not what the archive claims.
     """
-    archive = _open(file)
+    archive = _open(file, limits)
     entries = archive.infolist()
     if len(entries) > limits.entry_count:
         raise ArchiveRefused(
             f"The zip has {len(entries)} entries; at most {limits.entry_count} are allowed.", code="too_many_entries"
         )
     _check_names(entries)
-    _check_overlap(entries)
+    _check_overlap(entries, archive.start_dir)
+    # What the archive claims first, because that is quick; then what is really inside.
+    _check_total(sum(entry.file_size for entry in entries), limits)
     total = 0
     for entry in entries:
-        _check_entry(entry)
-        total += _real_size(archive, entry, limits)
-        if total > limits.total_bytes:
-            raise ArchiveRefused(f"The zip unpacks to more than {limits.total_bytes // 2**20} MiB.", code="too_large")
+        _check_entry(entry, limits)
+        total += sum(len(data) for data in _content(archive, entry, limits))
+        _check_total(total, limits)
     names = tuple(entry.filename for entry in entries if not entry.is_dir())
     return ArchiveReport(_entry_point(names), names, total)
 
@@ -80,24 +92,26 @@ def inspect_archive(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveR
 def unpack_archive(file: IO[bytes], folder: Path, limits: ArchiveLimits = LIMITS) -> ArchiveReport:
     """Check an archive, then unpack it into an empty folder with fixed modes. Raises ArchiveRefused."""
     report = inspect_archive(file, limits)
-    archive = _open(file)
+    archive = _open(file, limits)
     folder.mkdir(parents=True, exist_ok=True)
     for entry in archive.infolist():
-        target = folder.joinpath(*PurePosixPath(entry.filename).parts)
+        *parents, name = PurePosixPath(entry.filename).parts
         if entry.is_dir():
-            target.mkdir(parents=True, exist_ok=True)
+            _make_folders(folder, [*parents, name])
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with os.fdopen(os.open(target, flags, 0o644), "wb") as output, archive.open(entry) as source:
-            while data := source.read(READ_BYTES):
+        target = os.open(_make_folders(folder, parents) / name, flags, 0o644)
+        with os.fdopen(target, "wb") as output:
+            # The player runs as another user: the mode must not depend on this process's umask.
+            os.fchmod(target, 0o644)
+            for data in _content(archive, entry, limits):
                 output.write(data)
     return report
 
 
 def read_text(file: IO[bytes], name: str, limits: ArchiveLimits = LIMITS) -> str:
     """A small UTF-8 text file of the archive. Raises ArchiveRefused."""
-    with _open(file).open(name) as entry:
+    with _open(file, limits).open(name) as entry:
         data = entry.read(limits.text_bytes + 1)
     if len(data) > limits.text_bytes:
         raise ArchiveRefused(f"{name} is larger than {limits.text_bytes // 1024} KiB.", code="text_too_large")
@@ -117,7 +131,8 @@ import warnings
 warnings.simplefilter("ignore")
 with zipfile.ZipFile(sys.argv[1]) as archive:
     for name in archive.namelist():
-        if name.endswith(".py"):
+        # Finder's zips hold a data file of its own beside each file, with the same ending.
+        if name.endswith(".py") and not name.startswith("__MACOSX/"):
             try:
                 compile(archive.read(name), name, "exec", dont_inherit=True)
             except SyntaxError as error:
@@ -152,16 +167,41 @@ def check_python_compiles(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> No
         raise ArchiveRefused("The Python files cannot be compiled within the limits.", code="does_not_compile")
 
 
-def _open(file: IO[bytes]) -> zipfile.ZipFile:
+def _open(file: IO[bytes], limits: ArchiveLimits) -> zipfile.ZipFile:
     file.seek(0)
-    magic = file.read(4)
-    file.seek(0)
-    if magic not in (b"PK\x03\x04", b"PK\x05\x06"):
+    if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
         raise ArchiveRefused("This is not a zip file. Pack player.py and its files into a zip.", code="not_a_zip")
+    _check_end_record(file, limits)
+    file.seek(0)
     try:
         return zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, UnicodeDecodeError):
-        raise ArchiveRefused("The zip file is damaged. Pack it again.", code="damaged_zip") from None
+    except UnicodeDecodeError:
+        raise ArchiveRefused(
+            "The zip has a file name that is not UTF-8. Rename that file.", code="name_not_utf8"
+        ) from None
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, OverflowError, struct.error):
+        raise _damaged("The zip file") from None
+
+
+def _check_end_record(file: IO[bytes], limits: ArchiveLimits) -> None:
+    """Refuse a huge table of contents before it is read into memory as a whole."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - END_RECORD_BYTES - MAX_COMMENT_BYTES))
+    tail = file.read()
+    position = tail.rfind(b"PK\x05\x06")
+    if position < 0 or len(tail) - position < END_RECORD_BYTES:
+        raise _damaged("The zip file")
+    if tail[max(0, position - 20) :].startswith(b"PK\x06\x07"):
+        raise ArchiveRefused("The zip is in the format for huge archives. Pack fewer or smaller files.", code="zip64")
+    (table_bytes,) = struct.unpack_from("<I", tail, position + 12)
+    if table_bytes > limits.entry_count * MAX_ENTRY_RECORD_BYTES:
+        raise ArchiveRefused(
+            f"The zip has too many entries; {limits.entry_count} are allowed.", code="too_many_entries"
+        )
+
+
+def _damaged(what: str) -> ArchiveRefused:
+    return ArchiveRefused(f"{what} is damaged. Pack it again.", code="damaged_zip")
 
 
 def _check_names(entries: list[zipfile.ZipInfo]) -> None:
@@ -172,7 +212,9 @@ def _check_names(entries: list[zipfile.ZipInfo]) -> None:
         shown = name.encode("ascii", "backslashreplace").decode()[:100]
         raw = getattr(entry, "orig_filename", name)
         if not entry.flag_bits & 0x800 and not name.isascii():
-            raise ArchiveRefused(f"The file name {shown} is not UTF-8.", code="name_not_utf8")
+            raise ArchiveRefused(
+                f"The file name {shown} is not marked as UTF-8. Rename it with plain letters.", code="name_not_utf8"
+            )
         if "\x00" in raw or any(unicodedata.category(letter) in ("Cc", "Cf", "Cs") for letter in raw):
             raise ArchiveRefused(f"The file name {shown} has control characters.", code="bad_name")
         parts = name.rstrip("/").split("/")
@@ -194,62 +236,85 @@ def _check_names(entries: list[zipfile.ZipInfo]) -> None:
                 raise ArchiveRefused(f"{parent} is both a file and a folder.", code="file_and_folder")
 
 
-def _check_overlap(entries: list[zipfile.ZipInfo]) -> None:
+def _check_overlap(entries: list[zipfile.ZipInfo], table_start: int) -> None:
     end = 0
     for entry in sorted(entries, key=lambda item: item.header_offset):
         if entry.header_offset < end:
             raise ArchiveRefused("Entries of the zip overlap.", code="overlapping_entries")
         end = entry.header_offset + 30 + len(entry.filename.encode()) + entry.compress_size
+    if end > table_start:
+        raise ArchiveRefused("Entries of the zip overlap.", code="overlapping_entries")
 
 
-def _check_entry(entry: zipfile.ZipInfo) -> None:
+def _check_total(total: int, limits: ArchiveLimits) -> None:
+    if total > limits.total_bytes:
+        raise ArchiveRefused(f"The zip unpacks to more than {limits.total_bytes // 2**20} MiB.", code="too_large")
+
+
+def _check_entry(entry: zipfile.ZipInfo, limits: ArchiveLimits) -> None:
     name = entry.filename[:100]
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise ArchiveRefused(f"{name} is a link or a device. Only files and folders are allowed.", code="not_a_file")
     if entry.is_dir() and entry.file_size:
-        raise ArchiveRefused(f"{name} is a folder with content.", code="damaged_zip")
+        raise _damaged(f"{name} in the zip")
     if entry.flag_bits & 0x1:
         raise ArchiveRefused("The zip is encrypted. Pack it without a password.", code="encrypted")
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ArchiveRefused(f"{name} is compressed in an unusual way. Use the ordinary method.", code="bad_method")
+    _check_size(entry, entry.file_size, limits)
 
 
-def _real_size(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: ArchiveLimits) -> int:
+def _check_size(entry: zipfile.ZipInfo, size: int, limits: ArchiveLimits) -> None:
+    name = entry.filename[:100]
+    if size > limits.file_bytes:
+        raise ArchiveRefused(f"{name} is larger than {limits.file_bytes // 2**20} MiB.", code="file_too_large")
+    if size > limits.ratio_free_bytes and size > max(1, entry.compress_size) * limits.ratio:
+        raise ArchiveRefused(
+            f"{name} is compressed suspiciously well: more than {limits.ratio} to 1.", code="compression_ratio"
+        )
+
+
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: ArchiveLimits) -> Iterator[bytes]:
+    """What is really in an entry, piece by piece, never more than it claims and the limits allow."""
     size = 0
-    packed = max(1, entry.compress_size)
     try:
         with archive.open(entry) as source:
             while data := source.read(READ_BYTES):
                 size += len(data)
-                if size > limits.file_bytes:
-                    raise ArchiveRefused(
-                        f"{entry.filename[:100]} is larger than {limits.file_bytes // 2**20} MiB.",
-                        code="file_too_large",
-                    )
-                if size > limits.ratio_free_bytes and size > packed * limits.ratio:
-                    raise ArchiveRefused(
-                        f"{entry.filename[:100]} is compressed suspiciously well.", code="compression_ratio"
-                    )
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError):
-        raise ArchiveRefused(
-            f"{entry.filename[:100]} in the zip is damaged. Pack it again.", code="damaged_zip"
-        ) from None
-    return size
+                _check_size(entry, size, limits)
+                yield data
+    except _BROKEN:
+        raise _damaged(f"{entry.filename[:100]} in the zip") from None
+    if size != entry.file_size:
+        raise _damaged(f"{entry.filename[:100]} in the zip")
+
+
+def _make_folders(root: Path, parts: list[str]) -> Path:
+    folder = root
+    for part in parts:
+        folder /= part
+        if not folder.is_dir():
+            folder.mkdir()
+            folder.chmod(0o755)
+    return folder
 
 
 def _entry_point(names: tuple[str, ...]) -> str:
     for name in ENTRY_POINTS:
         if name in names:
             return name
-    for name in names:
-        folder, _, rest = name.partition("/")
-        if rest in ENTRY_POINTS:
-            raise ArchiveRefused(
-                f"{rest} must be at the root of the zip; it was found in the folder {folder}. "
-                "Pack the content of the folder, not the folder.",
-                code="entry_point_in_folder",
-            )
+    for wanted in ENTRY_POINTS:
+        for name in sorted(names, key=lambda path: path.count("/")):
+            folder, _, last = name.rpartition("/")
+            if last == wanted and not name.startswith("__MACOSX/"):
+                raise ArchiveRefused(
+                    f"{wanted} must be at the root of the zip; it was found in the folder {folder}. "
+                    "Pack the content of the folder, not the folder.",
+                    code="entry_point_in_folder",
+                )
+            if name.lower() == wanted:
+                raise ArchiveRefused(f"{name} must be called {wanted}, in small letters.", code="entry_point_name")
     raise ArchiveRefused(
         "The zip has no player.py at its root (agent.py and main.py are accepted too).", code="no_entry_point"
     )

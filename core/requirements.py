@@ -14,8 +14,19 @@ from core.archive import ArchiveReport
 
 MAX_REQUIREMENTS = 100
 MAX_LINE_CHARACTERS = 300
+MAX_TEXT_CHARACTERS = 64 * 1024
+MAX_YAML_DEPTH = 8
+MAX_YAML_TOKENS = 5000
 IGNORED_CONDA_NAMES = frozenset({"python", "pip", "setuptools", "wheel"})
-_CONDA = re.compile(r"\A(?:[\w.-]+::)?([A-Za-z0-9][\w.-]*)\s*(.*)\Z", re.ASCII)
+_CONDA = re.compile(r"\A(?:[\w.-]+::)?(\w[\w.-]*)\s*(.*)\Z", re.ASCII)
+
+_YAML_STARTS = (
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+)
+_YAML_ENDS = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
 
 
 class RequirementsRefused(Exception):
@@ -49,10 +60,15 @@ def read_requirements(report: ArchiveReport, read: Callable[[str], str]) -> Requ
 
 def parse_requirements(text: str, name: str = "requirements.txt") -> Requirements:
     """Lines of a requirements.txt: name, extras, versions, markers. No options, addresses, paths or continuations."""
-    if not text.isascii():
-        raise RequirementsRefused(f"{name} must be plain ASCII.", code="requirements_not_ascii")
+    _check_size(text, name)
     lines = []
-    for number, raw in enumerate(text.splitlines(), start=1):
+    # Some editors start a file with a mark of its encoding.
+    for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if not raw.isascii():
+            raise RequirementsRefused(
+                f"{name}, line {number}: only plain ASCII letters are allowed, in comments too.",
+                code="requirements_not_ascii",
+            )
         line = re.sub(r"(\A|\s)#.*\Z", "", raw).strip()
         if line:
             lines.append(_requirement(line, f"{name}, line {number}"))
@@ -61,10 +77,9 @@ def parse_requirements(text: str, name: str = "requirements.txt") -> Requirement
 
 def parse_environment_yml(text: str, name: str = "environment.yml") -> Requirements:
     """The `dependencies` of a conda environment, its `pip` part included; python, pip and channels are ignored."""
+    _check_size(text, name)
     try:
-        for token in yaml.scan(text, Loader=yaml.SafeLoader):
-            if isinstance(token, yaml.AliasToken | yaml.AnchorToken | yaml.TagToken):
-                raise RequirementsRefused(f"{name} must not use anchors, aliases or tags.", code="environment_yml")
+        _check_tokens(text, name)
         data: Any = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError):
         raise RequirementsRefused(f"{name} is not valid YAML.", code="environment_yml") from None
@@ -94,14 +109,39 @@ def parse_environment_yml(text: str, name: str = "environment.yml") -> Requireme
     return _collected(lines, name, notes)
 
 
+def _check_tokens(text: str, name: str) -> None:
+    depth = 0
+    for count, token in enumerate(yaml.scan(text, Loader=yaml.SafeLoader)):
+        if isinstance(token, yaml.AliasToken | yaml.AnchorToken | yaml.TagToken):
+            raise RequirementsRefused(f"{name} must not use anchors, aliases or tags.", code="environment_yml")
+        depth += isinstance(token, _YAML_STARTS) - isinstance(token, _YAML_ENDS)
+        # The reader's time grows with the square of the depth.
+        if depth > MAX_YAML_DEPTH or count > MAX_YAML_TOKENS:
+            raise RequirementsRefused(f"{name} is nested too deeply or too long.", code="environment_yml")
+
+
+def _check_size(text: str, name: str) -> None:
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise RequirementsRefused(
+            f"{name} is larger than {MAX_TEXT_CHARACTERS // 1024} KiB.", code="requirements_too_large"
+        )
+
+
 def _conda_requirement(item: str, name: str) -> str | None:
-    """`numpy=1.26=build` is numpy==1.26.*; `numpy>=1.2` stays. None for what the base image decides."""
+    """`numpy=1.26=build` is numpy==1.26.*; `numpy>=1.2` stays. None for what the base image decides.
+
+    After conda's package match specifications; names with a leading underscore are conda's own and no packages.
+    """
     found = _CONDA.match(item.strip())
     if found is None or not item.isascii():
         raise RequirementsRefused(f"{name}: {item[:60]!r} is not a package with a version.", code="environment_yml")
     package, version = found.groups()
-    if package.lower() in IGNORED_CONDA_NAMES:
+    if package.lower() in IGNORED_CONDA_NAMES or package.startswith("_"):
         return None
+    # name==version=build
+    version = re.sub(r"\A(==[^=]+)=[\w.*]+\Z", r"\1", version)
+    if version in ("*", "=*"):
+        version = ""
     if re.match(r"\A=[^=]", version):
         number = version.split("=")[1].strip()
         version = f"=={number}" if number.endswith("*") else f"=={number}.*"
@@ -115,7 +155,7 @@ def _requirement(line: str, where: str) -> str:
         raise RequirementsRefused(f"{where}: the line is too long.", code="requirements_line")
     if line.startswith("-"):
         raise RequirementsRefused(
-            f"{where}: options like {line.split()[0][:30]} are not allowed.", code="requirements_option"
+            f"{where}: options like {line.split(maxsplit=1)[0][:30]} are not allowed.", code="requirements_option"
         )
     try:
         requirement = Requirement(line)
