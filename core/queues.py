@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django_q.brokers import get_broker
 from django_q.tasks import async_task
 
 TOURNAMENT_TASK = "tournament_manager.tasks.tournaments_advance"
@@ -12,3 +13,8 @@ IMAGES_TASK = "builder.tasks.images_remove_unused"
 def wake(queue: str, task: str, row_id: int) -> None:
     """Send a message after the surrounding transaction has committed."""
     transaction.on_commit(lambda: async_task(task, row_id, cluster=queue, task_name=f"{task}:{row_id}"))
+
+
+def waiting_count(queue: str) -> int:
+    """Messages that no worker of a queue has taken yet."""
+    return int(get_broker(queue).queue_size())

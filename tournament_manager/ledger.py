@@ -1,70 +1,69 @@
-"""Reads the ledger and writes what follows from it: standings and ratings."""
+"""Reads the ledger and has written down what follows from it: standings and ratings."""
 
 from __future__ import annotations
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, F, QuerySet, Sum
 
-from core.models import Environment, LedgerEntry, Participant, Rating, Tournament
+from core.models import Environment, LedgerEntry, Rating, Tournament, TournamentState
+from core.services.ratings import ratings_replace
+from core.services.tournaments import STANDING_FIELDS, standings_save
 from tournament_manager.rating import rate
 from tournament_manager.standings import Entry, duel_results, standings
 
 
+def counted(environment: Environment) -> QuerySet[LedgerEntry]:
+    """The entries of an environment that count: those of duels that were not struck."""
+    return LedgerEntry.objects.filter(duel__tournament__environment=environment, duel__void__isnull=True)
+
+
 def entries(rows: QuerySet[LedgerEntry]) -> list[Entry]:
-    """Ledger rows that count: those of duels that were not struck."""
+    """Rows as plain values for the pure functions."""
     columns = ("duel_id", "submission_id", "opponent_id", "wins", "draws", "opponent_errors", "score")
-    return [Entry(*row) for row in rows.filter(duel__void__isnull=True).order_by("duel_id").values_list(*columns)]
+    return [Entry(*row) for row in rows.order_by("duel_id", "pk").values_list(*columns)]
 
 
 def standings_refresh(tournament: Tournament) -> None:
     """Recompute the table of an edition and write what has changed."""
     participants = {row.submission_id: row for row in tournament.participants.all()}
-    results = duel_results(entries(LedgerEntry.objects.filter(duel__tournament=tournament)))
+    results = duel_results(entries(counted(tournament.environment).filter(duel__tournament=tournament)))
     changed = []
     for standing in standings(participants, results):
         row = participants[standing.submission]
-        fresh = {
-            "rank": standing.rank,
-            "points": standing.points,
-            "wins": standing.wins,
-            "draws": standing.draws,
-            "losses": standing.losses,
-            "total_score": standing.total_score,
-        }
-        if any(getattr(row, name) != value for name, value in fresh.items()):
-            for name, value in fresh.items():
-                setattr(row, name, value)
+        if any(getattr(row, name) != getattr(standing, name) for name in STANDING_FIELDS):
+            for name in STANDING_FIELDS:
+                setattr(row, name, getattr(standing, name))
             changed.append(row)
-    Participant.objects.bulk_update(
-        changed, ["rank", "points", "wins", "draws", "losses", "total_score"], batch_size=500
-    )
+    standings_save(participants=changed)
 
 
 def ratings_refresh(environment: Environment) -> None:
     """Recompute all ratings of an environment from its whole ledger."""
-    rows = LedgerEntry.objects.filter(duel__tournament__environment=environment)
-    estimates = rate(duel_results(entries(rows)))
-    with transaction.atomic():
-        old = Rating.objects.filter(submission__agent__environment=environment)
-        old.exclude(submission_id__in=estimates).delete()
-        Rating.objects.bulk_create(
-            [
-                Rating(submission_id=submission, value=estimate.value, duel_count=estimate.duel_count)
-                for submission, estimate in estimates.items()
-            ],
-            update_conflicts=True,
-            unique_fields=["submission"],
-            update_fields=["value", "duel_count", "updated_at"],
-            batch_size=500,
-        )
-
-
-def ratings_keep(tournament: Tournament) -> None:
-    """Write down how the ratings stood when an edition ended."""
-    values = dict(
-        Rating.objects.filter(submission__participations__tournament=tournament).values_list("submission_id", "value")
+    estimates = rate(duel_results(entries(counted(environment))))
+    ratings_replace(
+        environment=environment,
+        ratings=[
+            Rating(submission_id=submission, value=estimate.value, duel_count=estimate.duel_count)
+            for submission, estimate in estimates.items()
+        ],
     )
-    participants = list(tournament.participants.all())
-    for row in participants:
-        row.rating = values.get(row.submission_id)
-    Participant.objects.bulk_update(participants, ["rating"], batch_size=500)
+
+
+def outdated_editions(environment: Environment) -> list[Tournament]:
+    """Ended editions whose tables were computed of more or fewer duels than count now.
+
+    Once an edition has ended no duel of it is played any more; that one is struck (or the strike taken back) changes
+    their number. So nobody needs to be told, and a lost message about a correction does no harm.
+    """
+    per_edition = counted(environment).order_by().values("duel__tournament")
+    duels = {row["duel__tournament"]: row["duels"] for row in per_edition.annotate(duels=Count("duel", distinct=True))}
+    ended = environment.tournaments.exclude(state=TournamentState.RUNNING).order_by("edition")
+    tables = ended.annotate(counted=Sum(F("participants__wins") + F("participants__draws") + F("participants__losses")))
+    # Each duel is in the tables of both players.
+    return [row for row in tables if (row.counted or 0) != 2 * duels.get(row.pk, 0)]
+
+
+def ratings_are_outdated(environment: Environment) -> bool:
+    """Whether the ratings were computed of more or fewer duels than count now; asked only between editions."""
+    duels = counted(environment).values("duel").distinct().count()
+    rated = Rating.objects.filter(submission__agent__environment=environment).values_list("duel_count", flat=True)
+    return sum(rated) != 2 * duels

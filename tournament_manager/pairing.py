@@ -6,26 +6,24 @@ from __future__ import annotations
 def round_robin(count: int) -> list[list[tuple[int, int]]]:
     """Rounds of a full round robin by the circle method; with an odd count one participant rests in each round.
 
-    Returns rounds of (player_1, player_2) pairs of indices 0 .. count-1. Every pair meets once; over the tournament
-    each participant is player_1 as often as player_2, or once more or less (with an even count).
-    Source: Berger tables / circle method, see https://en.wikipedia.org/wiki/Round-robin_tournament.
+    Returns rounds of (player_1, player_2) pairs of indices 0 .. count-1. Every pair meets once. With an odd count each
+    participant is player_1 in exactly half of its duels, with an even count in half of them rounded up or down.
+    Source: Berger tables, i and j meet in round (i + j) modulo the size of the circle; see
+    https://en.wikipedia.org/wiki/Round-robin_tournament#Circle_method.
     """
     if count < 2:
         return []
-    places: list[int | None] = list(range(count))
-    if count % 2:
-        places.append(None)
-    size = len(places)
+    circle = count if count % 2 else count - 1
     rounds = []
-    for number in range(size - 1):
+    for number in range(circle):
         pairs = []
-        for index in range(size // 2):
-            first, second = places[index], places[size - 1 - index]
-            if first is None or second is None:
-                continue
-            # The fixed place alternates by round, the others by board: this balances who is player_1.
-            swap = number % 2 == 1 if index == 0 else index % 2 == 1
-            pairs.append((second, first) if swap else (first, second))
+        for one in range(circle):
+            other = (number - one) % circle
+            if one < other:
+                # Player 1 against those up to half the circle ahead, player 2 against the others.
+                pairs.append((one, other) if other - one <= circle // 2 else (other, one))
+            elif one == other and circle < count:
+                # Who would rest meets the one outside the circle.
+                pairs.append((one, count - 1) if one % 2 == 0 else (count - 1, one))
         rounds.append(pairs)
-        places = [places[0], places[-1], *places[1:-1]]
     return rounds

@@ -32,7 +32,7 @@ class DuelResult:
     @property
     def winner(self) -> int | None:
         """The submission with more points, then with more score; None for a draw."""
-        first, second = zip(self.points, self.scores, strict=True)
+        first, second = ((points, _comparable(score)) for points, score in zip(self.points, self.scores, strict=True))
         if first == second:
             return None
         return self.submissions[0] if first > second else self.submissions[1]
@@ -78,11 +78,11 @@ def standings(participants: Iterable[int], results: Iterable[DuelResult]) -> lis
                 table[submission][column] += 1
                 table[submission][3] += result.scores[side]
     keys = {
-        submission: (2 * wins + draws, wins, round(score, 9))
+        submission: (2 * wins + draws, wins, _comparable(score))
         for submission, (wins, draws, losses, score) in table.items()
     }
     ordered = sorted(table, key=lambda submission: (keys[submission], -submission), reverse=True)
-    rows = []
+    rows: list[Standing] = []
     for place, submission in enumerate(ordered, start=1):
         tied = rows and keys[rows[-1].submission] == keys[submission]
         wins, draws, losses, score = table[submission]
@@ -98,3 +98,8 @@ def standings(participants: Iterable[int], results: Iterable[DuelResult]) -> lis
             )
         )
     return rows
+
+
+def _comparable(score: float) -> float:
+    """A sum of scores without the traces of the order in which it was added up."""
+    return round(score, 9)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
+from django.conf import settings
+from django.utils import timezone
+
 from core.errors import Refused
 from core.models import Environment
+from core.queues import waiting_count
 from core.services.jobs import jobs_requeue_expired, jobs_wake_waiting
 from tournament_manager import editions
 
@@ -18,7 +22,7 @@ def tournaments_advance(environment_id: int) -> None:
     """Refresh standings, end and start editions of one environment. Safe to call at any time, any number of times."""
     environment = Environment.objects.filter(pk=environment_id).first()
     if environment is not None:
-        editions.advance(environment)
+        editions.advance(environment, now=timezone.now())
 
 
 def tournament_start(environment_id: int) -> None:
@@ -34,6 +38,12 @@ def tournament_start(environment_id: int) -> None:
 def watchdog(_: int = 0) -> None:
     """Every minute: take jobs from dead workers, send lost messages again, look after every environment."""
     jobs_requeue_expired()
-    jobs_wake_waiting(older_than=WAKE_AFTER)
+    # While messages wait in a queue its workers are only busy; more of them would pile up.
+    idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
+    jobs_wake_waiting(older_than=WAKE_AFTER, queues=idle)
     for environment in Environment.objects.all():
-        editions.advance(environment)
+        try:
+            editions.advance(environment, now=timezone.now())
+        except Exception:
+            # One environment in trouble must not stop the others.
+            logger.exception("%s cannot be brought up to date.", environment)

@@ -7,10 +7,10 @@ from tempfile import SpooledTemporaryFile
 
 from django.core.files import File
 from django.core.files.base import ContentFile
-from environments.archive_format import write_duel
 
 from core.models import PlayedJob
 from core.models.job import artifact_name
+from environments.archive_format import write_duel
 from environments.records import DuelRecord
 
 

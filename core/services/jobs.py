@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Collection
 from datetime import timedelta
 from typing import TypeVar
 
@@ -147,11 +148,16 @@ def jobs_requeue_expired() -> int:
     return count
 
 
-def jobs_wake_waiting(*, older_than: timedelta) -> int:
-    """Send a new message for every job that has waited long: its message may be lost. Return how many."""
+def jobs_wake_waiting(*, older_than: timedelta, queues: Collection[str] | None = None) -> int:
+    """Send a new message for every job that has waited long: its message may be lost. Return how many.
+
+    queues: those looked after; None: all.
+    """
     count = 0
     limit = ExpressionWrapper(Now() - older_than, output_field=DateTimeField())
-    for model in JOB_MODELS.values():
+    for kind, model in JOB_MODELS.items():
+        if queues is not None and QUEUES_AND_TASKS[kind][0] not in queues:
+            continue
         waiting = model._default_manager.filter(state=JobState.QUEUED)
         for job in waiting.filter(Q(woken_at=None) | Q(woken_at__lt=limit)):
             job_wake(job=job)

@@ -1,0 +1,116 @@
+"""Keeps long-running child processes alive and leaves none of them behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO
+
+BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+HEALTHY_SECONDS = 60.0
+"""A child that has lived this long starts again at the beginning of BACK_OFF_SECONDS."""
+STEP_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class _Child:
+    process: subprocess.Popen[str] | None = None
+    started_at: float = 0.0
+    start_at: float = 0.0
+    deaths: int = 0
+
+
+class Supervisor:
+    """Runs one command under several names, each with its own variables, and starts again what dies.
+
+    clock: seconds, monotonic. write: takes a line for people; lines of the children come with their name in front.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        variables: Mapping[str, Mapping[str, str]],
+        *,
+        clock: Callable[[], float],
+        write: Callable[[str], None],
+    ) -> None:
+        self._command = command
+        self._variables = variables
+        self._clock = clock
+        self._write = write
+        self._children = {name: _Child() for name in variables}
+        self._stopping = False
+
+    def ask_to_stop(self) -> None:
+        """Make `run` return soon; may be called by a signal handler (so it takes no lock)."""
+        self._stopping = True
+
+    def run(self, *, grace_seconds: float) -> None:
+        """Keep everything running until asked to stop, then end it all."""
+        try:
+            while not self._stopping:
+                self.step()
+                time.sleep(STEP_SECONDS)
+        finally:
+            self.end(grace_seconds=grace_seconds)
+
+    def step(self) -> None:
+        """Look at every child once: start what is due, note what has died."""
+        for name, child in self._children.items():
+            now = self._clock()
+            if child.process is not None and child.process.poll() is not None:
+                # What the dead one had started would go on working beside its successor.
+                _kill_group(child.process)
+                child.deaths = child.deaths + 1 if now - child.started_at < HEALTHY_SECONDS else 1
+                pause = BACK_OFF_SECONDS[min(child.deaths, len(BACK_OFF_SECONDS)) - 1]
+                self._write(f"{name} ended with {child.process.returncode}; it starts again in {pause:g} s.")
+                child.process, child.start_at = None, now + pause
+            if child.process is None and now >= child.start_at:
+                child.process, child.started_at = self._start(name), now
+
+    def end(self, *, grace_seconds: float) -> None:
+        """Ask all children to end, wait, and kill what is left of their groups."""
+        processes = [child.process for child in self._children.values() if child.process is not None]
+        for process in processes:
+            with suppress(ProcessLookupError):
+                process.terminate()
+        deadline = self._clock() + grace_seconds
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - self._clock()))
+            _kill_group(process)
+            process.wait()
+        for child in self._children.values():
+            child.process = None
+
+    def _start(self, name: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            self._command,
+            env={**os.environ, **self._variables[name]},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            # A group of its own: Ctrl-C reaches the supervisor alone, which then ends the children in order.
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        threading.Thread(target=self._copy, args=(name, process.stdout), name=f"output-{name}", daemon=True).start()
+        return process
+
+    def _copy(self, name: str, output: IO[str]) -> None:
+        with output:
+            for line in output:
+                self._write(f"[{name}] {line.rstrip()}")
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
