@@ -12,7 +12,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from core.errors import Refused
@@ -123,10 +123,7 @@ def text_block(text: str) -> SafeString:
 
 def links(*pairs: tuple[str, str]) -> SafeString:
     """(address, title) pairs as links beside each other."""
-    html = format_html("")
-    for address, title in pairs:
-        html += format_html('<a href="{}">{}</a> &nbsp; ', address, title)
-    return html
+    return format_html_join(" · ", '<a href="{}">{}</a>', pairs)
 
 
 def _name(rows: list[Any]) -> str:

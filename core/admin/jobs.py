@@ -144,7 +144,12 @@ class ValidationAdmin(PhaseAdmin[Validation]):
 
 @admin.register(Publication)
 class PublicationAdmin(PhaseAdmin[Publication]):
-    pass
+    exclude = (*JobAdmin.exclude, "url")
+    readonly_fields = (*JobAdmin.readonly_fields, "address")
+
+    @admin.display
+    def address(self, publication: Publication) -> SafeString:
+        return links((publication.url, publication.url)) if publication.url else text_block("")
 
 
 @admin.register(Duel)

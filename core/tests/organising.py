@@ -1,0 +1,48 @@
+"""Acting as an organiser."""
+
+from __future__ import annotations
+
+from django.contrib.messages import get_messages
+from django.db.models import Model
+from django.test import Client
+from django.urls import reverse
+from django_q.models import OrmQ
+
+from core.models import (
+    Duel,
+    Environment,
+    LedgerEntry,
+    Submission,
+)
+from core.tests import factories
+
+REASON = "The clock of a worker was wrong."
+
+
+def ready(people: factories.Cast, environment: Environment, name: str) -> Submission:
+    row = factories.ready(factories.agent(people.alice, environment, name))
+    row.image = f"player-{name}"
+    row.save()
+    return row
+
+
+def act(client: Client, action: str, *rows: Model, **data: str) -> list[str]:
+    """Do an action on rows as from the list, with the answer to its question; return what the page then says."""
+    address = reverse(f"admin:core_{rows[0]._meta.model_name}_changelist")
+    form = {"action": action, "_selected_action": [row.pk for row in rows], "answered": "1", **data}
+    response = client.post(address, form)
+    assert response.status_code == 302
+    said = [str(message) for message in get_messages(response.wsgi_request)]
+    client.cookies.pop("messages", None)  # as if they had been read
+    return said
+
+
+def waiting_messages() -> list[tuple[str, int]]:
+    return [(message.task["func"], message.task["args"][0]) for message in OrmQ.objects.order_by("pk")]
+
+
+def enter_ledger(duel: Duel) -> LedgerEntry:
+    return LedgerEntry.objects.create(
+        duel=duel, submission=duel.player_1, opponent=duel.player_2, seat=0, wins=5, losses=0, draws=0, errors=0,
+        opponent_errors=0, score=5,
+    )  # fmt: skip

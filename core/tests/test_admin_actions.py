@@ -1,0 +1,258 @@
+"""What organisers do, through the pages themselves."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django.asserts import assertContains
+
+from core.models import (
+    Agent,
+    Build,
+    Duel,
+    Environment,
+    JobState,
+    LedgerEntry,
+    LedgerVoid,
+    Submission,
+    Tournament,
+    TournamentState,
+    Validation,
+)
+from core.services import jobs as services
+from core.tests import factories
+from core.tests.organising import REASON, act, enter_ledger, ready, waiting_messages
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_running_job_is_requeued_with_a_fresh_set_of_attempts(
+    organiser: Client, players: list[Submission], django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    build = factories.build(players[0], JobState.RUNNING)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        said = act(organiser, "requeue", build)
+
+    build.refresh_from_db()
+    assert (build.state, build.attempt, build.claim_token) == (JobState.QUEUED, 0, None)
+    assert said == ["Build of anna v1: waits for a worker again."]
+    assert ("builder.tasks.build_run", build.pk) in waiting_messages()
+
+
+def test_a_waiting_job_is_woken_again(
+    organiser: Client, players: list[Submission], django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    build = factories.build(players[0], JobState.QUEUED)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        said = act(organiser, "requeue", build)
+
+    assert said == ["Build of anna v1: was waiting already; its workers were woken again."]
+    assert waiting_messages() == [("builder.tasks.build_run", build.pk)]
+
+
+def test_a_job_that_is_over_can_be_neither_requeued_nor_cancelled(organiser: Client, players: list[Submission]) -> None:
+    validation = Validation.objects.get(submission=players[0])
+
+    assert act(organiser, "requeue", validation) == [
+        "Validation of anna v1: nothing was done. A validation cannot go from SUCCEEDED to QUEUED."
+    ]
+    assert act(organiser, "cancel", validation, reason=REASON) == [
+        "Validation of anna v1: nothing was done. A validation cannot go from SUCCEEDED to CANCELLED."
+    ]
+    validation.refresh_from_db()
+    assert validation.state == JobState.SUCCEEDED
+
+
+def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
+    organiser: Client, players: list[Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = factories.build(players[0], JobState.RUNNING)
+    real = services.job_requeue
+
+    def too_late(*, job: Build, reason: str) -> None:
+        Build.objects.filter(pk=job.pk).update(state=JobState.SUCCEEDED, claim_token=UUID(int=2))
+        real(job=job, reason=reason)
+
+    monkeypatch.setattr("core.admin.jobs.job_requeue", too_late)
+
+    said = act(organiser, "requeue", build)
+
+    assert said == ["Build of anna v1: has moved on meanwhile, so nothing was done. Please look again."]
+    build.refresh_from_db()
+    assert build.state == JobState.SUCCEEDED
+
+
+def test_cancelling_asks_for_a_reason_and_shows_it(organiser: Client, players: list[Submission]) -> None:
+    builds = [factories.build(player, JobState.QUEUED) for player in players[:2]]
+    data = {"action": "cancel", "_selected_action": [build.pk for build in builds]}
+
+    question = organiser.post(reverse("admin:core_build_changelist"), data)
+    unanswered = organiser.post(reverse("admin:core_build_changelist"), {**data, "answered": "1", "reason": "  "})
+    assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", flat=True)) == {"QUEUED"}
+    said = act(organiser, "cancel", *builds, reason=REASON)
+
+    assertContains(question, "a cancelled job stays cancelled")
+    assertContains(unanswered, "This field is required.")
+    assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", "error_code", "error")) == {
+        ("CANCELLED", "cancelled", REASON)
+    }
+    assert said == ["2 builds (build of berta v1, build of anna v1): is cancelled."]
+
+
+def test_a_failed_build_is_run_again_as_a_new_build(organiser: Client, people: factories.Cast) -> None:
+    submission = factories.submission(factories.agent(people.alice, factories.environment(), "anna"))
+    failed = factories.build(submission, JobState.FAILED)
+
+    said = act(organiser, "run_again", failed)
+
+    failed.refresh_from_db()
+    assert failed.state == JobState.FAILED
+    new = submission.builds.latest("pk")
+    assert new.state == JobState.QUEUED
+    assert said == [f"Build of anna v1: is built and validated again as build {new.pk}."]
+
+
+def test_a_deleted_submission_is_not_built_again(organiser: Client, players: list[Submission]) -> None:
+    players[0].deleted_at = timezone.now()
+    players[0].save()
+
+    said = act(organiser, "run_again", players[0])
+
+    assert said == ["Anna v1: nothing was done. A deleted submission cannot be built."]
+    assert players[0].builds.count() == 1
+
+
+def test_archives_are_deleted_after_a_question(organiser: Client, players: list[Submission]) -> None:
+    data = {"action": "delete_archives", "_selected_action": [players[0].pk]}
+
+    question = organiser.post(reverse("admin:core_submission_changelist"), data)
+    assertContains(question, "removed for good")
+    assert act(organiser, "delete_archives", players[0]) == ["Anna v1: is deleted; its results stay."]
+    assert act(organiser, "delete_archives", players[0]) == ["Anna v1: nothing was done. It is deleted already."]
+
+
+def test_voiding_a_duel_keeps_its_entries_and_says_who_and_why(
+    organiser: Client, people: factories.Cast, players: list[Submission]
+) -> None:
+    duel = factories.tournament(players).duels.earliest("pk")
+    enter_ledger(duel)
+
+    said = act(organiser, "void", duel, reason=REASON)
+
+    void = LedgerVoid.objects.get()
+    assert (void.duel, void.reason, void.created_by) == (duel, REASON, people.olga)
+    assert LedgerEntry.objects.filter(duel=duel).count() == 1
+    assert said == ["Anna v1 against berta v1: is void."]
+    assert LogEntry.objects.get().change_message == "is void."
+
+
+def test_only_a_duel_with_a_result_that_counts_can_be_voided(organiser: Client, players: list[Submission]) -> None:
+    running = factories.tournament(players, state=TournamentState.RUNNING)
+    waiting = running.duels.filter(state=JobState.QUEUED).earliest("pk")
+    played = running.duels.filter(state=JobState.SUCCEEDED).earliest("pk")
+    act(organiser, "void", played, reason=REASON)
+
+    assert act(organiser, "void", waiting, reason=REASON)[-1].endswith(
+        "nothing was done. It has no result that could be struck; cancel it instead."
+    )
+    assert act(organiser, "void", played, reason="Another.")[-1].endswith("nothing was done. It is void already.")
+    assert LedgerVoid.objects.get().reason == REASON
+
+
+def test_a_void_duel_is_played_again_as_another_duel_of_the_edition(
+    organiser: Client, players: list[Submission]
+) -> None:
+    tournament = factories.tournament(players)
+    duel = tournament.duels.earliest("pk")
+    assert "It is not void" in act(organiser, "run_again", duel)[0]
+    act(organiser, "void", duel, reason=REASON)
+
+    said = act(organiser, "run_again", duel)
+
+    new = tournament.duels.latest("pk")
+    assert (new.state, new.number, new.player_1, new.player_2) == (JobState.QUEUED, 4, duel.player_1, duel.player_2)
+    assert (new.seed, new.match_count) == (duel.seed, duel.match_count)
+    assert said[-1] == f"Anna v1 against berta v1: is played again as duel {new.pk}."
+    assert act(organiser, "run_again", duel)[-1].endswith("It has been played again already, or is about to be.")
+    assert tournament.duels.count() == 4
+
+
+def test_a_duel_is_not_played_again_without_its_players_or_its_edition(
+    organiser: Client, players: list[Submission]
+) -> None:
+    tournament = factories.tournament(players, state=TournamentState.CANCELLED)
+    first, second, _ = tournament.duels.order_by("pk")
+    Duel.objects.filter(pk__in=[first.pk, second.pk]).update(state=JobState.FAILED, outcome="")
+    assert act(organiser, "run_again", first)[-1].endswith("Its edition was cancelled.")
+    Tournament.objects.update(state=TournamentState.FINISHED)
+    Submission.objects.filter(pk=players[0].pk).update(deleted_at=timezone.now())
+
+    assert act(organiser, "run_again", second)[-1].endswith("One of its players has been deleted or has no image.")
+    assert tournament.duels.count() == 3
+
+
+def test_starting_a_tournament_sends_a_message_to_its_manager(
+    organiser: Client,
+    environment: Environment,
+    players: list[Submission],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        said = act(organiser, "start_tournament", environment)
+
+    assert waiting_messages() == [("tournament_manager.tasks.tournament_start", environment.pk)]
+    assert "was asked to start a new edition" in said[0]
+
+
+def test_a_tournament_that_cannot_start_is_not_asked_for(
+    organiser: Client,
+    environment: Environment,
+    people: factories.Cast,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    player = ready(people, environment, "anna")
+    with django_capture_on_commit_callbacks(execute=True):
+        assert "needs two agents" in act(organiser, "start_tournament", environment)[-1]
+        running = factories.tournament([player, ready(people, environment, "berta")], state=TournamentState.RUNNING)
+        assert "An edition is running" in act(organiser, "start_tournament", environment)[-1]
+        running.delete()
+        environment.is_active = False
+        environment.save()
+        assert "not active" in act(organiser, "start_tournament", environment)[-1]
+
+    assert waiting_messages() == []
+
+
+def test_cancelling_an_edition_cancels_what_is_left_of_it(organiser: Client, players: list[Submission]) -> None:
+    tournament = factories.tournament(players, state=TournamentState.RUNNING)
+
+    said = act(organiser, "cancel", tournament, reason=REASON)
+
+    tournament.refresh_from_db()
+    assert tournament.state == TournamentState.CANCELLED
+    assert sorted(tournament.duels.values_list("state", "error")) == [
+        ("CANCELLED", REASON),
+        ("CANCELLED", REASON),
+        ("SUCCEEDED", ""),
+    ]
+    assert said == ["Tic-tac-toe edition 1: is cancelled; what has been played stays."]
+    assert act(organiser, "cancel", tournament, reason=REASON)[-1].endswith("nothing was done. It is not running.")
+
+
+def test_an_agent_is_disabled_with_a_reason_and_enabled_again(organiser: Client, players: list[Submission]) -> None:
+    agent = players[0].agent
+    assert act(organiser, "enable", agent) == ["Anna: nothing was done. It is not disabled."]
+
+    assert act(organiser, "disable", agent, reason=REASON)[-1] == "Anna: is disabled."
+    assert Agent.objects.filter(is_disabled=True).values_list("name", "disabled_reason").get() == ("anna", REASON)
+
+    assert act(organiser, "enable", agent)[-1] == "Anna: is enabled."
+    assert not Agent.objects.filter(is_disabled=True).exists()
