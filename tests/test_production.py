@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import http.client
-import os
-import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
-from django.db import connection
 from pytest_django.fixtures import Settings
 
 from builder.tasks import recipe
 from core.models import Submission, Tournament, TournamentState
+from tests.programs import database_url, manage, running
 from tests.samples import FIRST, LAST, tic_tac_toe, upload
 
-ROOT = Path(__file__).resolve().parent.parent
 DEADLINE_SECONDS = 180
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -38,14 +32,11 @@ pytestmark = [
 def variables(settings: Settings, redis_url: str, tmp_path: Path, transactional_db: None) -> Iterator[dict[str, str]]:
     """The variables of a production site on the database under test."""
     settings.SANDBOX, settings.DATA_DIR, settings.MEDIA_ROOT = "docker", tmp_path, tmp_path / "files"
-    database = connection.settings_dict
-    address = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}@{quote(database['HOST'], safe='')}"
     yield {
-        **os.environ,
         "DEBUG": "false",
         "SECRET_KEY": "a-key-for-this-test-alone-0123456789-abcdefghijklmnop",
         "ALLOWED_HOSTS": "127.0.0.1",
-        "DATABASE_URL": f"postgresql://{address}:{database['PORT'] or ''}/{database['NAME']}",
+        "DATABASE_URL": database_url(),
         "REDIS_URL": redis_url,
         "DATA_DIR": str(tmp_path),
         "CHANNEL_DIR": str(settings.CHANNEL_DIR),
@@ -53,26 +44,6 @@ def variables(settings: Settings, redis_url: str, tmp_path: Path, transactional_
     }
     for image in Submission.objects.exclude(image="").values_list("image", flat=True):
         recipe().remove(image)
-
-
-def manage(variables: Mapping[str, str], *arguments: str) -> None:
-    subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=variables, check=True, timeout=120)
-
-
-@contextmanager
-def running(variables: Mapping[str, str], *command: str) -> Iterator[None]:
-    """A program with everything it starts, ended afterwards."""
-    process = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=variables, start_new_session=True)
-    try:
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(40)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
 
 
 def wait_until(true: Callable[[], bool], what: str) -> None:

@@ -1,0 +1,50 @@
+"""Programs that end-to-end tests run beside themselves, on the database under test."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent
+STOP_SECONDS = 40
+
+
+def database_url() -> str:
+    """Address of the database under test, as the variable DATABASE_URL takes it."""
+    database = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{database['NAME']}"
+    who = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}@{quote(database['HOST'], safe='')}"
+    return f"postgresql://{who}:{database['PORT'] or ''}/{database['NAME']}"
+
+
+def manage(variables: Mapping[str, str], *arguments: str) -> None:
+    """Run a management command to its end."""
+    command = [sys.executable, "manage.py", *arguments]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, check=True, timeout=120)
+
+
+@contextmanager
+def running(variables: Mapping[str, str], *command: str) -> Iterator[None]:
+    """A Python program with everything it starts, ended afterwards."""
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, env={**os.environ, **variables}, start_new_session=True
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
