@@ -22,7 +22,7 @@ def free_core(folder: Path) -> Iterator[int | None]:
     allowed = os.sched_getaffinity(0)
     # With a single core there is nothing to choose.
     for core in sorted(allowed) if len(allowed) > 1 else ():
-        with open(folder / f"core-{core}.lock", "w") as lock:
+        with (folder / f"core-{core}.lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

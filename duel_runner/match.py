@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from duel_runner.faults import PlatformFault, PlayerFault, sentence
 from duel_runner.protocol import Encoder
+from environments.api import Observation
 from environments.records import Fault, MatchRecord, Outcome
 from environments.spec import EnvironmentSpec
 
 ERROR_CHARACTERS = 2000
 WINNERS = (Outcome.PLAYER_1, Outcome.PLAYER_2)
+
+
+def pair_seed(seed: int, pair: int) -> int:
+    """Seed of both matches of a pair: the first four bytes of BLAKE2b over "seed/pair", as an unsigned integer."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}/{pair}".encode(), digest_size=4).digest(), "little")
 
 
 @dataclass(slots=True)
@@ -49,6 +56,10 @@ class Match:
         self._slowest = [0.0, 0.0]
         self._valid: dict[int, Sequence[int]] = {}
         self._seat_of = tuple(seats.index(player) for player in range(2))
+
+    @property
+    def decided(self) -> bool:
+        return self.record is not None
 
     def start(self) -> list[tuple[int, Request]]:
         """Reset the environment; return the first requests as (player, request)."""
@@ -102,8 +113,7 @@ class Match:
     def charge(self, player: int, seconds: float, free_seconds: float) -> None:
         """Book the time of a move; what exceeds the free time comes from the player's bank."""
         self._thinking[player] += seconds
-        if seconds > self._slowest[player]:
-            self._slowest[player] = seconds
+        self._slowest[player] = max(self._slowest[player], seconds)
         if seconds > free_seconds:
             self.banks[player] -= seconds - free_seconds
 
@@ -112,7 +122,7 @@ class Match:
         self._valid = {}
         requests = []
         for seat in environment.to_move:
-            seen = environment.observe(seat)
+            seen = self._see(seat)
             self._valid[seat] = seen.valid_actions
             player = self.seats[seat]
             history = self.history[player]
@@ -131,9 +141,15 @@ class Match:
     def _end(self, player: int) -> Request:
         seat = self._seat_of[player]
         sequence = len(self.history[player])
-        observation = self._encoder.observation(self._environment.observe(seat).observation)
+        observation = self._encoder.observation(self._see(seat).observation)
         data = self._encoder.end(self.number, sequence, observation, self._pending_rewards[seat])
         return Request(self, sequence, data, is_end=True)
+
+    def _see(self, seat: int) -> Observation:
+        try:
+            return self._environment.observe(seat)
+        except Exception as error:
+            raise self._broken(error) from error
 
     def _finish(
         self,

@@ -8,10 +8,12 @@ from collections.abc import Callable
 
 from duel_runner.faults import PlayerFault
 from duel_runner.match import Request
-from duel_runner.protocol import Answer, Decoder, Kind, ProtocolViolation, hello
+from duel_runner.protocol import Answer, Decoder, Kind, ProtocolViolation, hello, plain_text
 from duel_runner.sandbox.base import Container, Ending, PlayerDidNotStart
 from environments.spec import EnvironmentSpec, Limits
 
+ANSWERS_TO_MOVES = (Kind.ACTION, Kind.INVALID, Kind.ERROR)
+ANSWERS_TO_ENDS = (Kind.DONE, Kind.ERROR)
 LOG_JOINT = "\n[the player was started again]\n"
 
 
@@ -87,8 +89,11 @@ class PlayerLink:
             return
         container, self._container, self._wire = self._container, None, None
         container.wire.close()
-        container.ending()
-        container.close()
+        try:
+            # A player that is well ends by itself now, and its log is complete.
+            container.ending()
+        finally:
+            container.close()
         self._logs.append(container.log())
 
     def ending(self) -> Ending:
@@ -110,6 +115,7 @@ class PlayerLink:
         return text if len(text) <= limit else text[:limit] + "\n[cut]"
 
     def _shake_hands(self, wire: socket.socket) -> None:
+        deadline = self._clock() + max(1.0, self._limits.move_seconds)
         wire.settimeout(max(1.0, self._limits.move_seconds))
         try:
             wire.sendall(
@@ -121,6 +127,10 @@ class PlayerLink:
                 )
             )
             while True:
+                # One deadline for all of it: a trickling answer counts as no answer.
+                if (left := deadline - self._clock()) <= 0:
+                    raise TimeoutError
+                wire.settimeout(left)
                 data = wire.recv(65536)
                 if not data:
                     raise PlayerLost(PlayerFault.DID_NOT_START, "It ended during the handshake.")
@@ -184,7 +194,8 @@ class PlayerLink:
         answers = []
         try:
             for answer in self._decoder.feed(data):
-                answers.append(self._match_answer(answer, now))
+                # One by one: those before a violation count.
+                answers.append(self._match_answer(answer, now))  # noqa: PERF401
         except ProtocolViolation as error:
             self.broken = PlayerLost(PlayerFault(error.code), str(error))
         return answers
@@ -205,7 +216,7 @@ class PlayerLink:
         request = self.outstanding[0]
         if answer.match != request.match.number or answer.sequence != request.sequence:
             raise ProtocolViolation("It belongs to no open question.", code=PlayerFault.UNEXPECTED_ANSWER)
-        if (answer.kind is Kind.DONE) != request.is_end and answer.kind is not Kind.ERROR:
+        if answer.kind not in (ANSWERS_TO_ENDS if request.is_end else ANSWERS_TO_MOVES):
             raise ProtocolViolation("It is of the wrong kind.", code=PlayerFault.UNEXPECTED_ANSWER)
         self.outstanding.popleft()
         self.suspects.discard(id(request))
@@ -224,6 +235,13 @@ class PlayerLink:
         bank = self._limits.bank_seconds if request.is_end else max(0.0, request.match.banks[self.index])
         return max(request.written_at, self._last_read_at) + self._limits.move_seconds + bank
 
+    @property
+    def waited_seconds(self) -> float:
+        """How long the oldest open request has been the player's by now; 0 when nothing is open."""
+        if not self.outstanding:
+            return 0.0
+        return self._clock() - max(self.outstanding[0].written_at, self._last_read_at)
+
     def forgive_pause(self) -> None:
         """The referee was busy elsewhere: that time is not the player's."""
         self._last_read_at = self._clock()
@@ -231,4 +249,4 @@ class PlayerLink:
 
 def _last_line(log: str) -> str:
     lines = [line for line in log.splitlines() if line.strip()]
-    return lines[-1].strip()[:300] if lines else ""
+    return plain_text(lines[-1]).strip()[:300] if lines else ""

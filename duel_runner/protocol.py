@@ -7,6 +7,7 @@ u32 sequence; every answer echoes both.
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,10 @@ class Kind(IntEnum):
     ACTION = 130
     DONE = 131
     ERROR = 132
+    INVALID = 133
+
+
+_ANSWERS = frozenset({Kind.ACTION, Kind.DONE, Kind.ERROR, Kind.INVALID})
 
 
 class ProtocolViolation(Exception):
@@ -47,7 +52,7 @@ class ProtocolViolation(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of a player: ACTION with `action`, DONE, or ERROR with `text`."""
+    """One answer of a player: ACTION with `action`, DONE, or ERROR and INVALID with `text`."""
 
     kind: Kind
     match: int
@@ -62,6 +67,12 @@ _MATCH = Struct("<II")
 _ACTION = Struct("<q")
 _REWARD = Struct("<d")
 _ARRAY = Struct("<BB")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain_text(text: str) -> str:
+    """Text of a player without control characters and lone surrogates, which databases and terminals dislike."""
+    return _CONTROL.sub("", text)
 
 
 def hello(*, environment: str, observation: ArraySpec, action_count: int, parallel_matches: int) -> bytes:
@@ -90,7 +101,7 @@ class Encoder:
         self._valid_dtype = DTYPES["int8" if small else "int32"]
 
     def observation(self, values: Sequence[float]) -> bytes:
-        return self._observation_head + array(self._typecode, values).tobytes()  # type: ignore[arg-type]
+        return self._observation_head + array(self._typecode, values).tobytes()
 
     def valid_actions(self, actions: Sequence[int]) -> bytes:
         head = _ARRAY.pack(self._valid_dtype, 1) + len(actions).to_bytes(4, "little")
@@ -140,7 +151,7 @@ class Decoder:
 def _decode(kind: int, payload: bytes) -> Answer | dict[str, Any]:
     if kind == Kind.READY:
         return _ready(payload)
-    if kind not in (Kind.ACTION, Kind.DONE, Kind.ERROR):
+    if kind not in _ANSWERS:
         raise ProtocolViolation(f"An answer of the unknown kind {kind}.")
     if len(payload) < 8:
         raise ProtocolViolation("An answer is too short.")
@@ -153,7 +164,7 @@ def _decode(kind: int, payload: bytes) -> Answer | dict[str, Any]:
         if len(payload) != 8:
             raise ProtocolViolation("A DONE answer carries nothing.")
         return Answer(Kind.DONE, match, sequence)
-    return Answer(Kind.ERROR, match, sequence, text=payload[8:].decode("utf-8", "replace"))
+    return Answer(Kind(kind), match, sequence, text=plain_text(payload[8:].decode("utf-8", "replace")))
 
 
 def _ready(payload: bytes) -> dict[str, Any]:

@@ -26,7 +26,7 @@ except ImportError:
     numpy = None
 
 HELLO, START, STEP, END = 1, 2, 3, 4
-READY, ACTION, DONE, ERROR = 129, 130, 131, 132
+READY, ACTION, DONE, ERROR, INVALID = 129, 130, 131, 132, 133
 TYPECODES = {1: "b", 2: "B", 3: "h", 4: "i", 5: "q", 6: "f", 7: "d"}
 TYPECODE_OF = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 ERROR_CHARACTERS = 2000
@@ -64,6 +64,8 @@ def supervise(options):
         os.dup2(writer, 2)
         os.close(writer)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # The player may look at itself under /proc (libraries do), but never at its supervisor.
+        prctl(PR_SET_DUMPABLE, 1)
         limit_resources(options.data_limit)
         os._exit(serve(options))
     os.close(writer)
@@ -132,6 +134,9 @@ def send(log, data):
 def kill_the_rest():
     """Kill and reap every descendant: they were re-parented to this process."""
     for _ in range(1000):
+        if os.getpid() == 1:
+            with contextlib.suppress(OSError):
+                os.kill(-1, signal.SIGKILL)
         for pid in children():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -172,9 +177,9 @@ def adapt(name, module):
         return module.Player
     maker = getattr(module, "create_agent", None) or getattr(module, "Agent", None)
     if maker is not None:
-        return lambda train_mode: Adapted(maker())
+        return lambda _: Adapted(maker())
     if any(hasattr(module, method) for method in Adapted.METHODS):
-        return lambda train_mode: Adapted(module)
+        return lambda _: Adapted(module)
     raise RuntimeError(f"{name}.py has neither a class Player nor a class Agent.")
 
 
@@ -286,11 +291,12 @@ class Server:
         begun = time.monotonic()
         try:
             answer = self.play(kind, match, frame)
+        except BadAction as error:
+            self.put_text(INVALID, match, sequence, str(error))
+            return
         except Exception as error:
-            text = traceback.format_exc(limit=-8)
-            sentence = str(error) if isinstance(error, BadAction) else f"{type(error).__name__}: {error}"
-            payload = (sentence[:300] + "\n" + text)[:ERROR_CHARACTERS].encode("utf-8", "replace")
-            self.put(struct.pack("<IBII", 9 + len(payload), ERROR, match, sequence) + payload)
+            sentence = f"{type(error).__name__}: {error}"[:300]
+            self.put_text(ERROR, match, sequence, sentence + "\n" + traceback.format_exc(limit=-8))
             return
         if kind == END:
             self.put(struct.pack("<IBII", 9, DONE, match, sequence))
@@ -343,6 +349,10 @@ class Server:
             return flat.astype(dtype).reshape(shape), end
         values.frombytes(frame[start:end])
         return values.tolist(), end
+
+    def put_text(self, kind, match, sequence, text):
+        payload = text[:ERROR_CHARACTERS].encode("utf-8", "replace")
+        self.put(struct.pack("<IBII", 9 + len(payload), kind, match, sequence) + payload)
 
     def put(self, data):
         if not self.out:

@@ -54,8 +54,9 @@ class Launch:
 class Container(Protocol):
     """A player started in a sandbox."""
 
-    wire: socket.socket
-    """Connected stream socket to the player server; the referee's end."""
+    @property
+    def wire(self) -> socket.socket:
+        """Connected stream socket to the player server; the referee's end."""
 
     def ending(self) -> Ending:
         """How it ended, or RUNNING. Waits at most a second for an exit that is under way."""

@@ -32,7 +32,7 @@ class Channel:
             self._log = _listen(self.folder / "log.sock")
         except OSError as error:
             raise SandboxError(
-                f"The channel folder {parent} cannot be used: {error.strerror}.", code="channel_failed"
+                f"The channel folder {parent} cannot be used: {error.strerror or error}.", code="channel_failed"
             ) from None
         # Head and tail of the log come from the supervisor; a little more leaves room for its cut mark.
         self._limit = log_limit_bytes + 256

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ ENGINE_SECONDS = 60
 PLAYER_UID = 61184
 """Outside every passwd, and not 65534, for which file systems may keep blocks in reserve."""
 PIDS_LIMIT = 64
+TMP = "/tmp"  # inside the container, where it is the only writable place
 TMP_BYTES = 64 * 1024 * 1024
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 PLAYER_SERVER = Path(__file__).resolve().parents[2] / "builder" / "image" / "player_server.py"
@@ -74,7 +76,7 @@ class DockerSandbox:
             log = container.log()
             container.close()
             raise PlayerDidNotStart(_reason(ending, launch.limits.start_seconds), log=log, ending=ending)
-        container.wire = wire
+        container.connected(wire)
         return container
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
@@ -122,18 +124,18 @@ class DockerSandbox:
             "command": [
                 "--channel", "/channel", "--player", "/player", "--log-limit", str(limits.log_limit_bytes)
             ],
-            "working_dir": "/tmp",
+            "working_dir": TMP,
             "hostname": "player",
             "user": f"{PLAYER_UID}:{PLAYER_UID}",
             "environment": {
-                "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1",
+                "HOME": TMP, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1",
                 "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
             },
             "volumes": volumes,
             "network_mode": "none",
             "ipc_mode": "none",
             "read_only": True,
-            "tmpfs": {"/tmp": f"rw,noexec,nosuid,nodev,size={TMP_BYTES},nr_inodes=4096,mode=1777"},
+            "tmpfs": {TMP: f"rw,noexec,nosuid,nodev,size={TMP_BYTES},nr_inodes=4096,mode=1777"},
             "mem_limit": limits.memory_limit_bytes,
             "memswap_limit": limits.memory_limit_bytes,
             "oom_score_adj": 1000,
@@ -162,7 +164,16 @@ class DockerContainer:
     def __init__(self, container: Any, channel: Channel) -> None:
         self._container, self._channel = container, channel
         self._closed = False
-        self.wire = None  # type: ignore[assignment]  # set by the sandbox once the player has connected
+        self._wire: socket.socket | None = None
+
+    def connected(self, wire: socket.socket) -> None:
+        """Called once, when the player has connected."""
+        self._wire = wire
+
+    @property
+    def wire(self) -> socket.socket:
+        assert self._wire is not None
+        return self._wire
 
     def is_alive(self) -> bool:
         return bool(self._state().get("Running"))
@@ -189,8 +200,8 @@ class DockerContainer:
         if self._closed:
             return
         self._closed = True
-        if self.wire is not None:
-            self.wire.close()
+        if self._wire is not None:
+            self._wire.close()
         try:
             with contextlib.suppress(NotFound), _engine_errors():
                 self._container.remove(force=True)

@@ -11,6 +11,7 @@ import functools
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,10 @@ from duel_runner.sandbox.base import (
 from duel_runner.sandbox.channel import Channel
 
 PLAYER_SERVER = Path(__file__).resolve().parents[2] / "builder" / "image" / "player_server.py"
-TOKEN_VARIABLE = "ARENA_CONTAINER"
+MARK = "ARENA_CONTAINER"
+"""Environment variable that tells whose child a process is, however far it has run."""
+PLAYER_UID = 61184
+"""As in containers: outside every passwd."""
 
 
 @functools.cache
@@ -44,6 +48,44 @@ def namespace_command() -> tuple[str, ...]:
     command = (unshare, *user, *spaces)
     probe = subprocess.run([*command, "true"], capture_output=True, timeout=10, check=False)
     return command if probe.returncode == 0 else ()
+
+
+@functools.cache
+def user_command(executable: str = sys.executable) -> tuple[str, ...]:
+    """Command prefix that drops root's powers; empty for other users, who have none, and where it does not work.
+
+    A uid of its own is given where it can read the interpreter (one in root's home it cannot).
+    """
+    setpriv = shutil.which("setpriv")
+    if setpriv is None or os.geteuid() != 0:
+        return ()
+    powerless = (setpriv, "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all")
+    stranger = (*powerless, f"--reuid={PLAYER_UID}", f"--regid={PLAYER_UID}", "--clear-groups")
+    check = f"import ctypes, array; open({str(PLAYER_SERVER)!r}).close()"
+    for command in (stranger, powerless):
+        probe = subprocess.run(
+            [*namespace_command(), *command, executable, "-s", "-P", "-c", check],
+            capture_output=True, cwd="/", timeout=20, check=False,
+        )  # fmt: skip
+        if probe.returncode == 0:
+            return command
+    return ()
+
+
+def _hand_over(folder: Path, home: Path) -> Path:
+    """Give the home to the player's own user, and a copy of its folder where that user cannot read the original."""
+    if f"--reuid={PLAYER_UID}" not in user_command():
+        return folder
+    os.chown(home, PLAYER_UID, PLAYER_UID)
+    parents = [folder, *folder.parents]
+    if all(parent.stat().st_mode & 0o001 for parent in parents) and folder.stat().st_mode & 0o004:
+        return folder
+    copy = home / "player"
+    # Links would be followed with root's eyes: they are left as they are.
+    shutil.copytree(folder, copy, symlinks=True)
+    for path in [copy, *copy.rglob("*")]:
+        os.chown(path, PLAYER_UID, PLAYER_UID, follow_symlinks=False)
+    return copy
 
 
 class ProcessSandbox:
@@ -61,7 +103,10 @@ class ProcessSandbox:
     def describe(self) -> str:
         """What protects this host from a player here."""
         spaces = "process, network and IPC namespaces" if namespace_command() else "no namespaces"
-        return f"local processes with {spaces}, resource limits; no protection of this user's files"
+        user = (
+            "a user of its own" if f"--reuid={PLAYER_UID}" in user_command() else "no protection of this user's files"
+        )
+        return f"local processes with {spaces}, resource limits, {user}"
 
     def launch(self, launch: Launch) -> Container:
         if not launch.image.startswith(FOLDER_PREFIX):
@@ -70,15 +115,26 @@ class ProcessSandbox:
         if not folder.is_dir():
             raise SandboxError(f"The unpacked player {folder.name} is missing on this host.", code="image_missing")
         channel = Channel(self._channel_dir, launch.limits.log_limit_bytes)
-        container = ProcessContainer(launch, folder, channel)
-        wire = channel.accept(launch.limits.start_seconds, container.is_alive)
+        try:
+            container = ProcessContainer(launch, folder, channel)
+        except OSError as error:
+            channel.close()
+            raise SandboxError(f"No process could be started: {error}.", code="process_failed") from None
+        except BaseException:
+            channel.close()
+            raise
+        try:
+            wire = channel.accept(launch.limits.start_seconds, container.is_alive)
+        except BaseException:
+            container.close()
+            raise
         if wire is None:
             ending = container.ending()
             container.kill()
             log = container.log()
             container.close()
             raise PlayerDidNotStart(_reason(ending, launch.limits.start_seconds), log=log, ending=ending)
-        container.wire = wire
+        container.connected(wire)
         return container
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
@@ -107,29 +163,45 @@ class ProcessContainer:
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
-            TOKEN_VARIABLE: self._token,
+            MARK: self._token,
             **{_label_variable(label): value for label, value in launch.labels.items()},
         }
+        own_user = user_command()
+        if own_user:
+            folder = _hand_over(folder, Path(self._home))
         command = [
-            *namespace_command(), sys.executable, "-s", "-P", str(PLAYER_SERVER),
+            *namespace_command(), *own_user, sys.executable, "-s", "-P", str(PLAYER_SERVER),
             "--channel", str(channel.folder), "--player", str(folder),
             "--log-limit", str(launch.limits.log_limit_bytes),
             "--data-limit", str(launch.limits.memory_limit_bytes),
         ]  # fmt: skip
-        self._process = subprocess.Popen(
-            command,
-            env=environment,
-            cwd=self._home,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd=self._home,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except BaseException:
+            shutil.rmtree(self._home, ignore_errors=True)
+            raise
         if launch.core is not None:
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(self._process.pid, {launch.core})
         self._killed = False
-        self.wire = None  # type: ignore[assignment]  # set by the sandbox once the player has connected
+        self._wire: socket.socket | None = None
+
+    def connected(self, wire: socket.socket) -> None:
+        """Called once, when the player has connected."""
+        self._wire = wire
+
+    @property
+    def wire(self) -> socket.socket:
+        assert self._wire is not None
+        return self._wire
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -153,7 +225,7 @@ class ProcessContainer:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(10)
         for _ in range(100):
-            left = [pid for pid, value in _labelled_processes(TOKEN_VARIABLE, prefix="") if value == self._token]
+            left = [pid for pid, value in _labelled_processes(MARK, prefix="") if value == self._token]
             if not left:
                 return
             for pid in left:
@@ -162,8 +234,8 @@ class ProcessContainer:
             time.sleep(0.01)
 
     def close(self) -> None:
-        if self.wire is not None:
-            self.wire.close()
+        if self._wire is not None:
+            self._wire.close()
         self.kill()
         self._channel.close()
         shutil.rmtree(self._home, ignore_errors=True)
@@ -177,12 +249,9 @@ def _labelled_processes(label: str, prefix: str | None = None) -> list[tuple[int
     """(pid, value) of the processes of this user whose environment carries the label."""
     variable = (_label_variable(label) if prefix is None else prefix + label).encode() + b"="
     found = []
-    for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
-        if not entry.name.isdigit():
-            continue
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            with open(f"/proc/{entry.name}/environ", "rb") as file:
-                environment = file.read()
+            environment = (entry / "environ").read_bytes()
         except OSError:
             continue
         for item in environment.split(b"\0"):

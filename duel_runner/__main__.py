@@ -1,0 +1,216 @@
+"""Play a duel from the command line, without a site and without a database: `python -m duel_runner --help`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from duel_runner.cores import free_core
+from duel_runner.referee import PlatformFault, PlayedDuel, run_duel
+from duel_runner.sandbox.base import FOLDER_PREFIX, Container, Launch, Sandbox, SandboxError
+from environments.api import UnknownEnvironment
+from environments.classic import classic_document, match_result
+from environments.records import DuelRecord, Fault, Outcome
+from environments.registry import all_specs, get_spec
+from environments.spec import EnvironmentSpec
+
+PLAYED, NOT_PLAYED, BAD_ARGUMENTS, INTERRUPTED = 0, 1, 2, 130
+LABEL = "arena.command-line"
+
+
+class BadArgument(Exception):
+    """What was asked for cannot be played; the message says why."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play a duel and write its classic document.
+
+    Returns 0 when the duel was played (whoever won), 1 when the platform failed, 2 for bad arguments.
+    """
+    options = _parser().parse_args(arguments)
+    # A stop from outside becomes an exception, so that no player is left behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        spec = get_spec(options.environment)
+        with tempfile.TemporaryDirectory(prefix="arena-") as folder:
+            return _play(spec, options, Path(folder))
+    except (BadArgument, UnknownEnvironment) as error:
+        print(f"duel_runner: {error}", file=sys.stderr)
+        return BAD_ARGUMENTS
+    except KeyboardInterrupt:
+        print("duel_runner: interrupted.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    slugs = ", ".join(spec.slug for spec in all_specs())
+    parser = argparse.ArgumentParser(
+        prog="python -m duel_runner",
+        description="Play a duel between two players and write its result.",
+        epilog="Exit code: 0 the duel was played, 1 it could not be played, 2 wrong arguments.",
+    )
+    parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
+    parser.add_argument("player_2", help="the same; may be the same player")
+    parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
+    parser.add_argument("--matches", type=_positive, help="number of matches (default: the environment's)")
+    parser.add_argument("--sandbox", choices=("docker", "process"), default="docker",
+                        help="docker: locked-down containers (default); process: local processes, own code only")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
+    parser.add_argument("--parallel", type=_positive, help="matches played at once (default: the environment's)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the duel document here; - for the screen")
+    parser.add_argument("--logs", type=Path, metavar="FOLDER", help="write the players' and the referee's logs here")
+    parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
+                        help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
+    parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:
+    match_count = options.matches or spec.matches_per_duel
+    parallel = options.parallel or spec.parallel_matches
+    names = (_name(options.player_1), _name(options.player_2))
+    if options.output is not None and str(options.output) != "-" and not options.output.parent.is_dir():
+        raise BadArgument(f"The folder {options.output.parent} of the output does not exist.")
+    folder.chmod(0o711)
+    images = [_image(player, options.sandbox, folder / f"player-{index}")
+              for index, player in enumerate((options.player_1, options.player_2), start=1)]  # fmt: skip
+    sandbox = _sandbox(options, folder / "channel")
+    counter = itertools.count(1)
+    begun = time.monotonic()
+    error = ""
+    with free_core(Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}") as core:
+
+        def launch(player: int) -> Container:
+            name = f"arena-cli-{os.getpid()}-{player + 1}-{next(counter)}"
+            return sandbox.launch(
+                Launch(image=images[player], name=name, limits=spec.limits, labels={LABEL: str(os.getpid())}, core=core)
+            )
+
+        try:
+            sandbox.check()
+            with _progress(match_count, options.quiet) as bar:
+                played = run_duel(
+                    spec,
+                    launch,
+                    names=names,
+                    seed=options.seed,
+                    match_count=match_count,
+                    parallel_matches=parallel,
+                    limits=spec.limits,
+                    clock=time.monotonic,
+                    on_progress=lambda done: bar.update(done - bar.n) and None,
+                )
+        except (SandboxError, PlatformFault) as fault:
+            error = str(fault)
+            print(f"duel_runner: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
+            played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""))
+    _write(spec, played, error, options)
+    if error:
+        return NOT_PLAYED
+    if not options.quiet:
+        print(summary_text(played.record, time.monotonic() - begun), file=sys.stderr)
+    return PLAYED
+
+
+@contextlib.contextmanager
+def _progress(match_count: int, quiet: bool) -> Iterator[tqdm[None]]:
+    # None: only on a terminal.
+    with tqdm(total=match_count, unit=" matches", disable=True if quiet else None, file=sys.stderr) as bar:
+        yield bar
+
+
+def _name(player: str) -> str:
+    path = Path(player)
+    return (path.resolve().name or player) if path.exists() else player
+
+
+def _image(player: str, sandbox: str, unpacked: Path) -> str:
+    """What the sandbox starts for a folder, a zip or an image name. Raises BadArgument."""
+    from core.archive import ENTRY_POINTS, ArchiveRefused, unpack_archive
+
+    path = Path(player)
+    if path.is_dir():
+        if not any((path / name).is_file() for name in ENTRY_POINTS):
+            raise BadArgument(f"The folder {player} has no {', '.join(ENTRY_POINTS[:-1])} or {ENTRY_POINTS[-1]}.")
+        return FOLDER_PREFIX + str(path.resolve())
+    if path.is_file():
+        try:
+            with path.open("rb") as file:
+                unpack_archive(file, unpacked)
+        except ArchiveRefused as refused:
+            raise BadArgument(f"{player}: {refused}") from None
+        except OSError as error:
+            raise BadArgument(f"{player} cannot be read: {error.strerror}.") from None
+        return FOLDER_PREFIX + str(unpacked)
+    if player.endswith((".zip", "/")) or player.startswith((".", "/")):
+        raise BadArgument(f"There is no file or folder {player}.")
+    if sandbox == "process":
+        raise BadArgument(f"There is no file or folder {player}; images need --sandbox docker.")
+    return player
+
+
+def _sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
+    if options.sandbox == "docker":
+        from duel_runner.sandbox.docker import DockerSandbox
+
+        return DockerSandbox(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
+    from duel_runner.sandbox.process import ProcessSandbox
+
+    return ProcessSandbox(channel_dir)
+
+
+def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argparse.Namespace) -> None:
+    if str(options.output) == "-":
+        sys.stdout.writelines(classic_document(spec, played.record, error))
+    elif options.output is not None:
+        # First beside it: a file under the final name is always complete.
+        part = options.output.with_name(options.output.name + ".part")
+        with part.open("w", encoding="utf-8") as file:
+            file.writelines(classic_document(spec, played.record, error))
+        part.replace(options.output)
+    if options.logs is not None:
+        options.logs.mkdir(parents=True, exist_ok=True)
+        for name, text in zip(("player_1", "player_2", "referee"), (*played.player_logs, played.log), strict=True):
+            (options.logs / f"{name}.log").write_text(text, encoding="utf-8")
+
+
+def summary_text(record: DuelRecord, seconds: float) -> str:
+    """The duel's result as a small table, and the first fault of each player."""
+    summary = record.summary
+    winners = {Outcome.PLAYER_1: "player 1 wins", Outcome.PLAYER_2: "player 2 wins", Outcome.DRAW: "a draw"}
+    width = max(8, *(len(name) for name in record.players))
+    lines = [f"{'':8}  {'name':{width}}  {'wins':>6}  {'errors':>6}  {'draws':>6}  {'score':>8}  {'points':>6}"]
+    for player, name in enumerate(record.players):
+        lines.append(
+            f"player {player + 1}  {name:{width}}  {summary.wins[player]:>6}  {summary.errors[player]:>6}  "
+            f"{summary.draws:>6}  {summary.scores[player]:>8g}  {summary.points[player]:>6}"
+        )
+    lines.append(f"{summary.match_count} matches in {seconds:.1f} s: {winners[summary.outcome]}.")
+    for player in (0, 1):
+        faults = (m for m in record.matches if m.fault is Fault.PLAYER and m.faulty_player == player)
+        first = next(faults, None)
+        if first is not None:
+            lines.append(f"First {match_result(first)}, match {first.number} ({first.error_code}): {first.error}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,295 @@
+"""The event loop of a duel: it asks, decides, and knows whose fault it is when something goes wrong."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable
+
+from duel_runner.faults import PlatformFault, PlayerFault
+from duel_runner.match import Match, Request, pair_seed
+from duel_runner.player import PlayerLink, PlayerLost
+from duel_runner.protocol import Answer, Encoder, Kind
+from duel_runner.sandbox.base import Container, Ending
+from environments.records import MatchRecord
+from environments.spec import EnvironmentSpec, Limits
+
+LOG_LINES = 200
+POLL_SECONDS = 1.0
+LONG_PAUSE_SECONDS = 0.05
+"""When whoever watches the progress takes longer, the players are not charged for it."""
+
+
+class Duel:
+    """The event loop over both players' wires."""
+
+    def __init__(
+        self,
+        spec: EnvironmentSpec,
+        launch: Callable[[int], Container],
+        *,
+        seed: int,
+        match_count: int,
+        parallel_matches: int,
+        limits: Limits,
+        clock: Callable[[], float],
+        on_progress: Callable[[int], None],
+    ) -> None:
+        self.records: dict[int, MatchRecord] = {}
+        self.log: list[str] = []
+        self.links = tuple(
+            PlayerLink(
+                player,
+                spec,
+                lambda player=player: launch(player),  # type: ignore[misc]
+                limits=limits,
+                parallel_matches=parallel_matches,
+                clock=clock,
+            )
+            for player in range(2)
+        )
+        self._spec, self._seed, self._count, self._limits = spec, seed, match_count, limits
+        self._clock, self._on_progress = clock, on_progress
+        self._encoder = Encoder(spec.observation, spec.action_count)
+        self._active: dict[int, Match] = {}
+        self._next = 1
+        self._out_of_play: list[PlayerFault | None] = [None, None]
+        """By player: why it forfeits everything that is left."""
+        self._unexplained: list[tuple[list[Match], PlayerLost] | None] = [None, None]
+        """By player: the matches that were open at its last loss, while nobody knows yet which one it was."""
+        self._thinking = [0.0, 0.0]
+        self._reported = 0
+
+    def play(self) -> None:
+        for link in self.links:
+            self._open(link, None)
+        for link in self.links:
+            link.forgive_pause()
+        begun = self._clock()
+        poll = select.poll()
+        while len(self.records) < self._count:
+            self._fill()
+            self._report()
+            if len(self.records) == self._count:
+                break
+            for link in self.links:
+                link.flush()
+            self._wait(poll)
+            if self._clock() - begun > self._limits.duel_seconds:
+                self._run_out_of_time(self._clock() - begun)
+        self._report()
+        self._say_goodbye(poll)
+
+    # --- Starting and ending matches ----------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        """Start matches while there is room; forfeit at once what a lost player cannot play."""
+        room = min(link.parallel_matches for link in self.links)
+        while self._next <= self._count and len(self._active) < room:
+            number, self._next = self._next, self._next + 1
+            match = self._new_match(number)
+            lost = [player for player in (0, 1) if self._out_of_play[player] is not None]
+            if lost:
+                # When neither can play, the one to move first forfeits: over a pair that is one match each.
+                player = lost[0] if len(lost) == 1 else match.seats[0]
+                match.forfeit(player, self._out_of_play[player] or PlayerFault.DID_NOT_START)
+                self._keep(match)
+                continue
+            self._active[number] = match
+            self._send(match.start())
+
+    def _new_match(self, number: int) -> Match:
+        pair, swapped = divmod(number - 1, 2)
+        return Match(
+            self._spec,
+            self._encoder,
+            number=number,
+            seed=pair_seed(self._seed, pair),
+            seats=(1, 0) if swapped else (0, 1),
+            bank=self._limits.bank_seconds,
+        )
+
+    def _keep(self, match: Match) -> None:
+        assert match.decided
+        self.records[match.number] = match.record
+        self._active.pop(match.number, None)
+
+    def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
+        match.forfeit(player, fault, detail)
+        self._keep(match)
+        self._send(match.ends())
+
+    def _send(self, requests: list[tuple[int, Request]]) -> None:
+        for player, request in requests:
+            if self._out_of_play[player] is None:
+                self.links[player].send(request)
+
+    def _report(self) -> None:
+        if len(self.records) != self._reported:
+            self._reported = len(self.records)
+            begun = self._clock()
+            self._on_progress(self._reported)
+            if self._clock() - begun > LONG_PAUSE_SECONDS:
+                for link in self.links:
+                    link.forgive_pause()
+
+    # --- Events -------------------------------------------------------------------------------------------
+
+    def _wait(self, poll: select.poll) -> None:
+        """Wait for answers until the next deadline and act on what came, or did not come."""
+        open_links = [link for link in self.links if link.is_open]
+        by_descriptor = {}
+        for link in open_links:
+            by_descriptor[link.fileno()] = link
+            poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.wants_to_write else 0))
+        deadlines = [link.deadline for link in open_links if link.deadline is not None]
+        seconds = min([POLL_SECONDS, *(deadline - self._clock() for deadline in deadlines)])
+        try:
+            events = poll.poll(max(0.0, seconds) * 1000)
+        finally:
+            for descriptor in by_descriptor:
+                poll.unregister(descriptor)
+        for descriptor, event in events:
+            link = by_descriptor[descriptor]
+            if event & ~select.POLLOUT and link.is_open:
+                for request, answer, thinking in link.receive():
+                    self._answer(link, request, answer, thinking)
+                if link.broken is not None:
+                    self._lose(link, link.broken)
+                elif link.cleared():
+                    self._give_up_search(link)
+        for link in open_links:
+            deadline = link.deadline
+            if link.is_open and deadline is not None and self._clock() > deadline:
+                self._lose(link, PlayerLost(PlayerFault.TIMED_OUT))
+
+    def _answer(self, link: PlayerLink, request: Request, answer: Answer, seconds: float) -> None:
+        player, match = link.index, request.match
+        self._thinking[player] += seconds
+        known, request.answered = request.answered, True
+        if request.is_end:
+            if answer.kind is Kind.ERROR:
+                self._note(f"Match {match.number}: end() of player {player + 1} failed: {answer.text[:300]}")
+            return
+        if match.decided:
+            return
+        if answer.kind is Kind.ERROR:
+            self._forfeit(match, player, PlayerFault.RAISED, answer.text)
+            return
+        if answer.kind is Kind.INVALID:
+            self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, answer.text)
+            return
+        if known:
+            return
+        match.charge(player, seconds, self._limits.move_seconds)
+        if match.banks[player] < 0:
+            self._forfeit(match, player, PlayerFault.TIMED_OUT)
+            return
+        try:
+            requests = match.choose(player, answer.action)
+        except ValueError as error:
+            self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
+            return
+        if match.decided:
+            self._keep(match)
+        self._send(requests)
+
+    # --- Losing a player ----------------------------------------------------------------------------------
+
+    def _lose(self, link: PlayerLink, loss: PlayerLost) -> None:
+        """A container is lost: its match forfeits, the others go on in a fresh container where they stood."""
+        player = link.index
+        fault = loss.fault
+        if fault is PlayerFault.DIED and link.ending() is Ending.OUT_OF_MEMORY:
+            fault = PlayerFault.OUT_OF_MEMORY
+        begun = self._clock() - link.waited_seconds
+        self._note(f"Player {player + 1}: {fault.value} with {len(link.outstanding)} open questions. {loss.detail}")
+        suspects = [request for request in link.outstanding if not request.match.decided]
+        self._unexplained[player] = None
+        link.close()
+        if len(link.outstanding) == 1 and suspects:
+            self._forfeit(suspects[0].match, player, fault, loss.detail)
+        # A loss that cannot be blamed yet is looked for again, one question at a time, before it counts.
+        if len(link.outstanding) > 1 and suspects:
+            self._unexplained[player] = ([request.match for request in suspects], PlayerLost(fault, loss.detail))
+        else:
+            suspects = []
+            self._count_restart(link)
+        if self._out_of_play[player] is None:
+            self._open(link, suspects)
+        self.links[1 - player].forgive_pause()
+        # Whatever this took, the player is the reason.
+        self._thinking[player] += self._clock() - begun
+
+    def _give_up_search(self, link: PlayerLink) -> None:
+        """The loss did not happen again: somebody's match has to pay, or dying now and then would be free."""
+        unexplained, self._unexplained[link.index] = self._unexplained[link.index], None
+        if unexplained is not None:
+            matches, loss = unexplained
+            match = next((match for match in matches if not match.decided), None)
+            if match is not None:
+                self._forfeit(match, link.index, loss.fault, loss.detail)
+        self._count_restart(link)
+
+    def _count_restart(self, link: PlayerLink) -> None:
+        link.restarts += 1
+        if link.restarts > self._limits.max_restarts:
+            link.close()
+            self._take_out(link.index, PlayerFault.TOO_MANY_RESTARTS)
+
+    def _open(self, link: PlayerLink, suspects: list[Request] | None) -> None:
+        """Start a player and bring a fresh container to where its running matches stand."""
+        player = link.index
+        try:
+            link.open()
+        except PlayerLost as loss:
+            self._note(f"Player {player + 1} could not be started: {loss.fault.value}. {loss.detail}")
+            link.close()
+            self._take_out(player, loss.fault)
+            return
+        if suspects is None:
+            return
+        link.suspect(suspects)
+        for match in self._active.values():
+            for request in match.history[player]:
+                link.send(request)
+
+    def _take_out(self, player: int, fault: PlayerFault) -> None:
+        self._out_of_play[player] = fault
+        for match in list(self._active.values()):
+            self._forfeit(match, player, fault)
+
+    def _run_out_of_time(self, elapsed: float) -> None:
+        for link in self.links:
+            self._thinking[link.index] += link.waited_seconds
+        if sum(self._thinking) < elapsed / 2:
+            raise PlatformFault("The duel took too long, and not because of its players.", code="duel_too_slow")
+        slower = 0 if self._thinking[0] >= self._thinking[1] else 1
+        self._note(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
+        self._take_out(slower, PlayerFault.DUEL_TIME)
+
+    def _say_goodbye(self, poll: select.poll) -> None:
+        """Let the last `end()` calls run, within the time of a move."""
+        until = self._clock() + self._limits.move_seconds
+        while self._clock() < until:
+            busy = [link for link in self.links if link.is_open and (link.outstanding or link.waiting)]
+            if not busy:
+                return
+            for link in busy:
+                link.flush()
+                if _can_read(link):
+                    for request, answer, thinking in link.receive():
+                        self._answer(link, request, answer, thinking)
+                    if link.broken is not None:
+                        link.close()
+
+    def _note(self, line: str) -> None:
+        if len(self.log) < LOG_LINES:
+            self.log.append(" ".join(line.split())[:500])
+        elif len(self.log) == LOG_LINES:
+            self.log.append("More was not kept.")
+
+
+def _can_read(link: PlayerLink) -> bool:
+    poll = select.poll()
+    poll.register(link.fileno(), select.POLLIN)
+    return bool(poll.poll(50))
