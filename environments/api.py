@@ -34,7 +34,7 @@ class Observation:
     """What one seat sees before it acts.
 
     observation: flat sequence of numbers in row-major order, shape and dtype as in the spec.
-    valid_actions: the legal actions, ascending; empty when the seat does not act.
+    valid_actions: the legal actions, ascending; empty after the end. Neither is changed by later steps.
     """
 
     observation: Sequence[float]
@@ -57,7 +57,7 @@ class Environment(Protocol):
     def step(self, actions: Mapping[int, Action]) -> tuple[float, ...]:
         """Play one action for every seat in `to_move`; return one reward per seat.
 
-        Raises IllegalAction (nothing has changed then) or MatchOver.
+        Raises IllegalAction, also when the action of a seat is missing, or MatchOver; nothing has changed then.
         """
 
     @property

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from environments.archive_format import DuelArchive
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 from environments.replay import replay
 from environments.spec import EnvironmentSpec
 
 _WON = {Outcome.PLAYER_1: "PLAYER_1_WIN", Outcome.PLAYER_2: "PLAYER_2_WIN", Outcome.DRAW: "DRAW"}
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
-def classic_document(spec: EnvironmentSpec, record: DuelRecord, error: str = "") -> Iterator[str]:
+def classic_document(spec: EnvironmentSpec, duel: DuelRecord | DuelArchive, error: str = "") -> Iterator[str]:
     """The document as chunks of JSON text, one match at a time, so that large duels need little memory.
 
+    duel: records in memory, or an open archive, of which one block at a time is read.
     error: the platform's error when the duel could not be played; the result is then ERROR. The same seed and
-    deterministic players give the same bytes: times and tracebacks are left out.
+    deterministic players give the same bytes: times, tracebacks and memory addresses are left out.
+    Raises ReplayMismatch or ArtifactDamaged, also in the middle, when the records are not those of `spec`.
     """
-    summary = record.summary
-    other_errors = sum(match.fault is Fault.PLATFORM for match in record.matches)
+    summary = duel.summary
+    rows = duel.index if isinstance(duel, DuelArchive) else duel.matches
+    other_errors = sum(_unplayed(row.fault, row.outcome) for row in rows)
     head = {
         "result": "ERROR" if error or other_errors else _WON[summary.outcome],
-        "error_msg": error,
-        "num_matches": len(record.matches),
+        "error_msg": _first_line(error),
+        "num_matches": summary.match_count,
         "player_1_errors": summary.errors[0],
         "player_2_errors": summary.errors[1],
         "other_errors": other_errors,
@@ -35,7 +41,8 @@ def classic_document(spec: EnvironmentSpec, record: DuelRecord, error: str = "")
         "player_2_score": summary.scores[1],
     }
     yield json.dumps(head)[:-1] + ', "matches": ['
-    for index, match in enumerate(record.matches):
+    matches = duel.matches() if isinstance(duel, DuelArchive) else duel.matches
+    for index, match in enumerate(matches):
         yield (", " if index else "") + json.dumps(_match(spec, match))
     yield "]}\n"
 
@@ -44,17 +51,25 @@ def match_result(match: MatchRecord) -> str:
     """The classic name of a match's result."""
     if match.fault is Fault.PLAYER and match.faulty_player is not None:
         return f"PLAYER_{match.faulty_player + 1}_ERROR"
-    if match.fault is Fault.PLATFORM:
-        return "OTHER_ERROR"
-    return _WON[match.outcome]
+    return "OTHER_ERROR" if _unplayed(match.fault, match.outcome) else _WON[match.outcome]
+
+
+def _unplayed(fault: Fault, outcome: Outcome) -> bool:
+    """A match that nobody won, lost or drew was not played to its end, whatever the record says of the fault."""
+    return fault is Fault.PLATFORM or outcome is Outcome.NONE
 
 
 def _match(spec: EnvironmentSpec, match: MatchRecord) -> dict[str, Any]:
     return {
         "result": match_result(match),
-        "error_msg": match.error.partition("\n")[0],
+        "error_msg": _first_line(match.error),
         "player_1_score": match.scores[0],
         "player_2_score": match.scores[1],
         "first_player": f"PLAYER_{match.seats[0] + 1}",
         "states": [step.frame for step in replay(spec, match)],
     }
+
+
+def _first_line(error: str) -> str:
+    """An error without what differs from run to run: no traceback, no `<object at 0x7f...>`."""
+    return _ADDRESS.sub("0x…", error.partition("\n")[0])
