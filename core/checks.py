@@ -6,42 +6,94 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.core.checks import Warning as Advice
 
+TAG = "arena"
 SANDBOXES = ("docker", "process")
 # sun_path holds 108 bytes; a random folder name and "/wire.sock" follow.
 MAX_CHANNEL_PATH = 80
+# The sign of life of a running job is due every quarter of its lease, and a busy database may be slow to take it.
+MIN_LEASE_SECONDS = 20
 
 
-@register()
-def check_settings(**_: Any) -> list[CheckMessage]:
-    """arena.E001 to E004."""
-    found: list[CheckMessage] = []
+@register(TAG)
+def check_sandbox(**_: Any) -> list[CheckMessage]:
+    """arena.E001: SANDBOX is unknown. arena.E002: it does not protect a real site."""
     if settings.SANDBOX not in SANDBOXES:
-        found.append(
-            Error(f"SANDBOX is {settings.SANDBOX!r}.", hint=f"Use one of {', '.join(SANDBOXES)}.", id="arena.E001")
-        )
+        hint = f"Use one of {', '.join(SANDBOXES)}."
+        return [Error(f"SANDBOX is {settings.SANDBOX!r}.", hint=hint, id="arena.E001")]
     if settings.SANDBOX == "process" and not settings.DEBUG:
-        found.append(
+        return [
             Error(
                 "The process sandbox does not protect this host from players.",
                 hint="Set SANDBOX=docker, or DEBUG=true on a machine where only your own agents play.",
                 id="arena.E002",
             )
+        ]
+    return []
+
+
+@register(TAG)
+def check_secret_key(**_: Any) -> list[CheckMessage]:
+    """arena.E003: everybody knows the secret key of a real site."""
+    if settings.SECRET_KEY != settings.INSECURE_SECRET_KEY or settings.DEBUG:
+        return []
+    return [
+        Error(
+            "SECRET_KEY is the one that everybody knows.",
+            hint="Set SECRET_KEY or SECRET_KEY_FILE to a long random text.",
+            id="arena.E003",
         )
-    if settings.SECRET_KEY == settings.INSECURE_SECRET_KEY and not settings.DEBUG:
+    ]
+
+
+@register(TAG)
+def check_channel_dir(**_: Any) -> list[CheckMessage]:
+    """arena.E004: the path of CHANNEL_DIR leaves no room for a socket."""
+    if len(str(settings.CHANNEL_DIR).encode()) <= MAX_CHANNEL_PATH:
+        return []
+    return [
+        Error(
+            f"CHANNEL_DIR is longer than {MAX_CHANNEL_PATH} bytes.",
+            hint="The path of a Unix socket is at most 107 bytes long; choose a shorter folder.",
+            id="arena.E004",
+        )
+    ]
+
+
+@register(TAG)
+def check_jobs(**_: Any) -> list[CheckMessage]:
+    """arena.E005: jobs could never run, or would lose their lease while they do."""
+    found: list[CheckMessage] = []
+    for name, smallest in (
+        ("JOB_MAX_ATTEMPTS", 1),
+        ("JOB_LEASE_SECONDS", MIN_LEASE_SECONDS),
+        ("DUEL_PARALLELISM", 1),
+    ):
+        if getattr(settings, name) < smallest:
+            hint = f"Set it to {smallest} or more, or leave it out."
+            found.append(Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E005"))
+    return found
+
+
+@register(TAG, deploy=True)
+def check_services(**_: Any) -> list[CheckMessage]:
+    """arena.W001 and arena.W002, with `check --deploy`: what a busy site should not do without."""
+    found: list[CheckMessage] = []
+    if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         found.append(
-            Error(
-                "SECRET_KEY is the one that everybody knows.",
-                hint="Set SECRET_KEY or SECRET_KEY_FILE to a long random text.",
-                id="arena.E003",
+            Advice(
+                "The database is SQLite: one writer at a time, and workers on this machine only.",
+                hint="Set DATABASE_URL to a PostgreSQL database.",
+                id="arena.W001",
             )
         )
-    if len(str(settings.CHANNEL_DIR).encode()) > MAX_CHANNEL_PATH:
+    if not settings.REDIS_URL:
         found.append(
-            Error(
-                f"CHANNEL_DIR is longer than {MAX_CHANNEL_PATH} bytes.",
-                hint="The path of a Unix socket is at most 107 bytes long; choose a shorter folder.",
-                id="arena.E004",
+            Advice(
+                "Messages to workers go through the database, and every process has a cache of its own.",
+                hint="Set REDIS_URL.",
+                id="arena.W002",
             )
         )
     return found

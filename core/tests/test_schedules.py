@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.utils.module_loading import import_string
+from django_q.models import Schedule
+
+from core.services.schedules import SCHEDULES, schedules_ensure
+
+pytestmark = pytest.mark.django_db
+
+
+def test_migrating_creates_every_schedule_once() -> None:
+    Schedule.objects.all().delete()
+    for _ in range(2):
+        call_command("migrate", verbosity=0)
+    rows = Schedule.objects.values_list("name", "func", "cluster", "schedule_type", "minutes", "repeats")
+    assert sorted(rows) == sorted((name, task, queue, "I", 1, -1) for name, (task, queue) in SCHEDULES.items())
+
+
+def test_schedules_name_tasks_and_queues_that_exist() -> None:
+    assert {queue for _, queue in SCHEDULES.values()} <= set(settings.QUEUES)
+    assert all(callable(import_string(task)) for task, _ in SCHEDULES.values())
+
+
+def test_what_organisers_changed_stays() -> None:
+    schedules_ensure()
+    Schedule.objects.filter(name="watchdog").update(minutes=5)
+    # The name is not unique: a copy made in the admin must not break the next migration.
+    Schedule.objects.create(name="watchdog", func="tournament_manager.tasks.watchdog", minutes=7)
+    schedules_ensure()
+    assert sorted(Schedule.objects.filter(name="watchdog").values_list("minutes", flat=True)) == [5, 7]
+
+
+def test_without_the_queues_table_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    Schedule.objects.all().delete()
+    monkeypatch.setattr(connection.introspection, "table_names", lambda: ["core_user"])
+    schedules_ensure()
+    assert not Schedule.objects.exists()
