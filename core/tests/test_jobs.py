@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+from django_q.models import OrmQ
+from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django.fixtures import Settings
+
+from core.models import Build, Duel, Job, JobFault, JobState, Publication, Submission, Validation
+from core.services.jobs import (
+    JOB_MODELS,
+    LOG_LIMIT_CHARACTERS,
+    QUEUES_AND_TASKS,
+    job_cancel,
+    job_claim,
+    job_fail,
+    job_heartbeat,
+    job_release,
+    job_requeue,
+    job_succeed,
+    job_wake,
+    jobs_requeue_expired,
+    jobs_wake_waiting,
+    log_tail,
+)
+from core.states import IllegalTransition, StaleJob
+from core.tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def submission() -> Submission:
+    return factories.submission(factories.agent(factories.user("ann"), factories.environment()))
+
+
+@pytest.fixture
+def build(submission: Submission) -> Build:
+    return factories.build(submission, JobState.QUEUED)
+
+
+def claimed(build: Build, worker: str = "worker-1") -> Build:
+    job = job_claim(kind=Build, job_id=build.pk, worker=worker)
+    assert job is not None
+    return job
+
+
+def let_lease_expire(job: Job) -> None:
+    type(job)._default_manager.filter(pk=job.pk).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+
+
+def messages() -> list[tuple[str, str, tuple[object, ...]]]:
+    """Queue, task and arguments of what was sent."""
+    return [(row.key, row.task["func"], row.task["args"]) for row in OrmQ.objects.order_by("pk")]
+
+
+def test_a_claim_starts_the_lease(build: Build, settings: Settings) -> None:
+    before = timezone.now()
+    job = claimed(build, "host:1")
+
+    assert (job.state, job.attempt, job.worker) == (JobState.RUNNING, 1, "host:1")
+    assert job.claim_token is not None
+    assert job.started_at is not None
+    assert job.lease_expires_at is not None
+    assert abs(job.lease_expires_at - before - timedelta(seconds=settings.JOB_LEASE_SECONDS)) < timedelta(seconds=30)
+
+
+def test_only_one_worker_gets_a_job(build: Build) -> None:
+    assert claimed(build).worker == "worker-1"
+    assert job_claim(kind=Build, job_id=build.pk, worker="worker-2") is None
+    build.refresh_from_db()
+    assert (build.worker, build.attempt) == ("worker-1", 1)
+
+
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
+def test_only_waiting_jobs_can_be_claimed(submission: Submission, state: JobState) -> None:
+    job = factories.build(submission, state)
+    assert job_claim(kind=Build, job_id=job.pk, worker="worker-2") is None
+    assert job_claim(kind=Build, job_id=10**9, worker="worker-2") is None
+
+
+def test_a_heartbeat_renews_the_lease_and_carries_news(submission: Submission) -> None:
+    validation = factories.validation(submission, JobState.QUEUED)
+    job = job_claim(kind=Validation, job_id=validation.pk, worker="worker-1")
+    assert job is not None
+    let_lease_expire(job)
+    job_heartbeat(job=job, log="Half-way.", matches_done=25)
+
+    assert jobs_requeue_expired() == 0
+    job.refresh_from_db()
+    assert (job.state, job.log, job.matches_done) == (JobState.RUNNING, "Half-way.", 25)
+
+
+def test_a_zombies_result_is_refused(build: Build) -> None:
+    zombie = claimed(build, "zombie")
+    let_lease_expire(zombie)
+    assert jobs_requeue_expired() == 1
+    heir = claimed(build, "heir")
+
+    with pytest.raises(StaleJob):
+        job_heartbeat(job=zombie)
+    with pytest.raises(StaleJob):
+        job_fail(job=zombie, fault=JobFault.PLAYER, code="late", error="Too late.")
+    with pytest.raises(StaleJob):
+        job_release(job=zombie, code="late", error="Too late.")
+    with pytest.raises(StaleJob):
+        job_succeed(job=zombie, log="Too late.")
+    job_succeed(job=heir, log="In time.")
+    build.refresh_from_db()
+    assert (build.state, build.worker, build.log, build.attempt) == (JobState.SUCCEEDED, "heir", "In time.", 2)
+
+
+def test_an_expired_lease_gives_the_job_back(build: Build) -> None:
+    let_lease_expire(claimed(build))
+    assert jobs_requeue_expired() == 1
+
+    build.refresh_from_db()
+    assert (build.state, build.fault, build.error_code) == (JobState.QUEUED, JobFault.PLATFORM, "worker_lost")
+    assert (build.claim_token, build.lease_expires_at) == (None, None)
+    assert jobs_requeue_expired() == 0
+
+
+def test_a_job_with_a_lease_is_left_alone(build: Build) -> None:
+    claimed(build)
+    assert jobs_requeue_expired() == 0
+
+
+@pytest.mark.parametrize("how", ["released", "expired"])
+def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, how: str) -> None:
+    settings.JOB_MAX_ATTEMPTS = 2
+    for attempt in (1, 2):
+        job = claimed(build)
+        assert job.attempt == attempt
+        if how == "released":
+            job_release(job=job, code="engine_down", error="The engine does not answer.", log="tried")
+        else:
+            let_lease_expire(job)
+            jobs_requeue_expired()
+    build.refresh_from_db()
+    assert (build.state, build.fault) == (JobState.FAILED, JobFault.PLATFORM)
+    assert build.error_code == ("engine_down" if how == "released" else "worker_lost")
+    assert build.ended_at is not None
+    assert job_claim(kind=Build, job_id=build.pk, worker="worker-1") is None
+
+
+def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> None:
+    job_release(job=claimed(build), code="engine_down", error="The engine does not answer.", log="tried")
+    job = claimed(build)
+    assert (job.fault, job.error_code, job.error, job.attempt) == (JobFault.NONE, "", "", 2)
+
+
+def test_a_running_job_can_be_cancelled_under_its_worker(build: Build) -> None:
+    job = claimed(build)
+    job_cancel(job=Build.objects.get(pk=build.pk), reason="Not wanted any more.")
+
+    with pytest.raises(StaleJob):
+        job_succeed(job=job, log="Done.")
+    build.refresh_from_db()
+    assert (build.state, build.error, build.log) == (JobState.CANCELLED, "Not wanted any more.", "")
+
+
+def test_what_is_over_cannot_be_cancelled_or_requeued(submission: Submission) -> None:
+    for state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED):
+        job = factories.build(submission, state)
+        with pytest.raises(IllegalTransition):
+            job_cancel(job=job, reason="Too late.")
+        with pytest.raises(IllegalTransition):
+            job_requeue(job=job, reason="Too late.")
+
+
+def test_a_requeued_job_has_all_its_attempts_again(build: Build) -> None:
+    job_requeue(job=claimed(build), reason="The worker hangs.")
+    build.refresh_from_db()
+    assert (build.state, build.attempt, build.error) == (JobState.QUEUED, 0, "The worker hangs.")
+
+
+def test_a_message_is_sent_after_commit_only(
+    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True) as callbacks:
+        job_wake(job=build)
+        assert messages() == []
+    assert len(callbacks) == 1
+    assert messages() == [("build", "builder.tasks.build_run", (build.pk,))]
+
+
+def test_a_transaction_that_is_rolled_back_wakes_nobody(
+    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    class Undone(Exception):
+        pass
+
+    @transaction.atomic
+    def undone() -> None:
+        job_wake(job=build)
+        raise Undone
+
+    with django_capture_on_commit_callbacks(execute=True) as callbacks, pytest.raises(Undone):
+        undone()
+    assert callbacks == []
+    build.refresh_from_db()
+    assert build.woken_at is None
+
+
+def test_every_kind_of_job_has_a_queue_and_a_task(settings: Settings) -> None:
+    assert set(JOB_MODELS) == set(QUEUES_AND_TASKS) == {"build", "validation", "duel", "publication"}
+    assert set(JOB_MODELS.values()) == {Build, Validation, Duel, Publication}
+    assert {queue for queue, _ in QUEUES_AND_TASKS.values()} <= set(settings.QUEUES)
+
+
+def test_lost_messages_are_sent_again(
+    submission: Submission, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    never = factories.build(submission, JobState.QUEUED)
+    long_ago = factories.validation(submission, JobState.QUEUED, woken_at=timezone.now() - timedelta(minutes=11))
+    factories.publication(submission, JobState.QUEUED, woken_at=timezone.now())
+    factories.build(submission, JobState.SUCCEEDED)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        assert jobs_wake_waiting(older_than=timedelta(minutes=10)) == 2
+    assert messages() == [
+        ("build", "builder.tasks.build_run", (never.pk,)),
+        ("duel", "duel_runner.tasks.validation_run", (long_ago.pk,)),
+    ]
+    assert jobs_wake_waiting(older_than=timedelta(minutes=10)) == 0
+
+
+def test_only_the_named_queues_get_messages_again(submission: Submission) -> None:
+    factories.build(submission, JobState.QUEUED)
+    factories.validation(submission, JobState.QUEUED)
+    assert jobs_wake_waiting(older_than=timedelta(0), queues=["publish"]) == 0
+    assert jobs_wake_waiting(older_than=timedelta(0), queues=["duel", "publish"]) == 1
+
+
+def test_logs_keep_their_end_and_what_a_database_can_store() -> None:
+    assert log_tail("a\x00b\ud800c") == "ab?c"
+    long = "x" * LOG_LIMIT_CHARACTERS + "the end"
+    assert log_tail(long) == "[start of the log cut]\n" + long[-LOG_LIMIT_CHARACTERS:]

@@ -1,0 +1,77 @@
+"""Several workers at once, on a real database with real locks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import pytest
+from django.db import connection
+
+from core.models import Build, JobState
+from core.services.jobs import job_cancel, job_claim, job_succeed
+from core.states import StaleJob
+from core.tests import factories
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Result = TypeVar("Result")
+
+
+def at_once(*actions: Callable[[], Result]) -> list[Result]:
+    """Run actions in threads that start together, each with its own connection; return their results in order."""
+    barrier = threading.Barrier(len(actions), timeout=30)
+
+    def run(action: Callable[[], Result]) -> Result:
+        try:
+            connection.ensure_connection()
+            barrier.wait()
+            return action()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        return [future.result(timeout=60) for future in [pool.submit(run, action) for action in actions]]
+
+
+def waiting_build() -> Build:
+    row = factories.submission(factories.agent(factories.user("ann"), factories.environment()))
+    return factories.build(row, JobState.QUEUED)
+
+
+def test_of_workers_that_claim_together_one_gets_the_job() -> None:
+    build = waiting_build()
+
+    def claim(worker: str) -> Callable[[], Build | None]:
+        return lambda: job_claim(kind=Build, job_id=build.pk, worker=worker)
+
+    jobs = at_once(*(claim(f"worker-{number}") for number in range(6)))
+
+    (winner,) = [job for job in jobs if job is not None]
+    build.refresh_from_db()
+    assert (build.worker, build.claim_token, build.attempt) == (winner.worker, winner.claim_token, 1)
+
+
+def test_a_job_is_either_cancelled_or_finished() -> None:
+    job = job_claim(kind=Build, job_id=waiting_build().pk, worker="worker-1")
+    assert job is not None
+    organiser_sees = Build.objects.get(pk=job.pk)
+
+    def attempt(action: Callable[[], None]) -> Callable[[], bool]:
+        def run() -> bool:
+            try:
+                action()
+            except StaleJob:
+                return False
+            return True
+
+        return run
+
+    finished, cancelled = at_once(
+        attempt(lambda: job_succeed(job=job)),
+        attempt(lambda: job_cancel(job=organiser_sees, reason="Not wanted.")),
+    )
+
+    assert finished != cancelled
+    assert Build.objects.get(pk=job.pk).state == (JobState.SUCCEEDED if finished else JobState.CANCELLED)

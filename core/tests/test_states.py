@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from itertools import product
+from uuid import UUID
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from core.models import Build, JobState, Submission
+from core.states import TRANSITIONS, IllegalTransition, StaleJob, transition
+from core.tests import factories
+
+pytestmark = pytest.mark.django_db
+Q, R, S, F, C = JobState.QUEUED, JobState.RUNNING, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED
+ALLOWED = {(Q, R), (Q, C), (R, S), (R, F), (R, C), (R, Q)}
+TOKEN = UUID(int=7)
+
+
+@pytest.fixture
+def submission() -> Submission:
+    return factories.submission(factories.agent(factories.user("ann"), factories.environment()))
+
+
+def build_in(submission: Submission, state: JobState) -> Build:
+    token = TOKEN if state == R else None
+    return factories.build(submission, state, claim_token=token)
+
+
+@pytest.mark.parametrize(("origin", "to"), sorted(ALLOWED))
+def test_allowed_moves_reach_the_row(submission: Submission, origin: JobState, to: JobState) -> None:
+    job = build_in(submission, origin)
+    fields = {"claim_token": TOKEN, "lease_expires_at": timezone.now()} if to == R else {}
+    transition(job, to, expected_token=job.claim_token, error="said so", **fields)
+
+    assert (job.state, job.error) == (to, "said so")
+    job.refresh_from_db()
+    assert (job.state, job.error) == (to, "said so")
+
+
+@pytest.mark.parametrize(("origin", "to"), sorted(set(product(JobState, JobState)) - ALLOWED))
+def test_every_other_move_is_refused(submission: Submission, origin: JobState, to: JobState) -> None:
+    job = build_in(submission, origin)
+    with pytest.raises(IllegalTransition, match=f"A build cannot go from {origin} to {to}"):
+        transition(job, to, expected_token=job.claim_token)
+    job.refresh_from_db()
+    assert job.state == origin
+
+
+def test_nothing_leaves_a_final_state() -> None:
+    assert {state for state, moves in TRANSITIONS.items() if not moves} == {S, F, C}
+    assert set(TRANSITIONS) == set(JobState)
+
+
+@pytest.mark.parametrize("happened", [S, F, C, Q])
+def test_who_knows_an_old_state_is_refused(submission: Submission, happened: JobState) -> None:
+    job = build_in(submission, R)
+    Build.objects.filter(pk=job.pk).update(state=happened, claim_token=None)
+    with pytest.raises(StaleJob):
+        transition(job, S, expected_token=TOKEN, error="too late")
+    assert (job.state, job.error) == (R, "")
+    job.refresh_from_db()
+    assert (job.state, job.error) == (happened, "" if happened != F else job.error)
+
+
+def test_who_holds_an_old_claim_is_refused(submission: Submission) -> None:
+    job = build_in(submission, R)
+    Build.objects.filter(pk=job.pk).update(claim_token=UUID(int=8))
+    with pytest.raises(StaleJob):
+        transition(job, S, expected_token=TOKEN)
+    job.refresh_from_db()
+    assert (job.state, job.claim_token) == (R, UUID(int=8))
+
+
+@pytest.mark.parametrize(
+    "fields", [{"state": "DONE"}, {"state": "RUNNING", "claim_token": None}, {"state": "RUNNING"}], ids=str
+)
+def test_the_database_refuses_rows_that_make_no_sense(submission: Submission, fields: dict[str, object]) -> None:
+    job = build_in(submission, Q)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Build.objects.filter(pk=job.pk).update(**fields)
