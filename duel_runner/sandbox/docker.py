@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,7 +36,7 @@ TMP = "/tmp"  # inside the container, where it is the only writable place
 TMP_BYTES = 64 * 1024 * 1024
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 PLAYER_SERVER = Path(__file__).resolve().parents[2] / "builder" / "image" / "player_server.py"
-COMMAND = 'exec python3 -s -P -u /arena/player_server.py "$@" </dev/null >/dev/null 2>&1'
+COMMAND = 'exec python3 -s -P -u /channel/player_server.py "$@" </dev/null >/dev/null 2>&1'
 """The supervisor must never write to the engine's own streams: the engine's work is not inside the limits."""
 
 
@@ -104,10 +105,9 @@ class DockerSandbox:
 
     def _options(self, launch: Launch, channel: Channel) -> dict[str, Any]:
         limits = launch.limits
-        volumes = {
-            str(channel.folder): {"bind": "/channel", "mode": "ro"},
-            str(PLAYER_SERVER): {"bind": "/arena/player_server.py", "mode": "ro"},
-        }
+        # A worker may itself run in a container: of its files the engine can only mount the shared channel folder.
+        shutil.copyfile(PLAYER_SERVER, channel.folder / PLAYER_SERVER.name)
+        volumes = {str(channel.folder): {"bind": "/channel", "mode": "ro"}}
         image = launch.image
         if image.startswith(FOLDER_PREFIX):
             folder = Path(image.removeprefix(FOLDER_PREFIX)).resolve()
