@@ -16,7 +16,6 @@ from core.errors import Refused
 from core.models import User
 from core.models.agent import agent_name
 
-
 if TYPE_CHECKING:
     UserForm = forms.ModelForm[User]
 else:
@@ -60,6 +59,15 @@ class SignUpForm(UserForm):
             raise ValidationError("Incorrect invitation code")
         return code
 
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        # The name is part of an address, where a leading dot has a meaning of its own.
+        if not name[0].isalnum():
+            raise ValidationError("Begin with a letter or digit.")
+        if User.objects.filter(username__iexact=name).exists():
+            raise ValidationError("This user name is taken. Please try a different one.")
+        return name
+
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"]
         if User.objects.filter(email__iexact=email).exists():
@@ -80,12 +88,21 @@ class SignUpForm(UserForm):
 
 
 class LoginForm(AuthenticationForm):
-    """By e-mail."""
+    """By e-mail, in any case."""
 
     error_messages = {
         "invalid_login": "E-mail and password do not match an account.",
         "inactive": "This account is closed.",
     }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].widget = forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
+
+    def clean_username(self) -> str:
+        email: str = self.cleaned_data["username"]
+        stored = User.objects.filter(email__iexact=email).values_list("email", flat=True).first()
+        return stored or email
 
 
 class ProfileForm(UserForm):
@@ -111,15 +128,29 @@ class ArchiveForm(forms.Form):
     archive = forms.FileField(
         label="Zip file",
         help_text="With player.py at its root.",
-        widget=forms.ClearableFileInput(attrs={"accept": ".zip,application/zip"}),
+        widget=forms.FileInput(attrs={"accept": ".zip,application/zip"}),
         error_messages={"empty": "The file is empty.", "required": "Choose a zip file."},
+        # The stored name is the arena's own.
+        max_length=None,
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # The browser says it before anything is sent.
+        self.fields["archive"].widget.attrs |= {
+            "data-max-bytes": str(settings.MAX_UPLOAD_BYTES),
+            "data-too-large": _too_large(),
+        }
 
     def clean_archive(self) -> UploadedFile[bytes]:
         archive: UploadedFile[bytes] = self.cleaned_data["archive"]
         if (archive.size or 0) > settings.MAX_UPLOAD_BYTES:
-            raise ValidationError(f"The file is larger than {settings.MAX_UPLOAD_BYTES // 2**20} MiB.")
+            raise ValidationError(_too_large())
         return archive
+
+
+def _too_large() -> str:
+    return f"The file is larger than {settings.MAX_UPLOAD_BYTES // 2**20} MiB."
 
 
 class AgentForm(ArchiveForm):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 
-from web.views import accounts, agents, downloads, duels, environments, home, tournaments, users
+from web.views import accounts, agents, downloads, duels, environments, errors, home, tournaments, users
 
 agent = "environments/<slug:slug>/agents/<str:name>/"
 edition = "environments/<slug:slug>/editions/<int:edition>/"
@@ -46,4 +46,9 @@ site = [
     path("submissions/<int:submission_id>/logs/<slug:log>/", downloads.submission_log, name="submission_log"),
 ]
 
-urlpatterns = [path("", include((site, "web"))), path("admin/", admin.site.urls)]
+urlpatterns = [
+    path("", include((site, "web"))),
+    path("admin/", admin.site.urls),
+    # Only addresses with a slash at their end: others are first tried with one.
+    re_path(r"^.*/$", errors.not_found),
+]

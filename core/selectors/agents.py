@@ -2,12 +2,63 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Subquery
 
 from core.models import Agent, Environment, Participant, Submission, TournamentState, User
+from core.selectors.phases import (
+    OpenLog,
+    Phase,
+    Status,
+    is_moving,
+    open_log,
+    phases_of,
+    status_of,
+    submissions_with_phases,
+)
 
 Viewer = User | AnonymousUser
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAgent:
+    """An agent in its owner's list: the newest version and how far that is."""
+
+    agent: Agent
+    number: int
+    status: Status
+    is_moving: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A submission on its agent's page."""
+
+    submission: Submission
+    status: Status
+    phases: tuple[Phase, ...]
+    log: OpenLog | None
+    places: tuple[Place, ...]
+    is_moving: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A submission's rank in an edition, of how many."""
+
+    participant: Participant
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class UserAgent:
+    """An agent on its owner's public page, with its place in the last finished edition it took part in."""
+
+    agent: Agent
+    place: Place | None
 
 
 def agent_source_visible(agent: Agent, viewer: Viewer) -> bool:
@@ -15,52 +66,70 @@ def agent_source_visible(agent: Agent, viewer: Viewer) -> bool:
     return agent.is_public or viewer.is_staff or agent.owner_id == viewer.pk
 
 
-def submissions_with_phases() -> QuerySet[Submission]:
-    """Submissions with their jobs at hand."""
-    return Submission.objects.prefetch_related("builds", "validations", "publications")
-
-
-def agent_list(environment: Environment, owner: User) -> QuerySet[Agent]:
-    """A user's agents in an environment, with their submissions, newest first."""
-    submissions = submissions_with_phases().order_by("-number")
-    return environment.agents.filter(owner=owner).prefetch_related(Prefetch("submissions", submissions))
-
-
 def agent_get(environment_slug: str, name: str) -> Agent:
-    """An agent by environment and name. Raises Agent.DoesNotExist."""
-    return Agent.objects.select_related("environment", "owner").get(
-        environment__slug=environment_slug, name__iexact=name
+    """An agent by environment and name, in any case. Raises Agent.DoesNotExist."""
+    agents = Agent.objects.select_related("environment", "owner")
+    return agents.get(environment__slug=environment_slug, name__iexact=name)
+
+
+def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
+    """A user's agents in an environment, by name."""
+    newest = Submission.objects.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
+    submissions = submissions_with_phases().filter(
+        agent__environment=environment, agent__owner=owner, pk=Subquery(newest)
     )
+    return [
+        OwnAgent(submission.agent, submission.number, status_of(submission), is_moving(submission))
+        for submission in submissions.select_related("agent").order_by("agent__name")
+    ]
 
 
-def submission_list(agent: Agent) -> QuerySet[Submission]:
-    """All submissions of an agent, newest first, with phases and the editions they took part in."""
-    participations = Participant.objects.select_related("tournament__environment").order_by("-tournament__edition")
-    return (
-        submissions_with_phases()
-        .filter(agent=agent)
-        .select_related("rating")
-        .prefetch_related(Prefetch("participations", participations))
-        .order_by("-number")
-    )
+def version_list(agent: Agent, *, is_publishing: bool, number: int | None = None) -> list[Version]:
+    """The versions of an agent, newest first; `number` asks for one alone.
+
+    Of the newest one, and of every one whose page still moves, the log is at hand.
+    """
+    participations = Participant.objects.select_related("tournament").order_by("-tournament__edition")
+    submissions = submissions_with_phases().filter(agent=agent).select_related("rating", "agent")
+    if number is not None:
+        submissions = submissions.filter(number=number)
+    rows = list(submissions.prefetch_related(Prefetch("participations", participations)).order_by("-number"))
+    sizes = _sizes({place.tournament_id for row in rows for place in row.participations.all()})
+    return [
+        Version(
+            submission=row,
+            status=status_of(row),
+            phases=phases_of(row, is_publishing=is_publishing),
+            log=open_log(row) if is_moving(row) or row is rows[0] else None,
+            places=tuple(Place(place, sizes[place.tournament_id]) for place in row.participations.all()),
+            is_moving=is_moving(row),
+        )
+        for row in rows
+    ]
 
 
-def user_agent_list(user: User) -> list[tuple[Agent, Participant | None, int]]:
-    """A user's agents with their last place in a finished edition and the number of participants there."""
+def user_agent_list(user: User) -> list[UserAgent]:
+    """A user's agents, by environment and name."""
     agents = list(user.agents.select_related("environment").order_by("environment__name", "name"))
     last: dict[int, Participant] = {}
     places = Participant.objects.filter(
         submission__agent__in=agents, tournament__state=TournamentState.FINISHED
-    ).select_related("tournament__environment", "submission")
-    for place in places.order_by("tournament__edition"):
-        last[place.submission.agent_id] = place
-    sizes: dict[int, int] = {}
-    for tournament_id in Participant.objects.filter(
-        tournament__in={place.tournament_id for place in last.values()}
-    ).values_list("tournament_id", flat=True):
-        sizes[tournament_id] = sizes.get(tournament_id, 0) + 1
-    rows = []
-    for agent in agents:
-        place = last.get(agent.pk)
-        rows.append((agent, place, sizes.get(place.tournament_id, 0) if place else 0))
-    return rows
+    ).select_related("tournament", "submission")
+    for row in places.order_by("tournament__edition"):
+        last[row.submission.agent_id] = row
+    sizes = _sizes({row.tournament_id for row in last.values()})
+    shown = {agent_id: Place(row, sizes[row.tournament_id]) for agent_id, row in last.items()}
+    return [UserAgent(agent, shown.get(agent.pk)) for agent in agents]
+
+
+def edition_expected(environment: Environment) -> bool:
+    """Whether a valid submission still waits for its first edition, with somebody there to play against."""
+    valid = Submission.objects.valid().filter(agent__environment=environment)
+    newer = valid.filter(agent=OuterRef("agent"), number__gt=OuterRef("number"))
+    fresh = valid.filter(~Exists(newer), participations=None)
+    return environment.is_active and fresh.exists() and valid.values("agent").distinct().count() > 1
+
+
+def _sizes(tournament_ids: set[int]) -> Counter[int]:
+    """Participants by tournament."""
+    return Counter(Participant.objects.filter(tournament__in=tournament_ids).values_list("tournament_id", flat=True))

@@ -22,8 +22,17 @@ class Progress:
         return self.succeeded + self.void
 
     @property
-    def percent(self) -> int:
-        return 100 * self.done // self.total if self.total else 0
+    def succeeded_percent(self) -> float:
+        return round(100 * self.succeeded / self.total, 1) if self.total else 0.0
+
+    @property
+    def void_percent(self) -> float:
+        return round(100 * self.void / self.total, 1) if self.total else 0.0
+
+    @property
+    def tenths(self) -> int:
+        """How many tenths are done: coarse enough to be read out."""
+        return 10 * self.done // self.total if self.total else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +65,8 @@ def environment_cards() -> list[EnvironmentCard]:
 
 
 def tournament_latest(environment: Environment) -> Tournament | None:
-    """The edition a page shows by itself: the newest."""
-    return environment.tournaments.order_by("-edition").first()
+    """The edition a page shows by itself: the newest that was not cancelled."""
+    return environment.tournaments.exclude(state=TournamentState.CANCELLED).order_by("-edition").first()
 
 
 def participant_list(tournament: Tournament) -> QuerySet[Participant]:
@@ -78,11 +87,13 @@ def tournament_progress(tournament: Tournament) -> Progress:
 
 def edition_window(environment: Environment, edition: int) -> list[int | None]:
     """Editions for a pager: first, two before, this one, two after, last; None stands for a gap."""
-    last = environment.tournaments.count()
-    shown = sorted({1, last, *range(max(1, edition - 2), min(last, edition + 2) + 1)})
+    editions = list(environment.tournaments.order_by("edition").values_list("edition", flat=True))
+    ends = {*editions[:1], *editions[-1:]}
     window: list[int | None] = []
-    for number in shown:
-        if window and window[-1] is not None and number - window[-1] > 1:
+    for place, number in enumerate(editions):
+        if abs(number - edition) > 2 and number not in ends:
+            continue
+        if window and window[-1] != editions[place - 1]:
             window.append(None)
         window.append(number)
     return window

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
 import nh3
@@ -48,6 +48,15 @@ def number(value: float | None) -> str:
         return "–"
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return text.replace("-", "−") if text not in ("-0", "") else "0"
+
+
+@register.filter
+def moment(value: datetime) -> SafeString:
+    """A moment in UTC, readable by people and programs."""
+    utc = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}">{} UTC</time>', utc.isoformat(timespec="seconds"), f"{utc:%-d %b %Y, %H:%M}"
+    )
 
 
 @register.filter

@@ -5,14 +5,14 @@ from __future__ import annotations
 from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
-from django.contrib.messages.views import SuccessMessageMixin
+from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 
 from core.errors import Refused
 from core.models import User
-from core.services.users import user_create
+from core.services.users import user_create, user_update
 from web.forms import LoginForm, ProfileForm, SignUpForm, refuse
 
 
@@ -45,7 +45,7 @@ class Login(views.LoginView):
 
 
 class Logout(views.LogoutView):
-    next_page = reverse_lazy("web:home")
+    """Leads to LOGOUT_REDIRECT_URL."""
 
 
 class PasswordReset(views.PasswordResetView):
@@ -79,11 +79,14 @@ class PasswordResetComplete(views.PasswordResetCompleteView):
     extra_context = {"title": "Your password is changed", "lead": "You can log in with it now."}
 
 
-class PasswordChange(SuccessMessageMixin, views.PasswordChangeView):
+class PasswordChange(views.PasswordChangeView):
     template_name = "web/account/form.html"
     success_url = reverse_lazy("web:profile")
-    success_message = "Your password is changed."
     extra_context = {"title": "Change your password", "button": "Save the password"}
+
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
+        messages.success(self.request, "Your password is changed.")
+        return super().form_valid(form)
 
 
 @login_required
@@ -91,7 +94,7 @@ def profile(request: HttpRequest) -> HttpResponse:
     assert isinstance(request.user, User)
     form = ProfileForm(request.POST or None, instance=request.user)
     if request.method == "POST" and form.is_valid():
-        form.save()
+        user_update(user=request.user, **form.cleaned_data)
         messages.success(request, "Your profile is saved.")
         return redirect("web:profile")
     return render(request, "web/account/profile.html", {"form": form})

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from core.errors import Refused
 from core.models import Agent, Environment, User
-from core.selectors.agents import agent_get, agent_source_visible, submission_list
-from core.selectors.tournaments import tournament_latest
+from core.selectors.agents import agent_get, agent_source_visible, version_list
 from core.services import agents as services
 from web.forms import AgentForm, ArchiveForm, refuse
-from web.views.environments import page
+from web.fragments import render_page
+from web.views.environments import environment_page
 
 
 @require_POST
@@ -26,20 +28,13 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
     environment = get_object_or_404(Environment, slug=slug)
     form = AgentForm(request.POST, request.FILES)
     if form.is_valid():
-        data = form.cleaned_data
         try:
-            submission = services.agent_create(
-                owner=request.user,
-                environment=environment,
-                name=data["name"],
-                is_public=data["is_public"],
-                archive=data["archive"],
-            )
+            submission = services.agent_create(owner=request.user, environment=environment, **form.cleaned_data)
         except Refused as refusal:
             refuse(form, refusal)
         else:
             return redirect("web:agent", environment.slug, submission.agent.name)
-    return page(request, environment, tournament_latest(environment), form, status=422)
+    return environment_page(request, environment, form, status=422)
 
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
@@ -68,7 +63,9 @@ def submission_create(request: HttpRequest, slug: str, name: str) -> HttpRespons
 def submission_delete(request: HttpRequest, slug: str, name: str, number: int) -> HttpResponse:
     """Delete a version's archive and image; its results stay."""
     row = _get_own(request, slug, name)
-    submission = get_object_or_404(row.submissions.filter(deleted_at=None), number=number)
+    submission = row.submissions.filter(deleted_at=None, number=number).first()
+    if submission is None:
+        raise Http404(f"{row} has no version {number}, or it is deleted already.")
     services.submission_delete(submission=submission)
     messages.success(request, f"Version {number} is deleted; its results stay.")
     return redirect("web:agent", slug, row.name)
@@ -89,17 +86,21 @@ def _get_own(request: HttpRequest, slug: str, name: str) -> Agent:
 
 
 def _page(request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200) -> HttpResponse:
-    submissions = list(submission_list(row))
+    """The agent's page, or the one version that asks for itself."""
+    number = request.headers.get("HX-Target", "").removeprefix("v")
+    wanted = int(number) if number.isdecimal() and len(number) < 9 else None
+    is_publishing = bool(settings.PUBLISHER_REMOTE)
+    versions = version_list(row, is_publishing=is_publishing, number=wanted)
     assert request.user.is_anonymous or isinstance(request.user, User)
     context = {
         "agent": row,
         "environment": row.environment,
-        "submissions": submissions,
+        "page": reverse("web:agent", args=[row.environment.slug, row.name]),
+        "versions": versions,
+        "version": versions[0] if versions else None,
         "form": form,
         "is_owner": row.owner_id == request.user.pk,
         "can_see_source": agent_source_visible(row, request.user),
-        "is_waiting": any(services.submission_pending(submission) for submission in submissions),
     }
-    if request.headers.get("HX-Target") == "submissions":
-        return render(request, "web/agent/submissions.html", context)
-    return render(request, "web/agent/agent.html", context, status=status)
+    fragments = {f"v{wanted}": "web/agent/version.html"} if versions else {}
+    return render_page(request, "web/agent/agent.html", context, fragments, status)

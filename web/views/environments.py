@@ -5,47 +5,52 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
 
 from core.models import Environment, Tournament, TournamentState, User
-from core.selectors.agents import agent_list
+from core.selectors.agents import edition_expected, own_agent_list
 from core.selectors.tournaments import edition_window, participant_list, tournament_latest, tournament_progress
-from core.services.agents import submission_pending
 from example_players.package import make_archive, names
 from web.forms import AgentForm
+from web.fragments import render_page
+
+FRAGMENTS = {
+    "leaderboard": "web/environment/leaderboard.html",
+    "own-agents": "web/environment/own_agents.html",
+}
 
 
 def environment(request: HttpRequest, slug: str) -> HttpResponse:
     """Description, upload, own agents, and the newest edition."""
-    row = get_object_or_404(Environment, slug=slug)
-    return page(request, row, tournament_latest(row), AgentForm())
+    return environment_page(request, get_object_or_404(Environment, slug=slug), AgentForm())
 
 
 def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
     """The same page on one edition."""
     row = get_object_or_404(Environment, slug=slug)
-    return page(request, row, get_object_or_404(Tournament, environment=row, edition=edition), AgentForm())
+    tournament = Tournament.objects.filter(environment=row, edition=edition).first()
+    if tournament is None:
+        raise Http404(f"{row} has no edition {edition}.")
+    context = {
+        **_common(request, row, AgentForm()),
+        **_table(row, tournament),
+        "page": request.path,
+        "shown_edition": edition,
+        "is_live": tournament.state == TournamentState.RUNNING,
+    }
+    return render_page(request, "web/environment/environment.html", context, FRAGMENTS)
 
 
-def page(
-    request: HttpRequest, row: Environment, tournament: Tournament | None, form: AgentForm, status: int = 200
-) -> HttpResponse:
-    """The environment's page, or the part of it that htmx asks for."""
-    context: dict[str, Any] = {"environment": row, "tournament": tournament, "form": form, "players": names()}
-    user = request.user if isinstance(request.user, User) else None
-    context["agents"] = agents = list(agent_list(row, user)) if user else []
-    context["is_waiting"] = any(submission_pending(sub) for agent in agents for sub in agent.submissions.all()[:1])
-    if tournament is not None:
-        context["participants"] = participant_list(tournament)
-        context["progress"] = tournament_progress(tournament)
-        context["is_running"] = tournament.state == TournamentState.RUNNING
-        context["window"] = edition_window(row, tournament.edition)
-    part = request.headers.get("HX-Target", "")
-    if part == "leaderboard":
-        return render(request, "web/environment/leaderboard.html", context)
-    if part == "own-agents":
-        return render(request, "web/environment/own_agents.html", context)
-    return render(request, "web/environment/environment.html", context, status=status)
+def environment_page(request: HttpRequest, row: Environment, form: AgentForm, status: int = 200) -> HttpResponse:
+    """The page on the newest edition. It is live while anything can still change it."""
+    context = {
+        **_common(request, row, form),
+        **_table(row, tournament_latest(row)),
+        "page": reverse("web:environment", args=[row.slug]),
+    }
+    context["is_live"] = context["is_running"] or context["is_waiting"] or edition_expected(row)
+    return render_page(request, "web/environment/environment.html", context, FRAGMENTS, status)
 
 
 def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
@@ -57,3 +62,26 @@ def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
     response = HttpResponse(archive, content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
     return response
+
+
+def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str, Any]:
+    own_agents = own_agent_list(row, request.user) if isinstance(request.user, User) else []
+    return {
+        "environment": row,
+        "form": form,
+        "players": names(),
+        "own_agents": own_agents,
+        "is_waiting": any(entry.is_moving for entry in own_agents),
+    }
+
+
+def _table(row: Environment, tournament: Tournament | None) -> dict[str, Any]:
+    if tournament is None:
+        return {"tournament": None, "is_running": False}
+    return {
+        "tournament": tournament,
+        "is_running": tournament.state == TournamentState.RUNNING,
+        "participants": participant_list(tournament),
+        "progress": tournament_progress(tournament),
+        "window": edition_window(row, tournament.edition),
+    }

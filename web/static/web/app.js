@@ -1,27 +1,69 @@
 // Small conveniences; every page works without them.
-document.getElementById("theme")?.addEventListener("click", () => {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  localStorage.setItem("theme", root.dataset.theme);
-});
+
+// Light and dark ---------------------------------------------------------------
+const themeButton = document.getElementById("theme");
+if (themeButton) {
+  themeButton.hidden = false;
+  themeButton.addEventListener("click", () => {
+    const root = document.documentElement;
+    const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = isDark ? "light" : "dark";
+    theme.write(root.dataset.theme);
+  });
+}
+
+// Live parts -------------------------------------------------------------------
+const lastAnswers = new Map();
 
 // Progress is asked for only while somebody looks.
-document.body.addEventListener("htmx:beforeRequest", (event) => {
-  if (document.hidden) event.preventDefault();
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (document.hidden && event.detail.elt.matches("[hx-trigger^=every]")) event.preventDefault();
 });
 
-// A live log that is refreshed stays where its reader has scrolled, or at its end; opened details stay open.
-document.body.addEventListener("htmx:beforeSwap", (event) => {
-  const open = [...event.detail.target.querySelectorAll("details")].map((details) => details.open);
-  document.body.addEventListener("htmx:afterSettle", () => {
-    document.querySelectorAll(`#${event.detail.target.id} details`).forEach((details, index) => {
-      if (open[index]) details.open = true;
-    });
-    document.querySelectorAll("pre.log").forEach((log) => { log.scrollTop = log.scrollHeight; });
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { target, xhr } = event.detail;
+  // Nothing new: focus, selection and open parts stay as they are.
+  if (lastAnswers.get(target.id) === xhr.responseText) {
+    event.detail.shouldSwap = false;
+    return;
+  }
+  lastAnswers.set(target.id, xhr.responseText);
+  const open = new Map([...target.querySelectorAll("details[id]")].map((part) => [part.id, part.open]));
+  const logs = new Map([...target.querySelectorAll("details[id] pre")].map((log) => [log.parentNode.id, log]));
+  document.addEventListener("htmx:afterSwap", () => {
+    const part = document.getElementById(target.id);
+    if (!part) return;
+    for (const [id, isOpen] of open) {
+      const details = document.getElementById(id);
+      if (details) details.open = isOpen;
+    }
+    for (const [id, before] of logs) {
+      const log = document.querySelector(`#${id} pre`);
+      const wasAtEnd = before.dataset.atEnd !== "no";
+      if (log) log.scrollTop = wasAtEnd ? log.scrollHeight : Number(before.dataset.position ?? 0);
+      if (log && !wasAtEnd) log.dataset.atEnd = "no";
+    }
+    announce(part);
   }, { once: true });
 });
 
+// A reader who has scrolled up in a live log stays there; else it follows its end.
+document.addEventListener("scroll", ({ target }) => {
+  if (!target.matches?.("pre.log")) return;
+  target.dataset.position = target.scrollTop;
+  target.dataset.atEnd = target.scrollTop + target.clientHeight > target.scrollHeight - 24 ? "yes" : "no";
+}, { capture: true });
+document.querySelectorAll("pre[data-follow]").forEach((log) => { log.scrollTop = log.scrollHeight; });
+
+// Screen readers hear what has changed, once, not the whole part every two seconds.
+function announce(part) {
+  const announcer = document.getElementById("announcer");
+  const words = part.dataset.announce;
+  if (words && announcer.dataset.last !== words) announcer.textContent = words;
+  announcer.dataset.last = words ?? "";
+}
+
+// Forms ------------------------------------------------------------------------
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.dataset.confirm && !confirm(form.dataset.confirm)) {
@@ -32,10 +74,23 @@ document.addEventListener("submit", (event) => {
     button.textContent = "Uploading …";
   }
 });
+// Coming back with the browser's button finds the form usable again.
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
-  if (!button) return;
-  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-  button.textContent = "Copied";
+document.addEventListener("change", ({ target }) => {
+  if (target.type !== "file" || !target.dataset.maxBytes) return;
+  const isTooLarge = [...target.files].some((file) => file.size > Number(target.dataset.maxBytes));
+  target.setCustomValidity(isTooLarge ? target.dataset.tooLarge : "");
+  target.reportValidity();
+});
+
+// Copying ----------------------------------------------------------------------
+document.querySelectorAll("[data-copy]").forEach((button) => {
+  if (!navigator.clipboard) return;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+    document.getElementById("announcer").textContent = "Copied";
+  });
 });

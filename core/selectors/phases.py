@@ -1,0 +1,111 @@
+"""How far a submission is: its three phases, and all of them in one word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from django.db.models import Prefetch, QuerySet
+
+from core.models import Build, Job, JobState, Publication, Submission, Validation
+
+
+class Status(Enum):
+    """A submission in one word. Values: (label, tone), tones being those of the pages' badges."""
+
+    DELETED = ("Deleted", "calm")
+    READY = ("Ready", "good")
+    FAILED = ("Failed", "bad")
+    CANCELLED = ("Cancelled", "calm")
+    VALIDATING = ("Validating", "busy")
+    BUILDING = ("Building", "busy")
+    WAITING = ("Waiting", "calm")
+
+    @property
+    def label(self) -> str:
+        return self.value[0]
+
+    @property
+    def tone(self) -> str:
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of a submission; `job` is None before it has begun."""
+
+    title: str
+    job: Job | None
+    absence: str = "not yet"
+    """What to say when there is no job."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLog:
+    """The log of the phase that wants to be read: running, or failed."""
+
+    title: str
+    text: str
+    is_live: bool
+
+
+def submissions_with_phases() -> QuerySet[Submission]:
+    """Submissions with their jobs at hand, without the jobs' logs: those can be long."""
+    models = {"builds": Build, "validations": Validation, "publications": Publication}
+    jobs = [Prefetch(name, model._default_manager.defer("log")) for name, model in models.items()]
+    return Submission.objects.prefetch_related(*jobs)
+
+
+def phases_of(submission: Submission, *, is_publishing: bool) -> tuple[Phase, ...]:
+    """Build, validation, and publication where there is one or will be.
+
+    is_publishing: whether this arena publishes at all. Only public agents are published.
+    """
+    phases = [Phase("Build", submission.latest_build), Phase("Validation", validation_of(submission))]
+    publication = submission.latest_publication
+    if publication is not None or (is_publishing and submission.agent.is_public):
+        phases.append(Phase("Publication", publication))
+    return tuple(phases)
+
+
+def validation_of(submission: Submission) -> Validation | None:
+    """The validation that belongs to the latest build; an older one says nothing about a new image."""
+    build, validation = submission.latest_build, submission.latest_validation
+    if build is None or validation is None or validation.created_at < build.created_at:
+        return None
+    return validation
+
+
+def status_of(submission: Submission) -> Status:
+    if submission.deleted_at is not None:
+        return Status.DELETED
+    validation = validation_of(submission)
+    job: Job | None = validation or submission.latest_build
+    if job is None:
+        return Status.WAITING
+    match job.state:
+        case JobState.FAILED:
+            return Status.FAILED
+        case JobState.CANCELLED:
+            return Status.CANCELLED
+        case JobState.SUCCEEDED:
+            return Status.READY if validation else Status.WAITING
+    if validation is not None:
+        return Status.VALIDATING
+    return Status.BUILDING if job.state == JobState.RUNNING else Status.WAITING
+
+
+def is_moving(submission: Submission) -> bool:
+    """Whether its page will change by itself: a phase waits or runs."""
+    jobs = (submission.latest_build, submission.latest_validation, submission.latest_publication)
+    return any(job is not None and not job.is_over for job in jobs)
+
+
+def open_log(submission: Submission) -> OpenLog | None:
+    """The log worth showing at once: of the latest phase if it runs or has failed. One query."""
+    title, job = "Validation log", validation_of(submission) or submission.latest_build
+    if job is None or job.state not in (JobState.RUNNING, JobState.FAILED):
+        return None
+    if isinstance(job, Build):
+        title = "Build log"
+    return OpenLog(title, job.log, is_live=job.state == JobState.RUNNING)
