@@ -1,0 +1,197 @@
+"""`make demo`: the arena's main job with one command, stopped and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
+
+from core.demo.accounts import ORGANISER_EMAIL, organiser_create, secret_key_path
+from core.demo.agents import examples_upload, images_follow_sandbox
+from core.demo.processes import Child, port_is_free
+from core.demo.progress import leaderboard, measure
+from core.management.commands.demo import only_one
+from core.models import Agent, Build, Environment, JobState, Participant, Tournament, User
+from example_players.package import names
+from tests.samples import FIRST, LAST, tic_tac_toe, upload
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free: int = probe.getsockname()[1]
+        return free
+
+
+def demo(data: Path, port: int, *arguments: str) -> subprocess.Popen[str]:
+    variables = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "demo", "--sandbox", "process", "--port", str(port), *arguments],
+        cwd=ROOT,
+        env={**variables, "DEBUG": "true", "DATA_DIR": str(data)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def processes_of(data: Path) -> list[int]:
+    """Ids of processes whose variables name this data folder."""
+    wanted = f"DATA_DIR={data}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.slow
+def test_the_demo_plays_the_first_tournaments_and_keeps_them(tmp_path: Path, port: int) -> None:
+    first, _ = demo(tmp_path, port, "--once", "--matches", "2").communicate(timeout=300)
+    assert "Sandbox: local processes, as you asked." in first
+    assert f"Example agents: {3 * len(names())} uploaded" in first
+    assert f"log in as {ORGANISER_EMAIL}" in first
+    for title in ("Connect Four, edition 1", "Quarto, edition 1", "Tic-tac-toe, edition 1"):
+        assert title in first
+    assert "Leaderboards complete" in first
+    assert processes_of(tmp_path) == []
+
+    second, _ = demo(tmp_path, port, "--once", "--matches", "2").communicate(timeout=100)
+    assert "Example agents: already here" in second
+    assert "Tic-tac-toe, edition 1" in second
+    assert "edition 2" not in second
+
+
+@pytest.mark.slow
+def test_a_stop_in_the_middle_leaves_nothing_running(tmp_path: Path, port: int) -> None:
+    process = demo(tmp_path, port)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("The site is up"):
+            break
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=60)
+    assert "Stopped. `make demo` goes on where it was." in rest
+    assert process.returncode == 0
+    assert processes_of(tmp_path) == []
+
+
+def test_a_port_in_use_is_named_with_another_to_try(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        output, _ = demo(tmp_path, port).communicate(timeout=60)
+    assert f"Port {port} on 127.0.0.1 is in use" in output
+    assert f"make demo PORT={port + 1}" in output
+
+
+def test_a_second_demo_on_the_same_data_is_refused(tmp_path: Path) -> None:
+    lock = tmp_path / "demo.lock"
+    with only_one(lock), pytest.raises(CommandError, match="already runs"), only_one(lock):
+        pytest.fail("the lock was given twice")
+
+
+@pytest.mark.parametrize("matches", [0, 1, 7])
+def test_an_odd_number_of_matches_is_refused(settings: Settings, matches: int) -> None:
+    settings.DEBUG = True
+    with pytest.raises(CommandError, match="even number"):
+        call_command("demo", matches=matches)
+
+
+def test_the_demo_is_refused_on_a_production_site(settings: Settings) -> None:
+    settings.DEBUG = False
+    with pytest.raises(CommandError, match="make demo"):
+        call_command("demo")
+
+
+@pytest.mark.django_db
+def test_the_organisers_password_is_made_once_and_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    first = organiser_create(tmp_path)
+    second = organiser_create(tmp_path)
+    organiser = User.objects.get(email=ORGANISER_EMAIL)
+    assert (first.is_new, second.is_new) == (True, False)
+    assert first.password == second.password
+    assert organiser.check_password(first.password)
+    assert organiser.is_superuser
+    assert stat.S_IMODE((tmp_path / "organiser-password").stat().st_mode) == 0o600
+
+
+def test_the_secret_key_stays_the_same_from_start_to_start(tmp_path: Path) -> None:
+    key = secret_key_path(tmp_path).read_text()
+    assert len(key) > 50
+    assert secret_key_path(tmp_path).read_text() == key
+
+
+@pytest.mark.django_db
+def test_example_agents_are_uploaded_once(tmp_path: Path, settings: Settings) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    environment = tic_tac_toe()
+    owner = User.objects.create(email="demo@arena.example", username="demo")
+    assert len(examples_upload(owner, [environment])) == len(names())
+    assert examples_upload(owner, [environment]) == []
+    assert Agent.objects.count() == len(names())
+
+
+@pytest.mark.django_db
+def test_everything_is_built_again_when_the_sandbox_is_another(tmp_path: Path) -> None:
+    upload(tic_tac_toe(), "first", FIRST)
+    assert images_follow_sandbox(tmp_path / "sandbox", "docker") == 0
+    assert images_follow_sandbox(tmp_path / "sandbox", "docker") == 0
+    assert images_follow_sandbox(tmp_path / "sandbox", "process") == 1
+    assert Build.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_progress_counts_what_is_over_and_names_failures() -> None:
+    environment = tic_tac_toe()
+    failed = upload(environment, "first", FIRST)
+    upload(environment, "last", LAST)
+    Build.objects.filter(submission=failed).update(state=JobState.FAILED, error="no such package")
+    progress = measure([environment])
+    assert str(progress).startswith("built 1/2")
+    assert progress.failures == ("build of first v1 in Tic-tac-toe: no such package",)
+    assert not progress.is_complete
+
+
+@pytest.mark.django_db
+def test_the_leaderboard_is_a_plain_table() -> None:
+    environment: Environment = tic_tac_toe()
+    tournament = Tournament.objects.create(environment=environment, edition=3)
+    submission = upload(environment, "first", FIRST)
+    Participant.objects.create(tournament=tournament, submission=submission, points=2, wins=1, total_score=8.0)
+    assert leaderboard(tournament).splitlines() == [
+        "Tic-tac-toe, edition 3",
+        "  rank  agent     points  won  drawn  lost  score",
+        "     1  first v1       2    1      0     0      8",
+    ]
+
+
+def test_a_child_that_ignores_the_request_to_stop_is_killed(tmp_path: Path) -> None:
+    stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
+    child = Child("deaf", [sys.executable, "-c", stubborn + "; signal.pause()"], log_path=tmp_path / "log")
+    while "deaf" not in child.last_lines():
+        assert child.is_running
+    child.stop(grace_seconds=0.1)
+    assert not child.is_running
+
+
+def test_a_port_with_a_listener_is_not_free() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert not port_is_free("127.0.0.1", taken.getsockname()[1])
