@@ -30,7 +30,11 @@ def refuse(form: forms.BaseForm, refusal: Refused) -> None:
 class SignUpForm(UserForm):
     invitation_code = forms.CharField(max_length=200)
     team = forms.ChoiceField()
-    password1 = forms.CharField(label="Password", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}))
+    password1 = forms.CharField(
+        label="Password",
+        help_text="At least 8 characters, not a common word.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
     password2 = forms.CharField(
         label="Password again", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
     )
@@ -38,7 +42,8 @@ class SignUpForm(UserForm):
     class Meta:
         model = User
         fields = ["email", "username", "github"]
-        help_texts = {"username": "Shown to everyone. Letters, digits and @ . + - _", "github": "Optional."}
+        labels = {"username": "User name"}
+        help_texts = {"username": "Shown to everyone. Letters, digits and @ . + - _"}
 
     field_order = ["invitation_code", "email", "username", "team", "github", "password1", "password2"]
 

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from core.models import User
+from core.tests.factories import PASSWORD, Cast
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+
+NEW = {
+    "email": "dora@arena.example",
+    "username": "dora",
+    "password1": "a-long-passphrase",
+    "password2": "a-long-passphrase",
+}
+
+
+def errors(response: Any) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = response.context["form"].errors
+    return found
+
+
+def test_a_new_user_is_logged_in_and_sent_home(client: Client) -> None:
+    response = client.post("/sign-up/", NEW | {"github": "dora-rl"}, follow=True)
+    assert response.redirect_chain == [("/", 302)]
+    user = User.objects.get(email="dora@arena.example")
+    assert (user.username, user.team, user.github, user.is_staff) == ("dora", "", "dora-rl", False)
+    assert response.context["user"] == user
+
+
+def test_logged_in_users_are_sent_home_from_sign_up_and_login(cast: Cast, visit: As) -> None:
+    for address in ("/sign-up/", "/login/"):
+        response = visit(cast.alice).get(address)
+        assert (response.status_code, response["Location"]) == (302, "/")
+
+
+def test_without_a_code_or_teams_the_form_asks_for_neither(client: Client) -> None:
+    fields = client.get("/sign-up/").context["form"].fields
+    assert list(fields) == ["email", "username", "github", "password1", "password2"]
+
+
+@pytest.mark.parametrize("code", ["", "open", "SESAME", "sesame "])
+def test_a_wrong_invitation_code_is_refused(client: Client, settings: Settings, code: str) -> None:
+    settings.INVITATION_CODE = "sesame-sesame"
+    response = client.post("/sign-up/", NEW | {"invitation_code": code})
+    assert errors(response)["invitation_code"] == (["Incorrect invitation code"] if code else ["This field is required."])
+    assert not User.objects.exists()
+
+
+def test_the_right_invitation_code_and_a_listed_team_are_taken(client: Client, settings: Settings) -> None:
+    settings.INVITATION_CODE, settings.TEAMS = "sesame-é", ["Blue", "Red"]
+    client.post("/sign-up/", NEW | {"invitation_code": "sesame-é", "team": "Red"})
+    assert User.objects.get().team == "Red"
+
+
+def test_an_unlisted_team_is_refused(client: Client, settings: Settings) -> None:
+    settings.TEAMS = ["Blue", "Red"]
+    response = client.post("/sign-up/", NEW | {"team": "Green"})
+    assert list(errors(response)) == ["team"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"email": "ALICE@arena.example"}, "email"),
+        ({"username": "Alice"}, "username"),
+        ({"username": "../admin"}, "username"),
+        ({"username": ".."}, "username"),
+        ({"username": "dora\u202e"}, "username"),
+        ({"username": "<b>dora</b>"}, "username"),
+        ({"github": "not/a/name"}, "github"),
+        ({"password2": "another-passphrase"}, "password2"),
+        ({"password1": "12345678", "password2": "12345678"}, "password1"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_at_its_field(
+    client: Client, cast: Cast, changed: dict[str, str], field: str
+) -> None:
+    response = client.post("/sign-up/", NEW | changed)
+    assert response.status_code == 200
+    assert list(errors(response)) == [field]
+    assert User.objects.count() == 4
+
+
+def test_the_sign_up_form_sent_twice_makes_one_account(client: Client) -> None:
+    client.post("/sign-up/", NEW)
+    second = Client().post("/sign-up/", NEW)
+    assert set(errors(second)) == {"email", "username"}
+    assert User.objects.count() == 1
+
+
+def test_login_is_by_email_in_any_case_and_keeps_where_one_was_going(client: Client, cast: Cast) -> None:
+    response = client.post("/login/?next=/profile/", {"username": "Alice@Arena.example", "password": PASSWORD})
+    assert (response.status_code, response["Location"]) == (302, "/profile/")
+
+
+def test_login_does_not_lead_to_another_site(client: Client, cast: Cast) -> None:
+    form = {"username": cast.alice.email, "password": PASSWORD, "next": "https://evil.example/"}
+    assert client.post("/login/", form)["Location"] == "/"
+
+
+def test_a_wrong_password_is_refused_without_telling_whether_the_account_exists(client: Client, cast: Cast) -> None:
+    sentences = [
+        errors(client.post("/login/", {"username": email, "password": "wrong"}))["__all__"]
+        for email in (cast.alice.email, "nobody@arena.example")
+    ]
+    assert sentences == [["E-mail and password do not match an account."]] * 2
+
+
+def test_logging_out_takes_a_post(cast: Cast, visit: As) -> None:
+    client = visit(cast.alice)
+    assert client.get("/logout/").status_code == 405
+    assert client.post("/logout/")["Location"] == "/"
+    assert client.get("/profile/").status_code == 302
+
+
+def test_a_forgotten_password_is_replaced_through_the_mail(client: Client, cast: Cast) -> None:
+    assert client.post("/password-reset/", {"email": "alice@arena.example"})["Location"] == "/password-reset/sent/"
+    link = re.search(r"http://testserver(/password-reset/\S+)", str(mail.outbox[0].body))
+    assert link is not None
+    form = client.get(link[1], follow=True)
+    address = form.redirect_chain[-1][0]
+    new = {"new_password1": "quite-another-one", "new_password2": "quite-another-one"}
+    assert client.post(address, new)["Location"] == "/password-reset/complete/"
+    assert client.get("/password-reset/complete/").status_code == 200
+    cast.alice.refresh_from_db()
+    assert cast.alice.check_password("quite-another-one")
+    used = Client().get(link[1], follow=True)
+    assert "used already" in used.content.decode()
+
+
+def test_asking_for_an_unknown_email_sends_nothing_and_says_the_same(client: Client) -> None:
+    assert client.post("/password-reset/", {"email": "nobody@arena.example"})["Location"] == "/password-reset/sent/"
+    assert "If there is an account" in client.get("/password-reset/sent/").content.decode()
+    assert mail.outbox == []
+
+
+def test_the_profile_changes_team_and_github_name(cast: Cast, visit: As, settings: Settings) -> None:
+    settings.TEAMS = ["Blue", "Red"]
+    client = visit(cast.alice)
+    assert client.post("/profile/", {"team": "Red", "github": "alice-rl"})["Location"] == "/profile/"
+    cast.alice.refresh_from_db()
+    assert (cast.alice.team, cast.alice.github) == ("Red", "alice-rl")
+    assert "Your profile is saved." in client.get("/profile/").content.decode()
+
+
+def test_the_profile_leaves_the_team_alone_where_there_are_no_teams(cast: Cast, visit: As) -> None:
+    visit(cast.alice).post("/profile/", {"team": "Red", "github": ""})
+    cast.alice.refresh_from_db()
+    assert cast.alice.team == "Blue"
+
+
+def test_the_profile_is_for_those_logged_in(client: Client) -> None:
+    assert client.get("/profile/")["Location"] == "/login/?next=/profile/"
+
+
+def test_a_changed_password_keeps_its_owner_logged_in(cast: Cast, visit: As) -> None:
+    client = visit(cast.alice)
+    form = {"old_password": PASSWORD, "new_password1": "quite-another-one", "new_password2": "quite-another-one"}
+    response = client.post("/profile/password/", form, follow=True)
+    assert "Your password is changed." in response.content.decode()
+    assert response.context["user"] == cast.alice

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+from pytest_django.fixtures import Settings
+
+from core.models import TournamentState
+from core.tests import factories
+from core.tests.factories import Cast
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_empty_arena_says_how_to_add_environments(client: Client) -> None:
+    assert "No environments yet" in client.get("/").content.decode()
+
+
+def test_a_card_counts_agents_and_users_and_names_the_leader_of_the_last_finished_edition(
+    client: Client, cast: Cast
+) -> None:
+    environment = factories.environment()
+    owners = (cast.alice, cast.alice, cast.bob)
+    first, second, third = (
+        factories.ready(factories.agent(owner, environment, name))
+        for owner, name in zip(owners, ("a", "b", "c"), strict=True)
+    )
+    factories.tournament([first, second, third], edition=1)
+    factories.tournament([second, first, third], edition=2)
+    factories.tournament([third, second, first], edition=3, state=TournamentState.RUNNING)
+    (card,) = client.get("/").context["cards"]
+    assert (card.agent_count, card.user_count) == (3, 2)
+    assert (card.leader.submission, card.leader.tournament.edition) == (second, 2)
+
+
+def test_a_closed_environment_has_no_card(client: Client, cast: Cast) -> None:
+    environment = factories.environment()
+    environment.is_active = False
+    environment.save()
+    assert client.get("/").context["cards"] == []
+
+
+def test_more_environments_and_editions_take_no_more_queries(
+    client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for slug in ("tic-tac-toe", "connect-four", "quarto"):
+        environment = factories.environment(slug)
+        players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
+        for edition in (1, 2):
+            factories.tournament(players, edition=edition)
+    with django_assert_num_queries(2):
+        assert client.get("/").status_code == 200
+
+
+def test_the_banner_says_when_players_run_without_a_container_engine(client: Client, settings: Settings) -> None:
+    banner = "Upload only code that you trust"
+    settings.SANDBOX = "docker"
+    assert banner not in client.get("/").content.decode()
+    settings.SANDBOX = "process"
+    assert banner in client.get("/").content.decode()
+
+
+def test_only_staff_see_the_way_to_the_admin(cast: Cast, visit: As) -> None:
+    assert 'href="/admin/"' in visit(cast.olga).get("/").content.decode()
+    for person in (None, cast.alice):
+        assert 'href="/admin/"' not in visit(person).get("/").content.decode()
+
+
+def test_pages_load_nothing_from_other_hosts_and_no_inline_code(client: Client) -> None:
+    response = client.get("/")
+    page = response.content.decode()
+    assert "default-src 'self'" in response["Content-Security-Policy"]
+    assert "style=" not in page
+    assert "<style" not in page
+    assert "<script>" not in page
+    assert 'src="http' not in page
