@@ -15,18 +15,22 @@ from builder.errors import BuilderUnavailable
 CALL_SECONDS = 120
 BASE_BUILD_SECONDS = 600
 IMAGE_FOLDER = Path(__file__).parent / "image"
-NO_BASE_IMAGE = (
-    "The base image {name} is not on this engine. Make it with `manage.py base_image`, "
-    "or without a registry with builder/image/make-base-image.sh."
-)
+BASE_IMAGE_MISSING = "base_image_missing"
 
 
-def connect(seconds: int = CALL_SECONDS) -> docker.DockerClient:
-    """A client of the engine that answered. Raises BuilderUnavailable."""
+@contextlib.contextmanager
+def engine(seconds: int = CALL_SECONDS) -> Iterator[docker.DockerClient]:
+    """A client of the engine that answered; its troubles become BuilderUnavailable.
+
+    seconds: what a single call, or the silence within a streaming one, may last.
+    """
     with engine_errors():
         client = docker.from_env(timeout=seconds)
-        client.ping()
-        return client
+        try:
+            client.ping()
+            yield client
+        finally:
+            client.close()
 
 
 @contextlib.contextmanager
@@ -36,7 +40,7 @@ def engine_errors() -> Iterator[None]:
         yield
     except APIError as error:
         text = str(error.explanation or error)
-        code = "disk_full" if "no space left" in text else "engine_refused"
+        code = "disk_full" if "no space left" in text.lower() else "engine_refused"
         raise BuilderUnavailable(f"The Docker engine refused: {text}", code=code) from None
     except (DockerException, requests.RequestException) as error:
         raise BuilderUnavailable(f"No Docker engine answers: {error}", code="engine_unavailable") from None
@@ -48,7 +52,11 @@ def base_image_id(client: docker.DockerClient, name: str) -> str:
         try:
             return str(client.images.get(name).id)
         except ImageNotFound:
-            raise BuilderUnavailable(NO_BASE_IMAGE.format(name=name), code="base_image_missing") from None
+            raise BuilderUnavailable(
+                f"The base image {name} is not on this engine. Make it with `docker build -t {name} builder/image`, "
+                "or without a registry with builder/image/make-base-image.sh.",
+                code=BASE_IMAGE_MISSING,
+            ) from None
 
 
 def ensure_base_image(name: str) -> str:
@@ -56,17 +64,14 @@ def ensure_base_image(name: str) -> str:
 
     Raises BuilderUnavailable, saying why it cannot be had.
     """
-    client = connect(BASE_BUILD_SECONDS)
-    try:
+    with engine(BASE_BUILD_SECONDS) as client:
+        try:
+            return base_image_id(client, name)
+        except BuilderUnavailable as trouble:
+            if trouble.code != BASE_IMAGE_MISSING:
+                raise
+        try:
+            client.images.build(path=str(IMAGE_FOLDER), tag=name, rm=True, forcerm=True)
+        except (BuildError, APIError) as error:
+            raise BuilderUnavailable(f"The base image {name} cannot be had: {error}", code=BASE_IMAGE_MISSING) from None
         return base_image_id(client, name)
-    except BuilderUnavailable:
-        pass
-    try:
-        client.images.build(path=str(IMAGE_FOLDER), tag=name, rm=True, forcerm=True)
-    except BuildError as error:
-        raise BuilderUnavailable(f"The base image cannot be built: {error.msg}", code="base_image_missing") from None
-    except APIError as error:
-        raise BuilderUnavailable(
-            f"The base image cannot be had: {error.explanation or error}", code="base_image_missing"
-        ) from None
-    return base_image_id(client, name)

@@ -6,8 +6,8 @@ submission runs here. Without an engine (process sandbox, a person's own code): 
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
-import re
 import shutil
 import tarfile
 import tempfile
@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+import docker
 from docker.errors import APIError, ImageNotFound
 from packaging.requirements import Requirement
 
-from builder.engine import base_image_id, connect, engine_errors
+from builder.engine import base_image_id, engine
 from builder.errors import BuildFailed
-from builder.packages import Network, package_image
+from builder.packages import Network, normal_name, package_image
 from core.archive import ArchiveRefused, read_text, unpack_archive
 from core.requirements import Requirements, RequirementsRefused, read_requirements
 
@@ -59,47 +60,48 @@ class DockerRecipe:
             folder = Path(temporary) / "player"
             log("Step 1/4: check and unpack the archive")
             requirements = unpack(archive, folder)
-            log(f"Step 2/4: base image {self._base_image}")
-            client = connect()
-            parent = base_image_id(client, self._base_image)
             warnings = list(requirements.notes)
-            log(f"Step 3/4: requirements ({len(requirements.lines) or 'none'})")
-            if requirements.lines:
-                packages = package_image(
-                    client, parent, requirements.lines, prefix=self._prefix, network=self._network, log=log
-                )
-                parent = packages.name
-                warnings += packages.warnings
-            log("Step 4/4: image of the submission")
             tag = f"{self._prefix}:{name}"
-            digest = self._copy_layer(client, parent, folder, tag, labels)
+            with engine() as client:
+                log(f"Step 2/4: base image {self._base_image}")
+                parent = base_image_id(client, self._base_image)
+                log(f"Step 3/4: requirements ({len(requirements.lines) or 'none'})")
+                if requirements.lines:
+                    packages = package_image(
+                        client, parent, requirements.lines, prefix=self._prefix, network=self._network, log=log
+                    )
+                    parent = packages.image_id
+                    warnings += packages.warnings
+                log("Step 4/4: image of the submission")
+                digest = _copy_layer(client, parent, folder, tag, labels)
         log(f"Built {tag}")
         return BuildResult(tag, digest, tuple(warnings))
 
     def remove(self, image: str) -> None:
-        with engine_errors():
-            try:
-                connect().images.remove(image, force=True)
-            except ImageNotFound:
-                return
+        with engine() as client, contextlib.suppress(ImageNotFound):
+            client.images.remove(image, force=True)
 
-    def _copy_layer(self, client: object, parent: str, folder: Path, tag: str, labels: dict[str, str]) -> str:
-        # The context's root holds our Dockerfile alone: a Dockerfile or .dockerignore of the submission lies in
-        # player/ and is a file like any other.
-        with tempfile.TemporaryFile() as context:
-            (folder.parent / "Dockerfile").write_text(f"FROM {parent}\nCOPY player /player\n")
-            with tarfile.open(fileobj=context, mode="w") as tar:
-                tar.add(folder.parent / "Dockerfile", "Dockerfile", filter=_anonymous)
-                tar.add(folder, "player", filter=_anonymous)
-            context.seek(0)
-            with engine_errors():
-                api = client.api  # type: ignore[attr-defined]
-                for event in api.build(
-                    fileobj=context, custom_context=True, tag=tag, labels=labels, rm=True, forcerm=True, decode=True
-                ):
-                    if "error" in event:
-                        raise APIError(event["error"])
-                return str(client.images.get(tag).id)  # type: ignore[attr-defined]
+
+def _copy_layer(client: docker.DockerClient, parent: str, folder: Path, tag: str, labels: dict[str, str]) -> str:
+    """Put the files of a folder on an image; return the new image's content id.
+
+    The context's root holds our Dockerfile alone: a Dockerfile or .dockerignore of the submission lies in player/ and
+    is a file like any other. The parent is named by its id, so that it can never be pulled from somewhere.
+    """
+    with tempfile.TemporaryFile() as context:
+        dockerfile = folder.parent / "Dockerfile"
+        dockerfile.write_text(f"FROM {parent}\nCOPY player /player\n")
+        with tarfile.open(fileobj=context, mode="w") as tar:
+            tar.add(dockerfile, "Dockerfile", filter=_anonymous)
+            tar.add(folder, "player", filter=_anonymous)
+        context.seek(0)
+        for event in client.api.build(
+            fileobj=context, custom_context=True, tag=tag, labels=labels, network_mode="none", rm=True, forcerm=True,
+            decode=True,
+        ):  # fmt: skip
+            if "error" in event:
+                raise APIError(event["error"])
+        return str(client.images.get(tag).id)
 
 
 class FolderRecipe:
@@ -124,8 +126,8 @@ class FolderRecipe:
         return BuildResult(f"{FOLDER_PREFIX}{target}", "", tuple(warnings))
 
     def remove(self, image: str) -> None:
-        target = Path(image.removeprefix(FOLDER_PREFIX))
-        if image.startswith(FOLDER_PREFIX) and target.parent == self._folder:
+        target = Path(image.removeprefix(FOLDER_PREFIX)).resolve()
+        if image.startswith(FOLDER_PREFIX) and target.parent == self._folder.resolve():
             shutil.rmtree(target, ignore_errors=True)
 
 
@@ -140,11 +142,13 @@ def unpack(archive: IO[bytes], folder: Path) -> Requirements:
 
 def missing_here(requirements: Requirements) -> list[str]:
     """Sentences on requirements that the arena's own Python does not meet."""
-    found = {re.sub(r"[-_.]+", "-", d.name).lower(): d.version for d in importlib.metadata.distributions()}
+    found = {normal_name(d.name): d.version for d in importlib.metadata.distributions()}
     warnings = []
     for line in requirements.lines:
         requirement = Requirement(line)
-        version = found.get(re.sub(r"[-_.]+", "-", requirement.name).lower())
+        if requirement.marker is not None and not requirement.marker.evaluate():
+            continue
+        version = found.get(normal_name(requirement.name))
         if version is None:
             warnings.append(f"{line} is not installed: the process sandbox uses the arena's own Python.")
         elif not requirement.specifier.contains(version, prereleases=True):
