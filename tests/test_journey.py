@@ -116,18 +116,18 @@ def test_a_newcomer_signs_up_uploads_watches_and_is_ranked(
         sign_up(page, address)
         upload_agent(page, address, archive)
         page.evaluate("window.notReloaded = true")
-        expect(page.get_by_text("Ready")).to_be_visible(timeout=WORK_MILLISECONDS)
+        expect(page.get_by_text("Ready", exact=True)).to_be_visible(timeout=WORK_MILLISECONDS)
         assert page.evaluate("window.notReloaded") is True
 
         page.goto(address + reverse("web:environment", args=["tic-tac-toe"]))
         page.evaluate("window.notReloaded = true")
-        expect(page.locator("#leaderboard").get_by_text("Final")).to_be_visible(timeout=WORK_MILLISECONDS)
+        expect(page.locator("#leaderboard").get_by_text("Final", exact=True)).to_be_visible(timeout=WORK_MILLISECONDS)
         assert page.evaluate("window.notReloaded") is True
         leaderboard = page.locator("#leaderboard")
         expect(leaderboard).to_contain_text("rival")
 
         leaderboard.get_by_role("link", name="my-first-agent").click()
         page.get_by_role("link", name="Matches").first.click()
-        page.locator(".matches a").first.click()
+        page.locator("main a[href*='/matches/']").first.click()
         watch_match(page)
     assert troubles == []
