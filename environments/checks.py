@@ -39,16 +39,16 @@ class _Check:
             self._spec.validate()
         except ValueError as error:
             self._require(False, str(error))
-        image = self._spec.folder / "static" / self._spec.image
-        self._require(image.is_file(), f"the picture {self._spec.image} is missing from static/")
-        if image.suffix == ".svg":
-            self._check_picture(image.read_text(encoding="utf-8"), "the card picture")
         # One object plays all matches, fresh ones play them again: reset must forget what was before.
         used = self._spec.make()
         for match_seed in range(matches):
             used.reset(match_seed)
             played, frames = self._check_match(used)
             self._check_again(match_seed, played, frames)
+        image = self._spec.folder / "static" / self._spec.image
+        self._require(image.is_file(), f"the picture {self._spec.image} is missing from static/")
+        if image.suffix == ".svg":
+            self._check_picture(image.read_text(encoding="utf-8"), "the card picture")
 
     def _check_match(self, environment: Environment) -> tuple[Played, list[Frame]]:
         played: Played = []
