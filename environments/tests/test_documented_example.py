@@ -1,0 +1,50 @@
+"""The example of `docs/environments.md` is an environment that works."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from environments.checks import check_environment
+from environments.registry import all_specs, read_info
+from environments.spec import EnvironmentSpec, Limits
+
+PAGE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+PACKAGE = "nim_of_the_documentation"
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of a language, with the example's package under a name of its own."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return [block.replace("environments.nim", PACKAGE) for block in found]
+
+
+def test_the_example_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / PACKAGE
+    (folder / "static").mkdir(parents=True)
+    environment, render = blocks("python")
+    (folder / "__init__.py").touch()
+    (folder / "environment.py").write_text(environment)
+    (folder / "render.py").write_text(render)
+    (folder / "info.yml").write_text(blocks("yaml")[0])
+    (folder / "static" / "nim.svg").write_text(blocks("xml")[0])
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = read_info(folder / "info.yml")
+    check_environment(spec)
+    assert (spec.id, spec.limits) == ("nim-v1", Limits(move_seconds=1.0))
+
+
+def test_every_key_of_an_info_file_is_explained() -> None:
+    table = PAGE.partition("## `info.yml`")[2].partition("\n## ")[0]
+    keys = {*EnvironmentSpec.__dataclass_fields__, *Limits.__dataclass_fields__}
+    assert {key for key in keys if f"`{key}`" not in table} == set()
+
+
+@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: str(spec.id))
+def test_the_table_of_the_games_names_every_one(spec: EnvironmentSpec) -> None:
+    table = PAGE.partition("\n## The protocol")[0]
+    assert f"`{spec.id}`" in table
+    assert f"{spec.observation.shape[0]} numbers" in table
+    assert f" {spec.matches_per_duel} |" in table
