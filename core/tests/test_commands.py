@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django_q.models import OrmQ, Task
+from django_q.tasks import async_task
+
+from core.models import Environment
+from core.queues import waiting_count
+from environments.registry import all_specs
+
+DEADLINE_SECONDS = 90
+
+
+def run(*arguments: str) -> str:
+    output = StringIO()
+    call_command(*arguments, stdout=output)
+    return output.getvalue()
+
+
+@pytest.mark.django_db
+def test_sync_environments_creates_and_updates_a_row_for_every_spec() -> None:
+    ids = [spec.id for spec in all_specs()]
+    assert run("sync_environments").splitlines() == [f"{name}: created" for name in ids]
+    Environment.objects.filter(slug="quarto").update(name="Old name")
+    assert run("sync_environments").splitlines() == [f"{name}: up to date" for name in ids]
+    assert Environment.objects.get(slug="quarto").name == "Quarto"
+    assert Environment.objects.count() == len(ids)
+
+
+@pytest.mark.django_db
+def test_sync_environments_takes_environments_without_code_out_of_use() -> None:
+    run("sync_environments")
+    gone = Environment.objects.get(slug="quarto")
+    gone.pk, gone.slug = None, "chess"
+    gone.save(force_insert=True)
+    assert run("sync_environments").splitlines()[-1] == "chess: no longer in the code, made inactive"
+    assert not Environment.objects.get(slug="chess").is_active
+    assert Environment.objects.filter(is_active=False).count() == 1
+    assert "chess" not in run("sync_environments")
+
+
+def test_run_workers_refuses_a_queue_that_does_not_exist() -> None:
+    with pytest.raises(CommandError, match=r"no queue 'fish'\. There are: build, duel, tournament, publish\."):
+        run("run_workers", "duel", "fish")
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not true():
+        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
+        time.sleep(0.1)
+
+
+def processes() -> Iterator[tuple[int, int, int]]:
+    """(pid, parent, session) of everything that lives on this machine."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent, _, session = file.read_text().rpartition(")")[2].split()[:4]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if state != "Z":
+            yield int(file.parent.name), int(parent), int(session)
+
+
+def of_session(session: int) -> list[int]:
+    return [pid for pid, _, found in processes() if found == session]
+
+
+def children_of(parent: int) -> list[int]:
+    return [pid for pid, found, _ in processes() if found == parent]
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind() -> None:
+    """The whole way over the database's queues: async_task, named clusters, restart, SIGTERM."""
+    queues = ("tournament", "publish")
+    for queue in settings.QUEUES:
+        async_task("math.sqrt", 49.0, cluster=queue, task_name=queue)
+    workers = subprocess.Popen(
+        [sys.executable, "manage.py", "run_workers", *queues],
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "DATABASE_URL": database_url(), "DEBUG": "true", "REDIS_URL": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: Task.objects.count() == len(queues), "both messages are done")
+        assert sorted(Task.objects.values_list("name", "cluster", "result")) == sorted(
+            (queue, queue, 7.0) for queue in queues
+        )
+        # Messages of other queues wait for their own workers.
+        assert set(OrmQ.objects.values_list("key", flat=True)) == {"build", "duel"}
+        assert [waiting_count(queue) for queue in settings.QUEUES] == [1, 1, 0, 0]
+        clusters = children_of(workers.pid)
+        assert len(clusters) == len(queues)
+
+        os.kill(clusters[0], signal.SIGKILL)
+        wait_until(lambda: not of_session(clusters[0]), "what a killed cluster had started is gone")
+        wait_until(lambda: len(children_of(workers.pid)) == len(queues), "the cluster runs again")
+        for queue in queues:
+            async_task("math.sqrt", 81.0, cluster=queue, task_name=f"{queue} again")
+        wait_until(lambda: Task.objects.filter(result__isnull=False).count() == 4, "its queue is served again")
+        clusters = children_of(workers.pid)
+    finally:
+        workers.terminate()
+        output, _ = workers.communicate(timeout=60)
+
+    assert workers.returncode == 0, output
+    assert [pid for session in clusters for pid in of_session(session)] == []
+    assert output.splitlines()[0] == "Workers of tournament, publish start."
+    assert output.splitlines()[-1] == "All workers have ended."
+    assert re.search(r"^\w+ ended with -9; it starts again in 1 s\.$", output, re.MULTILINE)
+    assert {line.split()[0] for line in output.splitlines() if line.startswith("[")} == {"[tournament]", "[publish]"}
+
+
+def database_url() -> str:
+    """Address of the database under test."""
+    database = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{database['NAME']}"
+    address = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}@{quote(database['HOST'], safe='')}"
+    return f"postgresql://{address}:{database['PORT'] or ''}/{database['NAME']}"

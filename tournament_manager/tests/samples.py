@@ -1,0 +1,54 @@
+"""Duels played without players: a decided result enters row and ledger as the runner would write it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from core.models import Build, Duel, Environment, JobState, Submission, Tournament, Validation
+from core.services.artifacts import DuelArtifacts
+from core.services.duels import duel_succeed
+from core.services.jobs import job_claim, job_release
+from core.tests import factories
+from environments.records import DuelRecord, MatchRecord, Outcome
+
+LATER = datetime.now(UTC) + timedelta(hours=1)
+"""All uploads of a test are old by then."""
+
+
+def players(environment: Environment, count: int) -> list[Submission]:
+    owner = factories.user(f"owner-of-{environment.slug}")
+    return [factories.ready(factories.agent(owner, environment)) for _ in range(count)]
+
+
+def play(duel: Duel, outcome: Outcome | None = None) -> None:
+    """Play a duel of one match; without an outcome the submission that was uploaded first wins."""
+    job = job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")
+    assert job is not None
+    if outcome is None:
+        outcome = Outcome.PLAYER_1 if duel.player_1_id < duel.player_2_id else Outcome.PLAYER_2
+    scores = {Outcome.PLAYER_1: (1.0, -1.0), Outcome.PLAYER_2: (-1.0, 1.0), Outcome.DRAW: (0.0, 0.0)}[outcome]
+    match = MatchRecord(number=1, seed=1, seats=(0, 1), actions=(), outcome=outcome, scores=scores)
+    record = DuelRecord(environment="tic-tac-toe-v1", seed=1, players=("one", "two"), matches=(match,))
+    duel_succeed(duel=job, record=record, artifacts=DuelArtifacts("tic-tac-toe-v1", 1, "", "", ""), log="")
+
+
+def play_all(tournament: Tournament) -> None:
+    for duel in tournament.duels.filter(state=JobState.QUEUED):
+        play(duel)
+
+
+def break_down(duel: Duel) -> None:
+    """The engine is down until the platform's attempts are used up."""
+    while (job := job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")) is not None:
+        job_release(job=job, code="engine_down", error="The engine does not answer.")
+
+
+def uploaded(rows: list[Submission], *, ago: timedelta, now: datetime) -> None:
+    """Set the clock of finished uploads back."""
+    Build.objects.filter(submission__in=rows).update(created_at=now - ago)
+    Validation.objects.filter(submission__in=rows).update(created_at=now - ago, ended_at=now - ago)
+
+
+def table(tournament: Tournament) -> list[tuple[int, int, int]]:
+    """(submission, rank, points) by rank."""
+    return list(tournament.participants.order_by("rank", "submission").values_list("submission", "rank", "points"))

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from django_q.models import OrmQ
+from django_q.tasks import async_task
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from core.models import Build, Duel, Environment, JobState, Tournament, TournamentState
+from core.services.jobs import job_claim
+from core.tests import factories
+from tournament_manager import editions
+from tournament_manager.tasks import tournament_start, tournaments_advance, watchdog
+from tournament_manager.tests.samples import play_all, players
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_message_starts_plays_on_and_ends_editions() -> None:
+    environment = factories.environment()
+    players(environment, 2)
+    tournaments_advance(environment.pk)
+    tournament = Tournament.objects.get()
+    play_all(tournament)
+    tournaments_advance(environment.pk)
+    tournament.refresh_from_db()
+    assert tournament.state == TournamentState.FINISHED
+
+
+def test_a_message_about_an_environment_that_is_gone_does_nothing() -> None:
+    tournaments_advance(10**9)
+    assert not Tournament.objects.exists()
+
+
+def test_organisers_start_editions_by_message_and_refusals_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    environment = factories.environment()
+    tournament_start(environment.pk)
+    assert "No edition started: A tournament needs two agents" in caplog.text
+    players(environment, 2)
+    tournament_start(environment.pk)
+    assert Tournament.objects.get().state == TournamentState.RUNNING
+
+
+def test_the_watchdog_looks_after_every_environment() -> None:
+    environments = [factories.environment(slug) for slug in ("tic-tac-toe", "quarto")]
+    for environment in environments:
+        players(environment, 2)
+    watchdog()
+    assert set(Tournament.objects.values_list("environment", flat=True)) == {row.pk for row in environments}
+
+
+def test_one_environment_in_trouble_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad, good = factories.environment("quarto"), factories.environment("tic-tac-toe")
+    players(good, 2)
+    advance = editions.advance
+
+    def break_on_bad(environment: Environment, **arguments: object) -> None:
+        if environment == bad:
+            raise RuntimeError("The ledger is on fire.")
+        advance(environment, **arguments)  # type: ignore[arg-type]  # handed on as they came
+
+    monkeypatch.setattr(editions, "advance", break_on_bad)
+    with caplog.at_level(logging.ERROR):
+        watchdog()
+    assert Tournament.objects.get().environment == good
+    assert "The ledger is on fire." in caplog.text
+
+
+def test_the_watchdog_gives_back_what_dead_workers_hold(
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    environment = factories.environment()
+    players(environment, 2)
+    watchdog()
+    duel = job_claim(kind=Duel, job_id=Duel.objects.get().pk, worker="dead")
+    assert duel is not None
+    Duel.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+
+    with django_capture_on_commit_callbacks(execute=True):
+        watchdog()
+    duel.refresh_from_db()
+    assert (duel.state, duel.error_code) == (JobState.QUEUED, "worker_lost")
+    assert [row.task["func"] for row in OrmQ.objects.filter(key="duel")] == ["duel_runner.tasks.duel_run"]
+
+
+def test_messages_are_sent_again_where_no_message_waits(
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    row = factories.submission(factories.agent(factories.user("ann"), factories.environment()))
+    long_ago = timezone.now() - timedelta(hours=1)
+    build = factories.build(row, JobState.QUEUED, woken_at=long_ago)
+    with django_capture_on_commit_callbacks(execute=True):
+        watchdog()
+    assert OrmQ.objects.filter(key="build").count() == 1
+
+    # The workers are busy: the message is still there, and a second one would help nobody.
+    Build.objects.filter(pk=build.pk).update(woken_at=long_ago)
+    with django_capture_on_commit_callbacks(execute=True):
+        watchdog()
+    assert OrmQ.objects.filter(key="build").count() == 1
+
+    # Another queue's messages say nothing about this one.
+    OrmQ.objects.all().delete()
+    async_task("builder.tasks.build_run", 1, cluster="duel")
+    with django_capture_on_commit_callbacks(execute=True):
+        watchdog()
+    assert OrmQ.objects.filter(key="build").count() == 1
