@@ -50,7 +50,9 @@ def test_without_a_code_or_teams_the_form_asks_for_neither(client: Client) -> No
 def test_a_wrong_invitation_code_is_refused(client: Client, settings: Settings, code: str) -> None:
     settings.INVITATION_CODE = "sesame-sesame"
     response = client.post("/sign-up/", NEW | {"invitation_code": code})
-    assert errors(response)["invitation_code"] == (["Incorrect invitation code"] if code else ["This field is required."])
+    assert errors(response)["invitation_code"] == (
+        ["Incorrect invitation code"] if code else ["This field is required."]
+    )
     assert not User.objects.exists()
 
 

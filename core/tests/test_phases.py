@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from core.models import Build, Environment, JobState, Submission
+from core.selectors.agents import agent_source_visible, edition_expected
+from core.selectors.phases import Status, is_moving, open_log, phases_of, status_of
+from core.tests import factories
+from core.tests.factories import Cast
+
+pytestmark = pytest.mark.django_db
+QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELLED = JobState
+
+
+@pytest.fixture
+def submission(people: Cast, environment: Environment) -> Submission:
+    return factories.submission(factories.agent(people.alice, environment))
+
+
+def again(submission: Submission) -> None:
+    """A new build, begun after everything there is."""
+    build = factories.build(submission, RUNNING)
+    Build.objects.filter(pk=build.pk).update(created_at=build.created_at + timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("build", "validation", "status"),
+    [
+        (None, None, Status.WAITING),
+        (QUEUED, None, Status.WAITING),
+        (RUNNING, None, Status.BUILDING),
+        (FAILED, None, Status.FAILED),
+        (CANCELLED, None, Status.CANCELLED),
+        (SUCCEEDED, QUEUED, Status.VALIDATING),
+        (SUCCEEDED, RUNNING, Status.VALIDATING),
+        (SUCCEEDED, FAILED, Status.FAILED),
+        (SUCCEEDED, CANCELLED, Status.CANCELLED),
+        (SUCCEEDED, SUCCEEDED, Status.READY),
+    ],
+)
+def test_a_submission_has_one_status(
+    submission: Submission, build: JobState | None, validation: JobState | None, status: Status
+) -> None:
+    if build is not None:
+        factories.build(submission, build)
+    if validation is not None:
+        factories.validation(submission, validation)
+    assert status_of(submission) is status
+
+
+def test_a_submission_that_is_built_again_is_no_longer_ready(submission: Submission) -> None:
+    factories.build(submission)
+    factories.validation(submission)
+    again(submission)
+    assert status_of(submission) is Status.BUILDING
+    assert phases_of(submission, is_publishing=False)[1].job is None
+    assert is_moving(submission)
+
+
+def test_a_deleted_submission_is_deleted_whatever_else_it_was(submission: Submission) -> None:
+    factories.build(submission)
+    factories.validation(submission)
+    submission.deleted_at = factories.NOON
+    assert status_of(submission) is Status.DELETED
+
+
+@pytest.mark.parametrize(("is_public", "is_publishing", "count"), [(True, True, 3), (True, False, 2), (False, True, 2)])
+def test_publication_is_a_phase_of_public_agents_where_the_arena_publishes(
+    submission: Submission, is_public: bool, is_publishing: bool, count: int
+) -> None:
+    submission.agent.is_public = is_public
+    assert len(phases_of(submission, is_publishing=is_publishing)) == count
+
+
+def test_a_publication_that_happened_is_always_shown(submission: Submission) -> None:
+    factories.publication(submission)
+    assert phases_of(submission, is_publishing=False)[-1].title == "Publication"
+
+
+def test_the_log_of_the_phase_that_runs_or_has_failed_is_at_hand(submission: Submission) -> None:
+    assert open_log(submission) is None
+    factories.build(submission, RUNNING, log="copying")
+    log = open_log(submission)
+    assert log is not None
+    assert (log.title, log.text, log.is_live) == ("Build log", "copying", True)
+    submission.builds.update(state=SUCCEEDED)
+    assert open_log(submission) is None
+    factories.validation(submission, FAILED, log="raised")
+    log = open_log(submission)
+    assert log is not None
+    assert (log.title, log.text, log.is_live) == ("Validation log", "raised", False)
+
+
+def test_source_is_for_owner_and_staff_or_everyone_if_public(submission: Submission, people: Cast) -> None:
+    agent = submission.agent
+    viewers = (people.alice, people.bob, people.charlie, people.olga)
+    assert [agent_source_visible(agent, viewer) for viewer in viewers] == [True, False, False, True]
+    agent.is_public = True
+    assert all(agent_source_visible(agent, viewer) for viewer in viewers)
+
+
+def test_an_edition_is_expected_while_the_latest_valid_submission_has_played_none(
+    people: Cast, environment: Environment
+) -> None:
+    first = factories.ready(factories.agent(people.alice, environment))
+    assert not edition_expected(environment)
+    second = factories.ready(factories.agent(people.bob, environment))
+    assert edition_expected(environment)
+    factories.tournament([first, second])
+    assert not edition_expected(environment)
+    overtaken = factories.ready(first.agent)
+    latest = factories.ready(first.agent)
+    factories.tournament([latest, second], edition=2)
+    assert overtaken.participations.count() == 0
+    assert not edition_expected(environment)

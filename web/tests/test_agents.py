@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from core.models import Agent, Environment, JobFault, JobState, Submission
+from core.tests import factories
+from core.tests.factories import Cast
+from tests.samples import FIRST, LAST, archive
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+HOSTILE = "</pre><script>alert('log')</script>"
+
+
+@pytest.fixture
+def agent(cast: Cast, environment: Environment) -> Agent:
+    return factories.agent(cast.alice, environment, "mine")
+
+
+def address(agent: Agent) -> str:
+    return f"/environments/tic-tac-toe/agents/{agent.name}/"
+
+
+def page(client: Client, agent: Agent) -> str:
+    return client.get(address(agent)).content.decode()
+
+
+def failed(agent: Agent) -> Submission:
+    submission = factories.submission(agent)
+    factories.build(submission)
+    factories.validation(submission, JobState.FAILED, log=HOSTILE, error=f"raised {HOSTILE}")
+    submission.warnings = ["torch 1.0 has no wheel; torch 2.3 is used."]
+    submission.save()
+    return submission
+
+
+def test_the_owner_and_staff_read_why_a_version_failed(cast: Cast, agent: Agent, visit: As) -> None:
+    submission = failed(agent)
+    for person in (cast.alice, cast.olga):
+        shown = page(visit(person), agent)
+        assert "raised &lt;/pre&gt;" in shown
+        assert "torch 1.0 has no wheel" in shown
+        assert f"/submissions/{submission.pk}/archive.zip" in shown
+        assert "<script>alert" not in shown
+
+
+def test_others_see_that_a_private_version_failed_but_not_why(cast: Cast, agent: Agent, visit: As) -> None:
+    submission = failed(agent)
+    for person in (None, cast.bob, cast.charlie):
+        shown = page(visit(person), agent)
+        assert "Failed" in shown
+        assert "The owner can read why." in shown
+        for secret in ("raised", "torch 1.0", f"/submissions/{submission.pk}/"):
+            assert secret not in shown
+
+
+def test_everybody_reads_the_logs_of_a_public_agent(cast: Cast, agent: Agent, visit: As) -> None:
+    agent.is_public = True
+    agent.save()
+    submission = failed(agent)
+    for person in (None, cast.charlie):
+        shown = page(visit(person), agent)
+        assert "raised &lt;/pre&gt;" in shown
+        assert f"/submissions/{submission.pk}/archive.zip" in shown
+
+
+def test_a_fault_of_the_platform_is_no_secret(agent: Agent, client: Client) -> None:
+    submission = factories.submission(agent)
+    factories.build(submission, JobState.FAILED, error="The engine did not answer.", fault=JobFault.PLATFORM)
+    assert "The engine did not answer." in page(client, agent)
+
+
+def test_only_the_owner_gets_forms(cast: Cast, agent: Agent, visit: As) -> None:
+    factories.ready(agent)
+    assert 'type="file"' in page(visit(cast.alice), agent)
+    assert "Delete this version" in page(visit(cast.alice), agent)
+    for person in (None, cast.bob, cast.olga):
+        shown = page(visit(person), agent)
+        assert 'type="file"' not in shown
+        assert "Delete this version" not in shown
+
+
+def test_versions_come_newest_first_with_their_phases_and_ranks(agent: Agent, client: Client, cast: Cast) -> None:
+    first = factories.ready(agent)
+    rival = factories.ready(factories.agent(cast.bob, agent.environment))
+    factories.tournament([rival, first])
+    factories.submission(agent)
+    response = client.get(address(agent))
+    versions = response.context["versions"]
+    assert [version.submission.number for version in versions] == [2, 1]
+    assert [phase.title for phase in versions[0].phases] == ["Build", "Validation"]
+    assert "2 of 2, 0 points" in response.content.decode()
+
+
+def test_an_agent_is_found_in_any_case_and_only_in_its_environment(agent: Agent, client: Client) -> None:
+    factories.environment("quarto")
+    assert client.get("/environments/tic-tac-toe/agents/MINE/").status_code == 200
+    assert client.get("/environments/quarto/agents/mine/").status_code == 404
+    assert "There is no such agent" in client.get("/environments/tic-tac-toe/agents/other/").content.decode()
+
+
+def test_a_disabled_agent_says_so_with_the_reason_and_takes_no_versions(cast: Cast, agent: Agent, visit: As) -> None:
+    agent.is_disabled, agent.disabled_reason = True, "Mines coins <b>while</b> thinking."
+    agent.save()
+    shown = page(visit(cast.alice), agent)
+    assert "have disabled this agent: Mines coins &lt;b&gt;" in shown
+    assert 'type="file"' not in shown
+    response = visit(cast.alice).post(address(agent) + "versions/", {"archive": archive(FIRST)})
+    assert response.status_code == 422
+    assert "disabled by the organisers" in str(response.context["form"].errors["archive"])
+
+
+def test_a_new_version_is_the_owners_alone(cast: Cast, agent: Agent, visit: As) -> None:
+    for person, status in ((cast.bob, 403), (cast.olga, 403), (None, 302)):
+        response = visit(person).post(address(agent) + "versions/", {"archive": archive(FIRST)})
+        assert response.status_code == status
+    assert not agent.submissions.exists()
+    response = visit(cast.alice).post(address(agent) + "versions/", {"archive": archive(FIRST)})
+    assert (response.status_code, response["Location"]) == (302, address(agent))
+    assert agent.submissions.count() == 1
+
+
+def test_the_same_version_sent_twice_is_one(cast: Cast, agent: Agent, visit: As) -> None:
+    client = visit(cast.alice)
+    for source in (FIRST, FIRST, LAST, LAST):
+        assert client.post(address(agent) + "versions/", {"archive": archive(source)}).status_code == 302
+    assert agent.submissions.count() == 2
+
+
+def test_deleting_a_version_is_the_owners_alone_and_happens_once(cast: Cast, agent: Agent, visit: As) -> None:
+    submission = factories.ready(agent)
+    delete = address(agent) + "versions/1/delete/"
+    assert visit(cast.bob).post(delete).status_code == 403
+    assert visit(cast.alice).get(delete).status_code == 405
+    response = visit(cast.alice).post(delete, follow=True)
+    assert "Version 1 is deleted; its results stay." in response.content.decode()
+    submission.refresh_from_db()
+    assert submission.deleted_at is not None
+    assert visit(cast.alice).post(delete).status_code == 404
+    assert "Deleted" in page(visit(None), agent)
+
+
+def test_a_version_under_way_refreshes_itself_alone_and_stops_when_it_is_over(agent: Agent, client: Client) -> None:
+    factories.ready(agent)
+    submission = factories.submission(agent)
+    build = factories.build(submission, JobState.RUNNING)
+    shown = page(client, agent)
+    assert shown.count('hx-trigger="every 2s"') == 1
+    part = client.get(address(agent), headers={"HX-Request": "true", "HX-Target": "v2"}).content.decode()
+    assert "Version 2" in part
+    assert "Version 1" not in part
+    assert "<html" not in part
+    assert 'hx-trigger="every 2s"' in part
+    build.delete()
+    factories.build(submission, JobState.FAILED)
+    part = client.get(address(agent), headers={"HX-Request": "true", "HX-Target": "v2"}).content.decode()
+    assert "hx-trigger" not in part
+
+
+@pytest.mark.parametrize("target", ["v99", "v0", "v-1", "vx", "v" + "9" * 40, "v²"])
+def test_a_part_that_does_not_exist_gives_the_whole_page(agent: Agent, client: Client, target: str) -> None:
+    factories.ready(agent)
+    response = client.get(address(agent), headers={"HX-Target": target.encode("latin-1").decode("latin-1")})
+    assert response.status_code == 200
+    assert "<html" in response.content.decode()
+
+
+def test_a_running_build_shows_its_log_as_it_grows(cast: Cast, agent: Agent, visit: As) -> None:
+    submission = factories.submission(agent)
+    factories.build(submission, JobState.RUNNING, log=f"step 3/9 {HOSTILE}")
+    shown = page(visit(cast.alice), agent)
+    assert "step 3/9 &lt;/pre&gt;" in shown
+    assert "step 3/9" not in page(visit(cast.bob), agent)
+
+
+def test_more_versions_and_editions_take_no_more_queries(
+    cast: Cast, agent: Agent, visit: As, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    client = visit(cast.alice)
+    rival = factories.ready(factories.agent(cast.bob, agent.environment))
+    for edition in range(1, 5):
+        failed(agent)
+        factories.tournament([factories.ready(agent), rival], edition=edition)
+    with django_assert_max_num_queries(12):
+        assert client.get(address(agent)).status_code == 200

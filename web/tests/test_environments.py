@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from core.models import Environment, JobState, Submission, Tournament, TournamentState
+from core.selectors.tournaments import edition_window
+from core.tests import factories
+from core.tests.factories import Cast
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/environments/tic-tac-toe/"
+LIVE = 'hx-trigger="every 2s"'
+
+
+def part(client: Client, name: str, address: str = ADDRESS) -> str:
+    """What htmx gets for a part of the page."""
+    return client.get(address, headers={"HX-Request": "true", "HX-Target": name}).content.decode()
+
+
+@pytest.fixture
+def players(cast: Cast, environment: Environment) -> list[Submission]:
+    owners = ((cast.alice, "alpha"), (cast.bob, "beta"), (cast.charlie, "gamma"))
+    return [factories.ready(factories.agent(owner, environment, name)) for owner, name in owners]
+
+
+def test_anybody_reads_the_page_and_is_asked_to_log_in_to_upload(client: Client, environment: Environment) -> None:
+    page = client.get(ADDRESS).content.decode()
+    assert 'Please <a href="/login/?next=/environments/tic-tac-toe/">log in</a>' in page
+    assert "No tournament started yet" in page
+    assert "Your agents" not in page
+
+
+def test_the_description_is_shown_as_sanitised_html(client: Client, environment: Environment) -> None:
+    environment.description = "# Rules\n\n<script>alert(1)</script> [x](javascript:alert(1)) **bold**\n\n|a|\n|-|\n|1|"
+    environment.save()
+    page = client.get(ADDRESS).content.decode()
+    assert "<script>alert" not in page
+    assert 'href="javascript' not in page
+    assert "<strong>bold</strong>" in page
+    assert "<td>1</td>" in page
+
+
+def test_the_table_shows_everything_that_ranks(client: Client, players: Sequence[Submission]) -> None:
+    factories.tournament(players)
+    page = client.get(ADDRESS).content.decode()
+    first = page[page.index("<tbody") : page.index("</tr>", page.index("<tbody"))]
+    for figure in (">alpha</a>", "v1", ">alice</a>", "(Blue)", ">4</td>", ">2</td>", ">1520</td>"):
+        assert figure in first
+
+
+def test_ties_share_a_rank(client: Client, players: Sequence[Submission]) -> None:
+    tournament = factories.tournament(players)
+    tournament.participants.filter(submission__in=players[:2]).update(rank=1, points=3)
+    ranks = [row.rank for row in client.get(ADDRESS).context["participants"]]
+    assert ranks == [1, 1, 3]
+
+
+def test_the_page_shows_the_newest_edition_that_was_not_cancelled(
+    client: Client, players: Sequence[Submission]
+) -> None:
+    factories.tournament(players, edition=1)
+    factories.tournament(players, edition=2, state=TournamentState.CANCELLED)
+    assert client.get(ADDRESS).context["tournament"].edition == 1
+    assert client.get(ADDRESS + "editions/2/").context["tournament"].edition == 2
+
+
+def test_an_unknown_environment_or_edition_is_not_found(client: Client, players: Sequence[Submission]) -> None:
+    factories.tournament(players)
+    assert client.get("/environments/chess/").status_code == 404
+    missing = client.get(ADDRESS + "editions/7/")
+    assert missing.status_code == 404
+    assert "Tic-tac-toe has no edition 7." in missing.content.decode()
+
+
+def test_a_running_edition_shows_its_progress_and_refreshes_until_it_is_final(
+    client: Client, players: Sequence[Submission]
+) -> None:
+    tournament = factories.tournament(players, state=TournamentState.RUNNING)
+    for address in (ADDRESS, ADDRESS + "editions/1/"):
+        running = part(client, "leaderboard", address)
+        assert "1 of 3 duels played" in running
+        assert LIVE in running
+        assert "<html" not in running
+    Tournament.objects.update(state=TournamentState.FINISHED)
+    tournament.duels.update(state="SUCCEEDED")
+    for address in (ADDRESS, ADDRESS + "editions/1/"):
+        final = part(client, "leaderboard", address)
+        assert "Final" in final
+        assert LIVE not in final
+
+
+def test_duels_that_could_not_be_played_are_shown_as_such(client: Client, players: Sequence[Submission]) -> None:
+    tournament = factories.tournament(players)
+    tournament.duels.filter(number=1).update(state="FAILED")
+    assert "1 duel could not be played and counts for nobody." in client.get(ADDRESS).content.decode()
+
+
+def test_the_table_waits_for_the_first_edition_of_a_new_submission(
+    client: Client, cast: Cast, environment: Environment, players: Sequence[Submission]
+) -> None:
+    factories.tournament(players)
+    assert LIVE not in part(client, "leaderboard")
+    factories.ready(factories.agent(cast.olga, environment))
+    assert LIVE in part(client, "leaderboard")
+
+
+def test_a_lone_agent_waits_for_nobody(client: Client, cast: Cast, environment: Environment) -> None:
+    factories.ready(factories.agent(cast.alice, environment))
+    assert LIVE not in part(client, "leaderboard")
+
+
+def test_people_see_their_own_agents_and_their_status_until_all_is_done(
+    cast: Cast, environment: Environment, visit: As
+) -> None:
+    agent = factories.agent(cast.alice, environment, "mine")
+    submission = factories.submission(agent)
+    build = factories.build(submission, state=JobState.RUNNING)
+    own = part(visit(cast.alice), "own-agents")
+    assert ">mine</a>" in own
+    assert "Building" in own
+    assert LIVE in own
+    assert "mine" not in part(visit(cast.bob), "own-agents")
+    build.delete()
+    factories.build(submission)
+    factories.validation(submission)
+    done = part(visit(cast.alice), "own-agents")
+    assert "Ready" in done
+    assert LIVE not in done
+
+
+def test_a_part_and_the_whole_are_told_apart_by_caches(client: Client, environment: Environment) -> None:
+    assert "HX-Target" in client.get(ADDRESS)["Vary"]
+
+
+@pytest.mark.parametrize(
+    ("edition", "window"),
+    [
+        (1, [1, 2, 3, None, 9]),
+        (4, [1, 2, 3, 4, 5, 6, None, 9]),
+        (5, [1, None, 3, 4, 5, 6, 7, None, 9]),
+        (9, [1, None, 7, 8, 9]),
+    ],
+)
+def test_the_pager_shows_two_editions_on_each_side(
+    environment: Environment, edition: int, window: list[int | None]
+) -> None:
+    for number in range(1, 10):
+        Tournament.objects.create(environment=environment, edition=number, state=TournamentState.FINISHED)
+    assert edition_window(environment, edition) == window
+
+
+def test_the_pager_leads_only_to_editions_that_exist(environment: Environment) -> None:
+    for number in (2, 3, 5):
+        Tournament.objects.create(environment=environment, edition=number, state=TournamentState.FINISHED)
+    assert edition_window(environment, 5) == [2, 3, 5]
+
+
+def test_more_participants_and_own_agents_take_no_more_queries(
+    cast: Cast, environment: Environment, visit: As, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    client = visit(cast.alice)
+    for round_ in (1, 2):
+        players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
+        factories.tournament(players, edition=round_)
+        with django_assert_max_num_queries(15):
+            assert client.get(ADDRESS).status_code == 200
+
+
+def test_the_starter_kit_is_a_zip_with_a_player(client: Client) -> None:
+    response = client.get("/starter-kit/dummy.zip")
+    assert response["Content-Type"] == "application/zip"
+    assert response["Content-Disposition"] == 'attachment; filename="dummy.zip"'
+    assert "player.py" in zipfile.ZipFile(io.BytesIO(response.content)).namelist()
+
+
+def test_an_unknown_starter_kit_is_not_found(client: Client) -> None:
+    assert client.get("/starter-kit/passwd.zip").status_code == 404
+    assert client.get("/starter-kit/tests.zip").status_code == 404
+
+
+def test_a_closed_environment_offers_no_upload(cast: Cast, environment: Environment, visit: As) -> None:
+    environment.is_active = False
+    environment.save()
+    page = visit(cast.alice).get(ADDRESS).content.decode()
+    assert "takes no uploads at the moment" in page
+    assert 'type="file"' not in page

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from core.models import Build
+from web.templatetags.arena import markdown, moment, number, took
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "![x](https://tracker.example/a.png)",
+        "[x](javascript:alert(1))",
+        "[x](data:text/html;base64,PHNjcmlwdD4=)",
+        "<javascript:alert(1)>",
+        "<svg onload=alert(1)>",
+        "a\n\n<style>body{display:none}</style>",
+    ],
+)
+def test_markdown_lets_nothing_active_or_foreign_through(hostile: str) -> None:
+    html = markdown(hostile)
+    for tag in ("<script", "<img", "<svg", "<style", 'href="javascript', 'href="data'):
+        assert tag not in html
+
+
+def test_markdown_keeps_text_tables_and_links_that_do_not_vouch() -> None:
+    html = markdown("**a** `b`\n\n|x|\n|-|\n|1|\n\n[docs](https://docs.example/)")
+    assert "<strong>a</strong> <code>b</code>" in html
+    assert "<td>1</td>" in html
+    assert '<a href="https://docs.example/" rel="nofollow noopener noreferrer">docs</a>' in html
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(3.0, "3"), (2.5, "2.5"), (-1.0, "−1"), (0.001, "0"), (-0.001, "0"), (None, "–"), (100.0, "100")],
+)
+def test_numbers_have_no_needless_digits(value: float | None, shown: str) -> None:
+    assert number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.42, "0.4 s"), (9.96, "10.0 s"), (12, "12 s"), (119, "119 s"), (150, "2 min"), (-5, "0.0 s")],
+)
+def test_durations_read_well(seconds: float, shown: str) -> None:
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    assert took(Build(started_at=start, ended_at=start + timedelta(seconds=seconds))) == shown
+
+
+def test_a_job_that_has_not_ended_took_no_time_yet() -> None:
+    assert took(Build(started_at=datetime(2026, 3, 1, tzinfo=UTC))) == ""
+
+
+def test_moments_are_shown_in_utc_and_can_be_read_by_programs() -> None:
+    value = datetime(2026, 3, 1, 1, 5, tzinfo=timezone(timedelta(hours=2)))
+    assert moment(value) == '<time datetime="2026-02-28T23:05:00+00:00">28 Feb 2026, 23:05 UTC</time>'

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from core.models import Environment, TournamentState
+from core.tests import factories
+from core.tests.factories import Cast
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_page_shows_team_github_and_the_last_finished_rank_of_each_agent(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    cast.alice.github = "alice-rl"
+    cast.alice.save()
+    mine = factories.agent(cast.alice, environment, "mine")
+    old, new = factories.ready(mine), factories.ready(mine)
+    rivals = [factories.ready(factories.agent(cast.bob, environment)) for _ in range(2)]
+    factories.tournament([old, *rivals], edition=1)
+    factories.tournament([rivals[0], new, rivals[1]], edition=2)
+    factories.tournament([rivals[0], rivals[1], new], edition=3, state=TournamentState.RUNNING)
+    page = client.get("/users/alice/").content.decode()
+    assert "Blue" in page
+    assert 'href="https://github.com/alice-rl" rel="nofollow noopener noreferrer"' in page
+    assert "2 of 3" in page
+    assert "(as v2)" in page
+
+
+def test_an_agent_without_a_finished_edition_is_not_ranked_yet(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    factories.agent(cast.alice, environment)
+    assert "not ranked yet" in client.get("/users/ALICE/").content.decode()
+
+
+def test_the_email_is_nobody_elses_business(cast: Cast, visit: As) -> None:
+    for person in (None, cast.bob):
+        assert cast.alice.email not in visit(person).get("/users/alice/").content.decode()
+
+
+def test_unknown_and_closed_accounts_are_not_found(client: Client, cast: Cast) -> None:
+    cast.bob.is_active = False
+    cast.bob.save()
+    for name in ("bob", "nobody", "<script>"):
+        assert client.get(f"/users/{name}/").status_code == 404
+
+
+def test_more_agents_take_no_more_queries(
+    client: Client, cast: Cast, environment: Environment, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(4)]
+    for edition in (1, 2, 3):
+        factories.tournament(players, edition=edition)
+    with django_assert_num_queries(4):
+        assert client.get("/users/alice/").status_code == 200
