@@ -40,6 +40,20 @@ def missing_docker() -> str:
     return ""
 
 
+def remove_images(prefix: str) -> None:
+    """Remove what the tests of this run have built on the engine."""
+    import docker
+
+    client = docker.from_env(timeout=60)
+    try:
+        for image in client.images.list():
+            for tag in image.tags:
+                if tag.startswith(prefix):
+                    client.images.remove(tag, force=True)
+    finally:
+        client.close()
+
+
 @cache
 def missing_postgres() -> str:
     engine = settings.DATABASES["default"]["ENGINE"]
@@ -129,16 +143,23 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Nothing of a test reaches the data of this folder; nothing waits for a manifest of static files."""
     # Sockets have short paths: pytest's own temporary folders may be too deep for them.
     channels = Path(tempfile.mkdtemp(prefix="arena-"))
+    # Players may run as a user of their own, who has to reach the sockets.
+    channels.chmod(0o711)
+    images = f"rl-arena-test-{os.getpid()}"
     static = "django.contrib.staticfiles.storage.StaticFilesStorage"
     with override_settings(
         MEDIA_ROOT=tmp_path_factory.mktemp("files"),
         CHANNEL_DIR=channels,
+        PLAYER_IMAGE_PREFIX=images,
         STORAGES={**settings.STORAGES, "staticfiles": {"BACKEND": static}},
         WHITENOISE_AUTOREFRESH=True,
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield
     shutil.rmtree(channels, ignore_errors=True)
+    # Asked only when a test has asked: otherwise no image was made.
+    if missing_docker.cache_info().currsize and not missing_docker():
+        remove_images(images)
 
 
 @pytest.fixture(scope="session")

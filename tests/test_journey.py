@@ -13,8 +13,6 @@ from playwright.sync_api import Page, expect, sync_playwright
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from builder.tasks import recipe
-from core.models import Submission
 from tests.programs import database_url, running
 from tests.samples import FIRST, LAST, tic_tac_toe, upload, zip_of
 
@@ -39,19 +37,18 @@ pytestmark = [
 
 
 @pytest.fixture
-def arena(settings: Settings, tmp_path: Path, transactional_db: None) -> Iterator[dict[str, str]]:
+def arena(settings: Settings, tmp_path: Path, transactional_db: None) -> dict[str, str]:
     """An arena with one agent that waits for an opponent; the variables that its workers need."""
     settings.SANDBOX, settings.DATA_DIR, settings.MEDIA_ROOT = "docker", tmp_path, tmp_path / "files"
     upload(tic_tac_toe(), "rival", FIRST)
-    yield {
+    return {
         "DEBUG": "true",
         "SANDBOX": "docker",
         "DATABASE_URL": database_url(),
         "DATA_DIR": str(tmp_path),
         "CHANNEL_DIR": str(settings.CHANNEL_DIR),
+        "PLAYER_IMAGE_PREFIX": settings.PLAYER_IMAGE_PREFIX,
     }
-    for image in Submission.objects.exclude(image="").values_list("image", flat=True):
-        recipe().remove(image)
 
 
 @contextmanager

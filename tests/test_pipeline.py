@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from django.utils.module_loading import import_string
 from django_q.models import OrmQ
 from pytest_django.fixtures import Settings
 
-from builder.tasks import recipe
 from core.models import (
     Build,
     Duel,
@@ -19,7 +17,6 @@ from core.models import (
     JobState,
     LedgerEntry,
     Participant,
-    Submission,
     Tournament,
     TournamentState,
     Validation,
@@ -44,14 +41,12 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
-def sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Iterator[str]:
-    """Play for real in this sandbox; images made meanwhile are removed."""
+def sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> str:
+    """Play for real in this sandbox."""
     settings.SANDBOX = request.param
     settings.DEBUG = True
     settings.DATA_DIR = tmp_path
-    yield request.param
-    for image in Submission.objects.exclude(image="").values_list("image", flat=True):
-        recipe().remove(image)
+    return str(request.param)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from builder.tasks import recipe
-from core.models import Submission, Tournament, TournamentState
+from core.models import Tournament, TournamentState
 from tests.programs import database_url, manage, running
 from tests.samples import FIRST, LAST, tic_tac_toe, upload
 
@@ -29,10 +28,10 @@ pytestmark = [
 
 
 @pytest.fixture
-def variables(settings: Settings, redis_url: str, tmp_path: Path, transactional_db: None) -> Iterator[dict[str, str]]:
+def variables(settings: Settings, redis_url: str, tmp_path: Path, transactional_db: None) -> dict[str, str]:
     """The variables of a production site on the database under test."""
     settings.SANDBOX, settings.DATA_DIR, settings.MEDIA_ROOT = "docker", tmp_path, tmp_path / "files"
-    yield {
+    return {
         "DEBUG": "false",
         "SECRET_KEY": "a-key-for-this-test-alone-0123456789-abcdefghijklmnop",
         "ALLOWED_HOSTS": "127.0.0.1",
@@ -40,10 +39,9 @@ def variables(settings: Settings, redis_url: str, tmp_path: Path, transactional_
         "REDIS_URL": redis_url,
         "DATA_DIR": str(tmp_path),
         "CHANNEL_DIR": str(settings.CHANNEL_DIR),
+        "PLAYER_IMAGE_PREFIX": settings.PLAYER_IMAGE_PREFIX,
         "SANDBOX": "docker",
     }
-    for image in Submission.objects.exclude(image="").values_list("image", flat=True):
-        recipe().remove(image)
 
 
 def wait_until(true: Callable[[], bool], what: str) -> None:

@@ -14,6 +14,7 @@ from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -86,6 +87,8 @@ class Command(BaseCommand):
             "DATA_DIR": str(data),
             "SANDBOX": self._choose_sandbox(wanted),
             "SECRET_KEY_FILE": str(secret_key_path(data)),
+            # Two arenas on one engine must not take each other's images for their own.
+            "PLAYER_IMAGE_PREFIX": f"rl-arena-demo-{blake2b(bytes(data), digest_size=4).hexdigest()}",
         }
         os.execve(
             sys.executable,
