@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 import pytest
-from django.db import connection
 
 from core.models import Build, JobState
 from core.services.jobs import job_cancel, job_claim, job_succeed
 from core.states import StaleJob
 from core.tests import factories
+from core.tests.concurrency import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Result = TypeVar("Result")
-
-
-def at_once(*actions: Callable[[], Result]) -> list[Result]:
-    """Run actions in threads that start together, each with its own connection; return their results in order."""
-    barrier = threading.Barrier(len(actions), timeout=30)
-
-    def run(action: Callable[[], Result]) -> Result:
-        try:
-            connection.ensure_connection()
-            barrier.wait()
-            return action()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(actions)) as pool:
-        return [future.result(timeout=60) for future in [pool.submit(run, action) for action in actions]]
 
 
 def waiting_build() -> Build:
