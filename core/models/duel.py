@@ -49,4 +49,4 @@ class Duel(PlayedJob):
     @property
     def is_void(self) -> bool:
         """Whether it was struck from the ledger or could not be played (prefetch `void` for lists)."""
-        return self.state == "FAILED" or self.state == "CANCELLED" or hasattr(self, "void")
+        return self.state in ("FAILED", "CANCELLED") or hasattr(self, "void")
