@@ -2,107 +2,133 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+import gzip
+from collections.abc import Iterable
+from tempfile import SpooledTemporaryFile
+from typing import IO, cast
 
-from django.db.models.fields.files import FieldFile
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 
 from core.models import Submission
-from core.selectors.duels import NotStored, file_open, records_open
+from core.selectors.duels import (
+    SPOOL_BYTES,
+    NotStored,
+    file_get,
+    records_open,
+    records_without_traces,
+    spec_get,
+)
 from environments.classic import classic_document
-from environments.registry import get_spec
+from environments.replay import ReplayMismatch
 from web.views.duels import get_duel, source_visible
+from web.views.notices import explained
 
-Response = TypeVar("Response", HttpResponse, StreamingHttpResponse)
+TEXT, ZIP, GZIP = "text/plain; charset=utf-8", "application/zip", "application/gzip"
 
 
-def duel_results(request: HttpRequest, duel_id: int) -> StreamingHttpResponse:
-    """The classic duel document, made from the records while it is sent."""
+@explained
+def duel_results(request: HttpRequest, duel_id: int) -> HttpResponseBase:
+    """The classic duel document, made from the records."""
     row = get_duel(duel_id)
+    with records_open(row) as archive:
+        record = archive.record()
+    spec = spec_get(row)
     try:
-        with records_open(row) as archive:
-            record = archive.record()
-    except NotStored as missing:
-        raise Http404(str(missing)) from None
-    document = classic_document(get_spec(row.environment_version), record)
-    response = StreamingHttpResponse(gzipped(document), content_type="application/gzip")
-    return attached(response, f"duel-{duel_id}-results.json.gz")
+        file = gzipped(classic_document(spec, record))
+    except ReplayMismatch as mismatch:
+        raise NotStored(f"The records of this duel do not fit its rules. {mismatch}") from None
+    return attachment(file, f"duel-{duel_id}-results.json.gz", GZIP)
 
 
-def duel_records(request: HttpRequest, duel_id: int) -> FileResponse:
-    """The records as they are stored."""
-    return stored(get_duel(duel_id).records, "The records of this duel are", f"duel-{duel_id}-records.zip")
+@explained
+def duel_records(request: HttpRequest, duel_id: int) -> HttpResponseBase:
+    """The records. Traces of an agent whose source this person may not see are left out: they quote it."""
+    row = get_duel(duel_id)
+    errors = (row.player_1_errors, row.player_2_errors)
+    hidden = [
+        player
+        for player, submission in enumerate((row.player_1, row.player_2))
+        if errors[player] and not source_visible(request, submission.agent)
+    ]
+    if hidden or not row.records:
+        file = records_without_traces(row, hidden)
+    else:
+        file = file_get(row.records, "The records of this duel are")
+    return attachment(file, f"duel-{duel_id}-records.zip", ZIP)
 
 
-def duel_log(request: HttpRequest, duel_id: int, log: str) -> HttpResponse | FileResponse:
+@explained
+def duel_log(request: HttpRequest, duel_id: int, log: str) -> HttpResponseBase:
     """The arena's log for everyone; a player's log for those who may see its agent's source."""
     row = get_duel(duel_id)
+    name = f"duel-{duel_id}-{log}.log"
     if log == "arena":
-        return text(row.log, f"duel-{duel_id}-arena.log")
+        return text(row.log, name)
     players = {"player_1": (row.player_1, row.player_1_log), "player_2": (row.player_2, row.player_2_log)}
     if log not in players or not source_visible(request, players[log][0].agent):
         raise Http404("There is no such log, or its agent is private.")
-    return stored(players[log][1], "This player printed nothing, or its log is", f"duel-{duel_id}-{log}.log")
+    return attachment(file_get(players[log][1], "This player printed nothing, or its log is"), name, TEXT)
 
 
-def submission_archive(request: HttpRequest, submission_id: int) -> FileResponse:
+@explained
+def submission_archive(request: HttpRequest, submission_id: int) -> HttpResponseBase:
     """The uploaded zip."""
-    row = get_visible(request, submission_id)
+    row = get_submission(request, submission_id)
     if row.deleted_at is not None:
-        raise Http404("This version has been deleted by its owner.")
-    return stored(row.archive, "This archive is", f"{row.agent.name}-v{row.number}.zip")
+        raise NotStored("This version has been deleted by its owner.")
+    return attachment(file_get(row.archive, "This archive is"), f"{row.agent.name}-v{row.number}.zip", ZIP)
 
 
-def submission_log(request: HttpRequest, submission_id: int, log: str) -> HttpResponse | FileResponse:
-    """Logs of a submission's phases."""
-    row = get_visible(request, submission_id)
+@explained
+def submission_log(request: HttpRequest, submission_id: int, log: str) -> HttpResponseBase:
+    """Logs of a submission's phases, and what both players printed while it played against itself."""
+    row = get_submission(request, submission_id)
     name = f"{row.agent.name}-v{row.number}-{log}.log"
-    jobs = {"build": row.latest_build, "validation": row.latest_validation, "publication": row.latest_publication}
-    job = jobs.get(log)
-    if job is not None:
-        return text(job.log, name)
     validation = row.latest_validation
-    if log in ("player_1", "player_2") and validation is not None:
-        field = validation.player_1_log if log == "player_1" else validation.player_2_log
-        return stored(field, "This player printed nothing, or its log is", name)
-    raise Http404("There is no such log yet.")
+    jobs = {"build": row.latest_build, "validation": validation, "publication": row.latest_publication}
+    if log not in (*jobs, "player_1", "player_2"):
+        raise Http404("There is no such log.")
+    if log in jobs:
+        job = jobs[log]
+        if job is None:
+            raise NotStored(f"There is no log of the {log} yet.")
+        return text(job.log, name)
+    if validation is None:
+        raise NotStored("This version has not been validated yet.")
+    field = validation.player_1_log if log == "player_1" else validation.player_2_log
+    return attachment(file_get(field, "This player printed nothing, or its log is"), name, TEXT)
 
 
-def get_visible(request: HttpRequest, submission_id: int) -> Submission:
+def get_submission(request: HttpRequest, submission_id: int) -> Submission:
     """A submission whose source this person may see; others do not learn that it exists."""
     rows = Submission.objects.select_related("agent__owner").prefetch_related("builds", "validations", "publications")
-    row = get_object_or_404(rows, pk=submission_id)
+    try:
+        row = rows.get(pk=submission_id)
+    except Submission.DoesNotExist:
+        raise Http404("There is no such submission.") from None
     if not source_visible(request, row.agent):
-        raise Http404("There is no such submission, or its agent is private.")
+        raise Http404("There is no such submission.")
     return row
 
 
-def stored(field: FieldFile, what: str, name: str) -> FileResponse:
-    try:
-        with file_open(field, what):
-            pass
-    except NotStored as missing:
-        raise Http404(str(missing)) from None
-    kind = "text/plain; charset=utf-8" if name.endswith(".log") else "application/zip"
-    return FileResponse(field.storage.open(str(field.name)), as_attachment=True, filename=name, content_type=kind)
+def attachment(file: IO[bytes], name: str, kind: str) -> FileResponse:
+    """A file to keep. The response closes it."""
+    return FileResponse(file, as_attachment=True, filename=name, content_type=kind)
 
 
 def text(content: str, name: str) -> HttpResponse:
-    return attached(HttpResponse(content, content_type="text/plain; charset=utf-8"), name)
+    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=TEXT, headers=disposition)
 
 
-def attached(response: Response, name: str) -> Response:
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+def gzipped(chunks: Iterable[str]) -> IO[bytes]:
+    """Compressed text, whole before its first byte is sent: what goes wrong on the way is said on a page.
 
-
-def gzipped(chunks: Iterable[str]) -> Iterator[bytes]:
-    """Compress text as it comes, with no time in the header, so that equal documents are equal files."""
-    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
-    for chunk in chunks:
-        if data := packer.compress(chunk.encode()):
-            yield data
-    yield packer.flush()
+    There is no time in the header, so equal documents are equal files.
+    """
+    file = cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))  # noqa: SIM115  (the response closes it)
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+        for chunk in chunks:
+            packed.write(chunk.encode())
+    file.seek(0)
+    return file

@@ -1,142 +1,170 @@
-"""Duels and their matches."""
+"""Duels, and every match of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.views.decorators.gzip import gzip_page
 
-from core.models import Duel, PlayedJob, User, Validation
+from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.selectors.agents import agent_source_visible
-from core.selectors.duels import NotStored, duel_get, records_open, validation_get
-from environments.archive_format import DuelArchive, MatchSummary
-from environments.classic import match_result
-from environments.records import Fault, MatchRecord, Outcome
-from environments.registry import get_spec
-from environments.replay import ReplayMismatch, replay
-
-GROUPS = (
-    ("player_1", "Won by {0}"),
-    ("player_2", "Won by {1}"),
-    ("draw", "Draws"),
-    ("player_1_error", "Forfeited by {0}"),
-    ("player_2_error", "Forfeited by {1}"),
+from core.selectors.duels import (
+    NotStored,
+    duel_get,
+    match_get,
+    match_groups,
+    records_open,
+    spec_get,
+    validation_get,
 )
+from environments.records import MatchRecord
+from web.breakdown import group_views, match_filter, segments
+from web.replays import ending, frame_views, seat_views
+from web.views.notices import explained, status_of
+
+Context = dict[str, Any]
+FRAMES_OF = {"web:match": "web:match_frames", "web:validation_match": "web:validation_frames"}
 
 
 def duel(request: HttpRequest, duel_id: int) -> HttpResponse:
-    """A duel with all its matches by result."""
+    """A duel with all its matches by result; asked by htmx, the part that changes while it is played."""
     row = get_duel(duel_id)
-    names = (str(row.player_1), str(row.player_2))
-    context: dict[str, Any] = {"duel": row, "environment": row.tournament.environment, "names": names}
-    context["can_see_logs"] = [source_visible(request, player.agent) for player in (row.player_1, row.player_2)]
+    context: Context = {
+        "duel": row,
+        "environment": row.tournament.environment,
+        "names": duel_names(row),
+        "can_see_logs": [source_visible(request, player.agent) for player in (row.player_1, row.player_2)],
+        "won": (row.player_1_wins + row.player_2_errors, row.player_2_wins + row.player_1_errors),
+        "segments": list(segments(row)),
+        "wanted": (wanted := match_filter(request.GET)),
+    }
     if row.records:
         try:
             with records_open(row) as archive:
-                context["groups"] = groups(archive, names)
+                context["groups"] = group_views(match_groups(archive.index, wanted), duel_names(row), wanted)
         except NotStored as missing:
             context["missing"] = str(missing)
-    if request.headers.get("HX-Target") == "duel":
-        return render(request, "web/duel/body.html", context)
-    return render(request, "web/duel/duel.html", context)
+    part = request.headers.get("HX-Target") == "duel"
+    return render(request, "web/duel/body.html" if part else "web/duel/duel.html", context)
 
 
-def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponse:
+@explained
+def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
     """The viewer on one match of a duel."""
     row = get_duel(duel_id)
-    context = {
-        "duel": row,
-        "back": reverse("web:duel", args=[duel_id]),
-        "names": (str(row.player_1), str(row.player_2)),
+    record, count = match_get(row, number)
+    names = duel_names(row)
+    agents = (row.player_1.agent, row.player_2.agent)
+    trace = record.faulty_player is not None and source_visible(request, agents[record.faulty_player])
+    tournament = row.tournament
+    environment = tournament.environment
+    context: Context = {
+        "crumbs": [
+            (reverse("web:environment", args=[environment.slug]), environment.name),
+            (reverse("web:edition", args=[environment.slug, tournament.edition]), f"edition {tournament.edition}"),
+            (reverse("web:duel", args=[row.pk]), f"{names[0]} against {names[1]}"),
+        ],
+        "is_void": row.is_void,
+        "can_see_trace": trace,
     }
-    return viewer(request, row, number, "web:match", "web:match_frames", context)
+    return viewer(request, row, record, count, names, "web:match", context)
 
 
-def match_frames(request: HttpRequest, duel_id: int, number: int) -> HttpResponse:
+def match_frames(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
+    """All states of a match as JSON."""
     row = get_duel(duel_id)
-    return frames(row, number, (str(row.player_1), str(row.player_2)))
+    return frames(request, row, number, duel_names(row))
 
 
-def validation_match(request: HttpRequest, validation_id: int, number: int) -> HttpResponse:
+@explained
+def validation_match(request: HttpRequest, validation_id: int, number: int) -> HttpResponseBase:
     """The viewer on one match of a submission against itself, for those who may see its logs."""
     row = get_validation(request, validation_id)
+    record, count = match_get(row, number)
     agent = row.submission.agent
-    back = reverse("web:agent", args=[agent.environment.slug, agent.name])
-    context = {"back": back, "names": validation_names(row)}
-    return viewer(request, row, number, "web:validation_match", "web:validation_frames", context)
+    environment = agent.environment
+    context: Context = {
+        "crumbs": [
+            (reverse("web:environment", args=[environment.slug]), environment.name),
+            (reverse("web:agent", args=[environment.slug, agent.name]), agent.name),
+            ("", f"self-play of version {row.submission.number}"),
+        ],
+        "can_see_trace": True,
+    }
+    return viewer(request, row, record, count, validation_names(row), "web:validation_match", context)
 
 
-def validation_frames(request: HttpRequest, validation_id: int, number: int) -> HttpResponse:
+def validation_frames(request: HttpRequest, validation_id: int, number: int) -> HttpResponseBase:
     row = get_validation(request, validation_id)
-    return frames(row, number, validation_names(row))
+    return frames(request, row, number, validation_names(row))
 
 
 def viewer(
-    request: HttpRequest, job: PlayedJob, number: int, page: str, data: str, context: dict[str, Any]
+    request: HttpRequest,
+    job: PlayedJob,
+    record: MatchRecord,
+    count: int,
+    names: tuple[str, str],
+    page: str,
+    context: Context,
 ) -> HttpResponse:
-    record, count = read_match(job, number)
-    spec = get_spec(job.environment_version)
+    """The page around a match. It shows one state by itself and all of them with JavaScript."""
+    sentence, _, trace = record.error.partition("\n")
+    number = record.number
     context |= {
         "match": record,
-        "environment": spec,
-        "result": match_result(record),
-        "first": context["names"][record.seats[0]],
-        "second": context["names"][record.seats[-1]],
-        "winner": {Outcome.PLAYER_1: context["names"][0], Outcome.PLAYER_2: context["names"][1]}.get(record.outcome),
-        "error": record.error.partition("\n"),
         "match_count": count,
-        "frames_url": reverse(data, args=[job.pk, number]),
+        "names": names,
+        "title": f"{names[0]} against {names[1]}",
+        "environment_version": job.environment_version,
+        "ending": ending(record, names),
+        "seats": seat_views(record, names),
+        "error": sentence,
+        "trace": trace if context["can_see_trace"] else "",
+        "frames_url": reverse(FRAMES_OF[page], args=[job.pk, number]),
         "previous_url": reverse(page, args=[job.pk, number - 1]) if number > 1 else "",
         "next_url": reverse(page, args=[job.pk, number + 1]) if number < count else "",
     }
+    try:
+        states = frame_views(spec_get(job), record, names)
+        position = frame_number(request, len(states))
+        context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
+    except NotStored as missing:
+        context["missing"] = str(missing)
     return render(request, "web/duel/match.html", context)
 
 
-def frames(job: PlayedJob, number: int, names: tuple[str, str]) -> JsonResponse:
-    """Every frame as a picture, a text and a caption."""
-    record, _ = read_match(job, number)
-    spec = get_spec(job.environment_version)
-    states = []
+@gzip_page
+def frames(request: HttpRequest, job: PlayedJob, number: int, names: tuple[str, str]) -> JsonResponse:
+    """{"frames": [{"svg", "text", "caption", "seats"}]}, or {"error"} with a sentence."""
     try:
-        for position, step in enumerate(replay(spec, record)):
-            moves = "; ".join(f"{names[record.seats[seat]]} played {action}" for seat, action in step.moves)
-            caption = moves or f"{names[record.seats[0]]} begins"
-            states.append({"svg": spec.render(step.frame), "text": step.text, "caption": f"{position}. {caption}"})
-    except ReplayMismatch as mismatch:
-        return JsonResponse({"error": str(mismatch)}, status=409)
-    return JsonResponse({"frames": states})
+        record, _ = match_get(job, number)
+        states = frame_views(spec_get(job), record, names)
+    except NotStored as missing:
+        return JsonResponse({"error": str(missing)}, status=status_of(missing))
+    fields = ("svg", "text", "caption", "seats")
+    return JsonResponse({"frames": [{name: getattr(state, name) for name in fields} for state in states]})
 
 
-def read_match(job: PlayedJob, number: int) -> tuple[MatchRecord, int]:
-    """A match and how many there are. Raises Http404 with a sentence."""
-    try:
-        with records_open(job) as archive:
-            return archive.match(number), archive.match_count
-    except (NotStored, LookupError) as missing:
-        raise Http404(str(missing)) from None
+def frame_number(request: HttpRequest, count: int) -> int:
+    """The state that an address asks for with ?frame=N, made possible: 0 .. count - 1."""
+    asked = request.GET.get("frame", "")
+    wanted = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
+    return min(wanted, count - 1)
 
 
-def groups(archive: DuelArchive, names: tuple[str, str]) -> list[tuple[str, str, list[MatchSummary]]]:
-    """(key, title, matches) of every kind of result that occurred."""
-    found: dict[str, list[MatchSummary]] = {}
-    for summary in archive.index:
-        found.setdefault(group_of(summary), []).append(summary)
-    return [(key, title.format(*names), found[key]) for key, title in GROUPS if key in found]
-
-
-def group_of(summary: MatchSummary) -> str:
-    if summary.fault is Fault.PLAYER and summary.faulty_player is not None:
-        return f"player_{summary.faulty_player + 1}_error"
-    return summary.outcome.value.lower()
+def duel_names(row: Duel) -> tuple[str, str]:
+    return str(row.player_1), str(row.player_2)
 
 
 def validation_names(row: Validation) -> tuple[str, str]:
-    return f"{row.submission} (1)", f"{row.submission} (2)"
+    return f"{row.submission} (player 1)", f"{row.submission} (player 2)"
 
 
-def source_visible(request: HttpRequest, agent: Any) -> bool:
+def source_visible(request: HttpRequest, agent: Agent) -> bool:
     assert request.user.is_anonymous or isinstance(request.user, User)
     return agent_source_visible(agent, request.user)
 
@@ -149,6 +177,7 @@ def get_duel(duel_id: int) -> Duel:
 
 
 def get_validation(request: HttpRequest, validation_id: int) -> Validation:
+    """A validation that this person may look into; others do not learn that it exists."""
     try:
         row = validation_get(validation_id)
     except Validation.DoesNotExist:

@@ -1,80 +1,144 @@
-// Steps through the frames of a match. Pictures come from the server; players' names are only ever set as text.
+// Steps through the states of a match. Pictures come from the server; names of players are only ever set as text.
 const viewer = document.getElementById("viewer");
-const [image, caption, text, slider, speed] = ["frame", "caption", "text", "slider", "speed"].map((id) => document.getElementById(id));
-const playButton = viewer.querySelector("[data-do=play]");
-const FRAME_MILLISECONDS = 800;
+const [picture, caption, count, text, controls] = ["frame", "caption", "count", "text", "controls"].map((id) => document.getElementById(id));
+const links = [...document.querySelectorAll("#moves a")];
+const FRAME_MILLISECONDS = 900;
 let frames = [];
 let position = 0;
 let timer = null;
+let slider, playButton;
 
 function show(wanted) {
   position = Math.max(0, Math.min(frames.length - 1, wanted));
   const frame = frames[position];
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(frame.svg)}`;
-  image.alt = frame.text;
+  picture.src = frame.image.src;
+  picture.alt = `Board after ${position} of ${frames.length - 1} moves; the text form says the same`;
+  count.textContent = `${position} / ${frames.length - 1}`;
+  // While it plays, the sentences are read out; the whole board only for those who step.
+  text.setAttribute("aria-live", timer ? "off" : "polite");
   caption.textContent = frame.caption;
   text.textContent = frame.text;
   slider.value = position;
-  slider.setAttribute("aria-valuetext", frame.caption);
+  slider.setAttribute("aria-valuetext", `${position}: ${frame.caption}`);
+  mark(links[position]);
+  if (!timer) remember();
+}
+
+function mark(link) {
+  const before = links.find((other) => other.hasAttribute("aria-current"));
+  const hadFocus = before && before === document.activeElement;
+  for (const other of links) {
+    other.toggleAttribute("aria-current", other === link);
+    other.tabIndex = other === link ? 0 : -1;
+  }
+  link.setAttribute("aria-current", "step");
+  if (hadFocus) link.focus({ preventScroll: true });
+  const list = link.closest("ol");
+  const item = link.parentElement;
+  if (item.offsetTop < list.scrollTop) list.scrollTop = item.offsetTop;
+  else if (item.offsetTop + item.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = item.offsetTop + item.offsetHeight - list.clientHeight;
+}
+
+// The address always leads to what is seen, but a playing match does not rewrite it at every frame.
+function remember() {
   const url = new URL(location);
   url.searchParams.set("frame", position);
   history.replaceState(null, "", url);
 }
 
-function pause() {
+function setPlaying(isPlaying) {
   clearTimeout(timer);
-  timer = null;
-  playButton.textContent = "Play";
-  playButton.setAttribute("aria-pressed", "false");
+  timer = isPlaying ? setTimeout(tick, FRAME_MILLISECONDS / speed()) : null;
+  playButton.setAttribute("aria-label", isPlaying ? "Pause" : "Play");
+  playButton.classList.toggle("playing", isPlaying);
 }
 
+const speed = () => Number(controls.querySelector("[name=speed]:checked").value);
+
 function tick() {
-  if (position >= frames.length - 1) return pause();
   show(position + 1);
-  timer = setTimeout(tick, FRAME_MILLISECONDS / Number(speed.value));
+  if (position < frames.length - 1) timer = setTimeout(tick, FRAME_MILLISECONDS / speed());
+  else pause();
+}
+
+function pause() {
+  setPlaying(false);
+  remember();
 }
 
 function play() {
   if (timer) return pause();
   if (position >= frames.length - 1) show(0);
-  playButton.textContent = "Pause";
-  playButton.setAttribute("aria-pressed", "true");
-  timer = setTimeout(tick, FRAME_MILLISECONDS / Number(speed.value));
+  setPlaying(true);
+}
+
+function jump(wanted) {
+  setPlaying(false);
+  show(wanted);
 }
 
 const actions = {
   play,
-  first: () => { pause(); show(0); },
-  back: () => { pause(); show(position - 1); },
-  forward: () => { pause(); show(position + 1); },
-  last: () => { pause(); show(frames.length - 1); },
+  first: () => jump(0),
+  back: () => jump(position - 1),
+  forward: () => jump(position + 1),
+  last: () => jump(frames.length - 1),
 };
 const keys = { " ": "play", ArrowLeft: "back", ArrowRight: "forward", Home: "first", End: "last" };
 
-viewer.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-do]");
-  if (button && frames.length) actions[button.dataset.do]();
-});
-slider.addEventListener("input", () => { pause(); show(Number(slider.value)); });
-document.addEventListener("keydown", (event) => {
-  const busy = event.target.closest("select, input, textarea, a, button") && !(event.target === slider);
-  if (!frames.length || !keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (busy && event.key === " ") return;
+function onKey(event) {
+  const action = keys[event.key];
+  if (!action || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  // Keys that already mean something where the focus is keep that meaning.
+  if (event.key === " " && event.target.closest("a, button, summary, input[type=radio]")) return;
+  if (event.target.closest("input[type=radio], textarea, select")) return;
   event.preventDefault();
-  actions[keys[event.key]]();
-});
+  actions[action]();
+}
 
-load();
+function listen() {
+  controls.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-do]");
+    if (button) actions[button.dataset.do]();
+  });
+  slider.addEventListener("input", () => jump(Number(slider.value)));
+  for (const [index, link] of links.entries()) {
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+      event.preventDefault();
+      jump(index);
+    });
+  }
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("visibilitychange", () => { if (document.hidden && timer) pause(); });
+}
+
 async function load() {
+  let answer;
   try {
     const response = await fetch(viewer.dataset.frames);
-    const data = await response.json();
-    if (data.error) throw new Error(data.error);
-    frames = data.frames;
+    answer = await response.json();
+    if (answer.error) throw new Error(answer.error);
+    frames = answer.frames.map((frame) => ({ ...frame, image: drawn(frame.svg) }));
+    await Promise.all(frames.map((frame) => frame.image.decode().catch(() => {})));
   } catch (error) {
-    caption.textContent = `The match cannot be shown: ${error.message}`;
+    // The page shows one state and links to all others without this script.
+    controls.classList.add("plain");
+    caption.textContent = `${caption.textContent} (The player did not load: ${error.message})`;
     return;
   }
-  slider.max = frames.length - 1;
-  show(Number(new URL(location).searchParams.get("frame") ?? 0) || 0);
+  controls.replaceChildren(document.getElementById("playback").content.cloneNode(true));
+  slider = document.getElementById("slider");
+  playButton = controls.querySelector("[data-do=play]");
+  listen();
+  show(Number(viewer.dataset.position));
 }
+
+// As an image, a picture can run nothing and reach nothing. Decoded beforehand, it does not flicker.
+function drawn(svg) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  return image;
+}
+
+load();

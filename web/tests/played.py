@@ -1,0 +1,116 @@
+"""Really played duels and validations for tests: random moves, recorded, stored and entered like those of a worker."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+
+from core.models import Agent, Duel, Environment, JobState, Participant, Submission, Tournament, Validation
+from core.services.artifacts import artifacts_store
+from core.services.duels import duel_succeed
+from core.services.jobs import job_claim
+from core.services.phases import validation_succeed
+from core.tests import factories
+from environments.records import DuelRecord, Fault, MatchRecord, Outcome
+from environments.registry import get_spec
+from environments.spec import EnvironmentSpec
+
+TRACE = 'Traceback (most recent call last):\n  File "player.py", line 9, in step\n    secret_move = plan["nine"]'
+SENTENCE = "The player raised an exception: KeyError: 'nine'"
+
+
+def random_match(spec: EnvironmentSpec, number: int, seed: int, faulty_player: int | None = None) -> MatchRecord:
+    """A match of random moves; with `faulty_player` (0, 1) that player raises after two moves."""
+    moves = random.Random(f"{seed}/{number}")
+    environment = spec.make()
+    environment.reset(seed)
+    seats = (0, 1) if number % 2 else (1, 0)
+    actions: list[int] = []
+    scores = [0.0, 0.0]
+    while environment.to_move and not (faulty_player is not None and len(actions) == 2):
+        (seat,) = environment.to_move
+        actions.append(moves.choice(list(environment.observe(seat).valid_actions)))
+        for place, reward in enumerate(environment.step({seat: actions[-1]})):
+            scores[seats[place]] += reward
+    if faulty_player is not None:
+        scores[faulty_player], scores[1 - faulty_player] = -spec.forfeit_score, spec.forfeit_score
+    winners = (Outcome.PLAYER_1, Outcome.PLAYER_2)
+    return MatchRecord(
+        number=number,
+        seed=seed,
+        seats=seats,
+        actions=tuple(actions),
+        outcome=Outcome.DRAW if scores[0] == scores[1] else winners[scores[1] > scores[0]],
+        scores=tuple(scores),
+        fault=Fault.NONE if faulty_player is None else Fault.PLAYER,
+        faulty_player=faulty_player,
+        error_code="" if faulty_player is None else "player_raised",
+        error="" if faulty_player is None else f"{SENTENCE}\n{TRACE}",
+        move_counts=(len(actions) // 2, len(actions) // 2),
+        thinking_seconds=(0.25, 0.5),
+        slowest_move_seconds=(0.125, 0.25),
+    )
+
+
+def random_duel(
+    spec: EnvironmentSpec,
+    names: tuple[str, str],
+    match_count: int,
+    *,
+    seed: int = 7,
+    faults_of_1: Collection[int] = (),
+    faults_of_2: Collection[int] = (),
+) -> DuelRecord:
+    """faults_of_1, faults_of_2: numbers of the matches that the player forfeits."""
+    matches = []
+    for number in range(1, match_count + 1):
+        faulty = 0 if number in faults_of_1 else 1 if number in faults_of_2 else None
+        matches.append(random_match(spec, number, seed + (number - 1) // 2, faulty))
+    return DuelRecord(spec.id, seed, names, tuple(matches))
+
+
+def ready(agent: Agent) -> Submission:
+    row = factories.ready(agent)
+    row.image = f"player-{agent.name}"
+    row.save(update_fields=["image"])
+    return row
+
+
+def edition(players: Collection[Submission], environment: Environment, number: int = 1) -> Tournament:
+    """A running edition with these participants and no duels."""
+    tournament = Tournament.objects.create(environment=environment, edition=number)
+    for player in players:
+        Participant.objects.create(tournament=tournament, submission=player)
+    return tournament
+
+
+def waiting_duel(tournament: Tournament, player_1: Submission, player_2: Submission, match_count: int = 10) -> Duel:
+    duel = factories.duel(tournament, player_1, player_2, number=tournament.duels.count() + 1, state=JobState.QUEUED)
+    duel.match_count = match_count
+    duel.save(update_fields=["match_count"])
+    return duel
+
+
+def play(duel: Duel, *, faults_of_1: Collection[int] = (), faults_of_2: Collection[int] = ()) -> Duel:
+    """Do what a worker does with a waiting duel."""
+    spec = get_spec(duel.tournament.environment.slug)
+    claimed = job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")
+    assert claimed is not None
+    names = (str(duel.player_1), str(duel.player_2))
+    record = random_duel(
+        spec, names, duel.match_count, seed=duel.seed, faults_of_1=faults_of_1, faults_of_2=faults_of_2
+    )
+    artifacts = artifacts_store(job=claimed, record=record, player_logs=("one said hello\n", ""))
+    duel_succeed(duel=claimed, record=record, artifacts=artifacts, log=f"{names[0]} against {names[1]}: played.")
+    return Duel.objects.get(pk=duel.pk)
+
+
+def play_validation(submission: Submission, match_count: int = 4) -> Validation:
+    """A validation that a worker has just played."""
+    waiting = Validation.objects.create(submission=submission, seed=7, match_count=match_count)
+    claimed = job_claim(kind=Validation, job_id=waiting.pk, worker="worker-1")
+    assert claimed is not None
+    record = random_duel(get_spec(submission.agent.environment.slug), (str(submission), str(submission)), match_count)
+    artifacts = artifacts_store(job=claimed, record=record, player_logs=("hello from 1\n", "hello from 2\n"))
+    validation_succeed(validation=claimed, artifacts=artifacts, log="Self-play: played.")
+    return Validation.objects.get(pk=waiting.pk)

@@ -1,0 +1,47 @@
+"""Pages that say why something cannot be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+
+from core.selectors.duels import NotPlayed, NotStored
+
+Arguments = ParamSpec("Arguments")
+
+
+def status_of(missing: NotStored) -> int:
+    """409 for what may still come, 404 for what is not there."""
+    return 409 if isinstance(missing, NotPlayed) else 404
+
+
+def explained(
+    view: Callable[Concatenate[HttpRequest, Arguments], HttpResponseBase],
+) -> Callable[Concatenate[HttpRequest, Arguments], HttpResponseBase]:
+    """Turn NotStored into a page with its sentence, also where Django would show its own debugging page."""
+
+    @wraps(view)
+    def wrapper(request: HttpRequest, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        except NotStored as missing:
+            return notice(request, missing)
+
+    return wrapper
+
+
+def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
+    """The page that says what is missing, with the way back."""
+    arguments = request.resolver_match.kwargs if request.resolver_match else {}
+    duel_id = arguments.get("duel_id")
+    context = {
+        "title": "Nothing to see yet" if isinstance(missing, NotPlayed) else "This cannot be shown",
+        "sentence": str(missing),
+        "back": reverse("web:duel", args=[duel_id]) if duel_id is not None else "",
+    }
+    return render(request, "web/duel/notice.html", context, status=status_of(missing))
