@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tqdm import tqdm
@@ -63,12 +63,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("player_2", help="the same; may be the same player")
     parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
     parser.add_argument("--matches", type=_positive, help="number of matches (default: the environment's)")
-    parser.add_argument("--sandbox", choices=("docker", "process"), default="docker",
-                        help="docker: locked-down containers (default); process: local processes, own code only")  # fmt: skip
+    sandboxes = "docker: locked-down containers (default); process: local processes, own code only"
+    parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help=sandboxes)
     parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
     parser.add_argument("--parallel", type=_positive, help="matches played at once (default: the environment's)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the duel document here; - for the screen")
-    parser.add_argument("--logs", type=Path, metavar="FOLDER", help="write the players' and the referee's logs here")
+    parser.add_argument("--logs", type=Path, metavar="FOLDER",
+                        help="write the players' and the referee's logs here")  # fmt: skip
     parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
                         help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
     parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
@@ -116,7 +117,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
                     parallel_matches=parallel,
                     limits=spec.limits,
                     clock=time.monotonic,
-                    on_progress=lambda done: bar.update(done - bar.n) and None,
+                    on_progress=bar,
                 )
         except (SandboxError, PlatformFault) as fault:
             error = str(fault)
@@ -131,10 +132,14 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
 
 
 @contextlib.contextmanager
-def _progress(match_count: int, quiet: bool) -> Iterator[tqdm[None]]:
+def _progress(match_count: int, quiet: bool) -> Iterator[Callable[[int], None]]:
     # None: only on a terminal.
     with tqdm(total=match_count, unit=" matches", disable=True if quiet else None, file=sys.stderr) as bar:
-        yield bar
+
+        def show(matches_done: int) -> None:
+            bar.update(matches_done - bar.n)
+
+        yield show
 
 
 def _name(player: str) -> str:

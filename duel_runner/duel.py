@@ -109,9 +109,13 @@ class Duel:
         )
 
     def _keep(self, match: Match) -> None:
-        assert match.decided
+        assert match.record is not None
         self.records[match.number] = match.record
         self._active.pop(match.number, None)
+
+    def _keep_if_decided(self, match: Match) -> None:
+        if match.decided:
+            self._keep(match)
 
     def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
         match.forfeit(player, fault, detail)
@@ -189,8 +193,7 @@ class Duel:
         except ValueError as error:
             self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
             return
-        if match.decided:
-            self._keep(match)
+        self._keep_if_decided(match)
         self._send(requests)
 
     # --- Losing a player ----------------------------------------------------------------------------------
@@ -210,7 +213,9 @@ class Duel:
             self._forfeit(suspects[0].match, player, fault, loss.detail)
         # A loss that cannot be blamed yet is looked for again, one question at a time, before it counts.
         if len(link.outstanding) > 1 and suspects:
-            self._unexplained[player] = ([request.match for request in suspects], PlayerLost(fault, loss.detail))
+            # When an open END may have been the cause, no match has to pay for a loss that stays unexplained.
+            payers = [request.match for request in suspects] if len(suspects) == len(link.outstanding) else []
+            self._unexplained[player] = (payers, PlayerLost(fault, loss.detail))
         else:
             suspects = []
             self._count_restart(link)
@@ -233,7 +238,6 @@ class Duel:
     def _count_restart(self, link: PlayerLink) -> None:
         link.restarts += 1
         if link.restarts > self._limits.max_restarts:
-            link.close()
             self._take_out(link.index, PlayerFault.TOO_MANY_RESTARTS)
 
     def _open(self, link: PlayerLink, suspects: list[Request] | None) -> None:
@@ -243,7 +247,6 @@ class Duel:
             link.open()
         except PlayerLost as loss:
             self._note(f"Player {player + 1} could not be started: {loss.fault.value}. {loss.detail}")
-            link.close()
             self._take_out(player, loss.fault)
             return
         if suspects is None:
@@ -254,6 +257,8 @@ class Duel:
                 link.send(request)
 
     def _take_out(self, player: int, fault: PlayerFault) -> None:
+        """A player plays no more in this duel and forfeits what is left."""
+        self.links[player].close()
         self._out_of_play[player] = fault
         for match in list(self._active.values()):
             self._forfeit(match, player, fault)

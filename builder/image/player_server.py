@@ -4,6 +4,8 @@ Standard library only; NumPy arrays for players when NumPy is there. Process 1 i
 player's output bounded and away from the wire, and ends when the player does. See docs/protocol.md.
 """
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import ctypes
@@ -19,7 +21,10 @@ import sys
 import time
 import traceback
 from array import array
+from collections.abc import Callable
+from typing import Any
 
+numpy: Any
 try:
     import numpy
 except ImportError:
@@ -41,12 +46,12 @@ class BadAction(Exception):
 # --- Supervisor -------------------------------------------------------------------------------------------
 
 
-def prctl(option, value):
+def prctl(option: int, value: int) -> None:
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def supervise(options):
+def supervise(options: argparse.Namespace) -> None:
     """Fork the player, drain what it prints within the limit, kill what it leaves, exit with its status."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -74,7 +79,7 @@ def supervise(options):
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def limit_resources(data_bytes):
+def limit_resources(data_bytes: int) -> None:
     """Limits for sandboxes whose engine sets none of its own."""
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 256), (resource.RLIMIT_FSIZE, 32 << 20)]
     if data_bytes:
@@ -86,7 +91,7 @@ def limit_resources(data_bytes):
         resource.setrlimit(kind, (value, value))
 
 
-def drain(reader, log, child, limit):
+def drain(reader: int, log: socket.socket, child: int, limit: int) -> int:
     """Forward the first and the last bytes of the player's output; return its wait status."""
     head_left, tail, cut = limit // 2, bytearray(), 0
     tail_limit = limit - limit // 2
@@ -126,12 +131,12 @@ def drain(reader, log, child, limit):
     return status
 
 
-def send(log, data):
+def send(log: socket.socket, data: bytes) -> None:
     with contextlib.suppress(OSError):
         log.sendall(data)
 
 
-def kill_the_rest():
+def kill_the_rest() -> None:
     """Kill and reap every descendant: they were re-parented to this process."""
     for _ in range(1000):
         if os.getpid() == 1:
@@ -146,7 +151,7 @@ def kill_the_rest():
             return
 
 
-def children():
+def children() -> list[int]:
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
             return [int(pid) for pid in file.read().split()]
@@ -157,7 +162,7 @@ def children():
 # --- Loading ----------------------------------------------------------------------------------------------
 
 
-def load_player(folder):
+def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
     """Return (name of the form, class with the player contract)."""
     os.chdir(folder)
     sys.path.insert(0, folder)
@@ -165,6 +170,8 @@ def load_player(folder):
         path = os.path.join(folder, name + ".py")
         if os.path.isfile(path):
             spec = importlib.util.spec_from_file_location(name, path)
+            assert spec is not None
+            assert spec.loader is not None
             module = importlib.util.module_from_spec(spec)
             sys.modules[name] = module
             spec.loader.exec_module(module)
@@ -172,9 +179,10 @@ def load_player(folder):
     raise RuntimeError("The archive has no player.py, agent.py or main.py at its root.")
 
 
-def adapt(name, module):
+def adapt(name: str, module: Any) -> Callable[[bool], Any]:
     if hasattr(module, "Player"):
-        return module.Player
+        make: Callable[[bool], Any] = module.Player
+        return make
     maker = getattr(module, "create_agent", None) or getattr(module, "Agent", None)
     if maker is not None:
         return lambda _: Adapted(maker())
@@ -188,7 +196,7 @@ class Adapted:
 
     METHODS = ("act", "get_action", "predict")
 
-    def __init__(self, agent):
+    def __init__(self, agent: Any) -> None:
         for method in self.METHODS:
             if callable(getattr(agent, method, None)):
                 self._choose = getattr(agent, method)
@@ -199,13 +207,13 @@ class Adapted:
         self._agent = agent
         self._with_valid_actions = takes_two(self._choose) and not self._is_predict
 
-    def start(self, state, valid_actions):
+    def start(self, state: Any, valid_actions: Any) -> Any:
         reset = getattr(self._agent, "reset", None)
         if callable(reset):
             reset()
         return self.step(state, valid_actions, 0.0)
 
-    def step(self, state, valid_actions, prev_reward):
+    def step(self, state: Any, valid_actions: Any, prev_reward: float) -> Any:
         action = self._choose(state, valid_actions) if self._with_valid_actions else self._choose(state)
         if self._is_predict and isinstance(action, tuple):
             action = action[0]
@@ -213,11 +221,11 @@ class Adapted:
             action = action.reshape(-1)[0]
         return action
 
-    def end(self, state, prev_reward):
+    def end(self, state: Any, prev_reward: float) -> None:
         pass
 
 
-def takes_two(function):
+def takes_two(function: Callable[..., Any]) -> bool:
     import inspect
 
     try:
@@ -231,7 +239,7 @@ def takes_two(function):
 # --- Serving ----------------------------------------------------------------------------------------------
 
 
-def serve(options):
+def serve(options: argparse.Namespace) -> int:
     """Connect the wire, load the player, answer until the referee hangs up. Returns the exit status."""
     wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -258,14 +266,15 @@ def serve(options):
 class Server:
     """Answers requests in their order, batching answers that are ready within a millisecond."""
 
-    def __init__(self, wire, form, make, first, limit):
+    def __init__(self, wire: socket.socket, form: str, make: Callable[[bool], Any], first: Any, limit: object) -> None:
         self.wire, self.form, self.make = wire, form, make
         self.limit = limit if isinstance(limit, int) and limit > 0 else None
-        self.idle, self.playing = [first], {}
+        self.idle = [first]
+        self.playing: dict[int, Any] = {}
         self.out, self.unsent_since = bytearray(), 0.0
-        self.dtype = None
+        self.dtype = ""
 
-    def run(self):
+    def run(self) -> None:
         buffer = bytearray()
         while True:
             data = self.wire.recv(1 << 18)
@@ -282,7 +291,7 @@ class Server:
             del buffer[:position]
             self.flush()
 
-    def handle(self, frame):
+    def handle(self, frame: bytes) -> None:
         kind = frame[0]
         if kind == HELLO:
             self.hello(json.loads(frame[1:]))
@@ -306,7 +315,7 @@ class Server:
             # A slow player's answers go out one by one, so that no match is charged for another's move.
             self.flush()
 
-    def hello(self, hello):
+    def hello(self, hello: dict[str, Any]) -> None:
         self.dtype = hello["observation"]["dtype"]
         parallel = hello["parallel_matches"]
         if self.limit is not None:
@@ -315,7 +324,7 @@ class Server:
         payload = json.dumps(ready).encode()
         self.put(struct.pack("<IB", 1 + len(payload), READY) + payload)
 
-    def play(self, kind, match, frame):
+    def play(self, kind: int, match: int, frame: bytes) -> int:
         if kind == START:
             state, position = self.read_array(frame, 9, self.dtype)
             valid, _ = self.read_array(frame, position, "int64")
@@ -331,10 +340,10 @@ class Server:
         if player is not None:
             player.end(state, reward)
             self.idle.append(player)
-        return None
+        return 0
 
     @staticmethod
-    def read_array(frame, position, dtype):
+    def read_array(frame: bytes, position: int, dtype: str) -> tuple[Any, int]:
         """A fresh, writable array of the given type (a list without NumPy) and the position behind it."""
         code, dimensions = frame[position], frame[position + 1]
         shape = struct.unpack_from(f"<{dimensions}I", frame, position + 2)
@@ -350,24 +359,24 @@ class Server:
         values.frombytes(frame[start:end])
         return values.tolist(), end
 
-    def put_text(self, kind, match, sequence, text):
+    def put_text(self, kind: int, match: int, sequence: int, text: str) -> None:
         payload = text[:ERROR_CHARACTERS].encode("utf-8", "replace")
         self.put(struct.pack("<IBII", 9 + len(payload), kind, match, sequence) + payload)
 
-    def put(self, data):
+    def put(self, data: bytes) -> None:
         if not self.out:
             self.unsent_since = time.monotonic()
         self.out += data
         if time.monotonic() - self.unsent_since > FLUSH_SECONDS:
             self.flush()
 
-    def flush(self):
+    def flush(self) -> None:
         if self.out:
             self.wire.sendall(self.out)
             self.out.clear()
 
 
-def action_of(value):
+def action_of(value: object) -> int:
     """The action as a plain integer. Booleans, floats and texts are no actions."""
     if type(value) is int or (numpy is not None and isinstance(value, numpy.integer)):
         action = int(value)
@@ -377,7 +386,7 @@ def action_of(value):
     raise BadAction(f"The action must be an integer, not {type(value).__name__}.")
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--channel", required=True)
     parser.add_argument("--player", required=True)

@@ -7,6 +7,8 @@ import functools
 import os
 import shutil
 import socket
+import stat
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import docker
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
-from docker.types import Ulimit
+from docker.types import Mount, Ulimit
 
 from duel_runner.sandbox.base import (
     FOLDER_PREFIX,
@@ -29,8 +31,12 @@ from duel_runner.sandbox.channel import Channel
 
 ENGINE_SECONDS = 60
 """Every call to the engine answers within this, or counts as a platform fault."""
-PLAYER_UID = 61184
-"""Outside every passwd, and not 65534, for which file systems may keep blocks in reserve."""
+FIRST_PLAYER_UID, PLAYER_UID_COUNT = 60706, 478
+"""Outside every passwd (no distribution gives out 60706 to 61183) and not 65534, for which file systems may keep blocks
+in reserve. The kernel counts some resources by user across containers, so players should not share one."""
+CONFLICT = 409
+CHANNEL_LABEL = "arena.channel"
+"""Name of the container's channel folder, so that it can be removed with the leftovers of a dead worker."""
 PIDS_LIMIT = 64
 TMP = "/tmp"  # inside the container, where it is the only writable place
 TMP_BYTES = 64 * 1024 * 1024
@@ -57,7 +63,12 @@ class DockerSandbox:
 
     def check(self) -> None:
         with _engine_errors():
-            self._engine.ping()
+            runtimes = self._engine.info().get("Runtimes") or {}
+        if self._runtime not in runtimes:
+            raise SandboxUnavailable(
+                f"The Docker engine has no runtime {self._runtime}, only {', '.join(sorted(runtimes))}.",
+                code="runtime_missing",
+            )
 
     def launch(self, launch: Launch) -> Container:
         channel = Channel(self._channel_dir, launch.limits.log_limit_bytes)
@@ -86,8 +97,10 @@ class DockerSandbox:
             keep = live()
             dead = [container for container in found if container.labels.get(label) not in keep]
             for container in dead:
-                with contextlib.suppress(NotFound):
-                    container.remove(force=True)
+                _remove(container)
+                folder = container.labels.get(CHANNEL_LABEL, "")
+                if folder and folder == Path(folder).name:
+                    shutil.rmtree(self._channel_dir / folder, ignore_errors=True)
             return len(dead)
 
     def _start(self, launch: Launch, channel: Channel) -> Any:
@@ -99,26 +112,37 @@ class DockerSandbox:
                 container.start()
             except BaseException:
                 with contextlib.suppress(DockerException, requests.RequestException):
-                    container.remove(force=True)
+                    _remove(container)
                 raise
             return container
 
     def _options(self, launch: Launch, channel: Channel) -> dict[str, Any]:
         limits = launch.limits
         # A worker may itself run in a container: of its files the engine can only mount the shared channel folder.
-        shutil.copyfile(PLAYER_SERVER, channel.folder / PLAYER_SERVER.name)
-        volumes = {str(channel.folder): {"bind": "/channel", "mode": "ro"}}
+        try:
+            server = Path(shutil.copyfile(PLAYER_SERVER, channel.folder / PLAYER_SERVER.name))
+            server.chmod(0o644)
+        except OSError as error:
+            raise SandboxError(f"The player server cannot be copied: {error}.", code="channel_failed") from None
+        # Mounts, not volumes: for those the engine would make a missing folder.
+        mounts = [Mount("/channel", str(channel.folder), type="bind", read_only=True)]
         image = launch.image
         if image.startswith(FOLDER_PREFIX):
             folder = Path(image.removeprefix(FOLDER_PREFIX)).resolve()
             if not folder.is_dir():
                 raise SandboxError(f"The unpacked player {folder.name} is missing on this host.", code="image_missing")
-            volumes[str(folder)] = {"bind": "/player", "mode": "ro"}
+            if not folder.stat().st_mode & stat.S_IXOTH:
+                raise SandboxError(
+                    f"Other users may not read the folder {folder}, and players run as one: chmod -R o+rX it.",
+                    code="folder_unreadable",
+                )
+            mounts.append(Mount("/player", str(folder), type="bind", read_only=True))
             image = self._base_image
+        uid = FIRST_PLAYER_UID + zlib.crc32(launch.name.encode()) % PLAYER_UID_COUNT
         options: dict[str, Any] = {
             "image": image,
             "name": launch.name,
-            "labels": dict(launch.labels),
+            "labels": {**launch.labels, CHANNEL_LABEL: channel.folder.name},
             "runtime": self._runtime,
             "entrypoint": ["/bin/sh", "-c", COMMAND, "sh"],
             "command": [
@@ -126,12 +150,12 @@ class DockerSandbox:
             ],
             "working_dir": TMP,
             "hostname": "player",
-            "user": f"{PLAYER_UID}:{PLAYER_UID}",
+            "user": f"{uid}:{uid}",
             "environment": {
                 "HOME": TMP, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1",
                 "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
             },
-            "volumes": volumes,
+            "mounts": mounts,
             "network_mode": "none",
             "ipc_mode": "none",
             "read_only": True,
@@ -150,10 +174,14 @@ class DockerSandbox:
             "log_config": {"type": "none"},
             "healthcheck": {"test": ["NONE"]},
             "stdin_open": False,
+            # The supervisor is process 1 even where the engine's default is another.
+            "init": False,
         }  # fmt: skip
-        if launch.core is not None and launch.core < (os.cpu_count() or 1):
+        is_pinned = launch.core is not None and launch.core < (os.cpu_count() or 1)
+        if is_pinned:
             options["cpuset_cpus"] = str(launch.core)
-        else:
+        # One core is the limit already, and a quota would throttle.
+        if not is_pinned or limits.cpu_count < 1:
             options["nano_cpus"] = int(limits.cpu_count * 1e9)
         return options
 
@@ -193,7 +221,8 @@ class DockerContainer:
         return self._channel.log(wait_seconds=2)
 
     def kill(self) -> None:
-        with contextlib.suppress(APIError), _engine_errors():
+        # Refused when it has just ended by itself; an engine in trouble shows when it is removed.
+        with contextlib.suppress(DockerException, requests.RequestException):
             self._container.kill()
 
     def close(self) -> None:
@@ -203,8 +232,8 @@ class DockerContainer:
         if self._wire is not None:
             self._wire.close()
         try:
-            with contextlib.suppress(NotFound), _engine_errors():
-                self._container.remove(force=True)
+            with _engine_errors():
+                _remove(self._container)
         finally:
             self._channel.close()
 
@@ -218,6 +247,17 @@ class DockerContainer:
         return state
 
 
+def _remove(container: Any) -> None:
+    """Kill and remove a container; it may be gone, or being removed by another."""
+    try:
+        container.remove(force=True)
+    except NotFound:
+        return
+    except APIError as error:
+        if error.status_code != CONFLICT:
+            raise
+
+
 @contextlib.contextmanager
 def _engine_errors() -> Iterator[None]:
     """Turn the engine's troubles into SandboxError; NotFound of a container passes, callers know what it means."""
@@ -228,7 +268,8 @@ def _engine_errors() -> Iterator[None]:
     except NotFound:
         raise
     except APIError as error:
-        raise SandboxError(f"The Docker engine refused: {error.explanation or error}", code="engine_refused") from None
+        code = "name_taken" if error.status_code == CONFLICT else "engine_refused"
+        raise SandboxError(f"The Docker engine refused: {error.explanation or error}", code=code) from None
     except (DockerException, requests.RequestException) as error:
         raise SandboxUnavailable(f"The Docker engine does not answer: {error}", code="engine_unavailable") from None
 

@@ -1,0 +1,133 @@
+"""Players that speak the wire themselves, in a thread behind a socket pair: for answers no real server would give."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from duel_runner.protocol import Kind
+from duel_runner.sandbox.base import Ending
+
+
+def frame(kind: int, payload: bytes) -> bytes:
+    return struct.pack("<IB", len(payload) + 1, kind) + payload
+
+
+def ready(parallel_matches: object = 64) -> bytes:
+    return frame(Kind.READY, json.dumps({"protocol": 1, "parallel_matches": parallel_matches}).encode())
+
+
+def action(match: int, sequence: int, value: int) -> bytes:
+    return frame(Kind.ACTION, struct.pack("<IIq", match, sequence, value))
+
+
+def done(match: int, sequence: int) -> bytes:
+    return frame(Kind.DONE, struct.pack("<II", match, sequence))
+
+
+def text_answer(kind: Kind, match: int, sequence: int, text: str) -> bytes:
+    return frame(kind, struct.pack("<II", match, sequence) + text.encode())
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as a fake player reads it. valid: the valid actions, empty for END."""
+
+    kind: Kind
+    match: int
+    sequence: int
+    reward: float
+    valid: tuple[int, ...]
+
+    def good_answer(self) -> bytes:
+        """The first valid action, or DONE."""
+        if self.kind is Kind.END:
+            return done(self.match, self.sequence)
+        return action(self.match, self.sequence, self.valid[0])
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Send these bytes, then nothing any more."""
+
+    data: bytes = b""
+
+
+Said = bytes | Stall | None
+Answerer = Callable[[Asked], Said]
+"""What to send for a request; None hangs up."""
+
+
+class FakeContainer:
+    """A Container whose player is a thread of the test."""
+
+    def __init__(
+        self, answerer: Answerer, *, hello: bytes | None = None, ending: Ending = Ending.EXITED, log: str = ""
+    ) -> None:
+        self.wire, self._theirs = socket.socketpair()
+        self._answerer, self._hello, self._ending, self._log = answerer, hello, ending, log
+        self.closed = 0
+        self.asked: list[Asked] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def ending(self) -> Ending:
+        return self._ending
+
+    def log(self) -> str:
+        return self._log
+
+    def close(self) -> None:
+        self.closed += 1
+        with contextlib.suppress(OSError):
+            self._theirs.shutdown(socket.SHUT_RDWR)
+        self._thread.join(5)
+        self._theirs.close()
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError):
+            requests = self._requests()
+            kind, payload = next(requests)
+            assert kind == Kind.HELLO
+            self._theirs.sendall(ready(json.loads(payload)["parallel_matches"]) if self._hello is None else self._hello)
+            for kind, payload in requests:
+                asked = parse(Kind(kind), payload)
+                self.asked.append(asked)
+                answer = self._answerer(asked)
+                if answer is None:
+                    break
+                self._theirs.sendall(answer.data if isinstance(answer, Stall) else answer)
+                if isinstance(answer, Stall):
+                    while self._theirs.recv(65536):
+                        pass
+        with contextlib.suppress(OSError):
+            self._theirs.shutdown(socket.SHUT_RDWR)
+
+    def _requests(self) -> Iterator[tuple[int, bytes]]:
+        buffer = b""
+        while data := self._theirs.recv(65536):
+            buffer += data
+            while len(buffer) >= 4 and len(buffer) - 4 >= (length := int.from_bytes(buffer[:4], "little")):
+                yield buffer[4], buffer[5 : 4 + length]
+                buffer = buffer[4 + length :]
+
+
+def parse(kind: Kind, payload: bytes) -> Asked:
+    """Read START, STEP or END; observation and valid actions must be one-dimensional int8."""
+    match, sequence = struct.unpack_from("<II", payload)
+    position, reward = 8, 0.0
+    if kind is not Kind.START:
+        (reward,) = struct.unpack_from("<d", payload, 8)
+        position = 16
+    (length,) = struct.unpack_from("<I", payload, position + 2)
+    position += 6 + length
+    valid: tuple[int, ...] = ()
+    if kind is not Kind.END:
+        (count,) = struct.unpack_from("<I", payload, position + 2)
+        valid = struct.unpack_from(f"<{count}b", payload, position + 6)
+    return Asked(kind, match, sequence, reward, valid)

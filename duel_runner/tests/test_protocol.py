@@ -1,0 +1,212 @@
+"""The wire: the documented examples, both implementations against each other, and bytes from hostile players."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duel_runner.protocol import (
+    DTYPES,
+    MAX_ANSWER_BYTES,
+    Answer,
+    Decoder,
+    Encoder,
+    Kind,
+    ProtocolViolation,
+    hello,
+    plain_text,
+)
+from duel_runner.tests.fake import action, done, frame, ready, text_answer
+from environments.registry import get_spec
+from environments.spec import ArraySpec
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = get_spec("tic-tac-toe")
+ENCODER = Encoder(SPEC.observation, SPEC.action_count)
+
+
+def player_server() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("player_server", ROOT / "builder" / "image" / "player_server.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def documented(name: str) -> bytes:
+    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    blocks = re.findall(rf"```hex {name}\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 1, f"one example of {name} is expected"
+    return bytes.fromhex(blocks[0])
+
+
+REQUESTS = {
+    "hello": hello(
+        environment="tic-tac-toe-v1", observation=ArraySpec((10,)), action_count=9, parallel_matches=32
+    ),
+    "start": ENCODER.start(1, 0, ENCODER.observation([0] * 9 + [1]), ENCODER.valid_actions(range(9))),
+    "step": ENCODER.step(
+        1, 1, ENCODER.observation([1, 0, 0, 0, -1, 0, 0, 0, 0, 1]), ENCODER.valid_actions([1, 2, 3, 5, 6, 7, 8]), 0.0
+    ),
+    "end": ENCODER.end(1, 3, ENCODER.observation([1, 1, 1, -1, -1, 0, 0, 0, 0, -1]), 1.0),
+}  # fmt: skip
+ANSWERS: dict[str, Answer | dict[str, Any]] = {
+    "ready": {"protocol": 1, "parallel_matches": 32, "form": "player", "numpy": True},
+    "action": Answer(Kind.ACTION, 1, 0, 4),
+    "done": Answer(Kind.DONE, 1, 3),
+    "error": Answer(Kind.ERROR, 1, 1, text="ValueError: no move"),
+    "invalid": Answer(Kind.INVALID, 1, 1, text="The action must be an integer, not float."),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_documented_requests_are_what_the_referee_sends(name: str) -> None:
+    assert documented(name).hex(" ") == REQUESTS[name].hex(" ")
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_documented_answers_are_what_the_referee_understands(name: str) -> None:
+    assert list(Decoder().feed(documented(name))) == [ANSWERS[name]]
+
+
+def test_the_documented_fault_codes_are_those_of_the_referee() -> None:
+    from duel_runner.faults import PlayerFault
+
+    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    table = text.partition("## What goes wrong")[2].partition("## Seeds")[0]
+    assert {fault.value for fault in PlayerFault} == set(re.findall(r"`([a-z]+_[a-z_]+)`", table)) - {
+        "max_restarts",
+        "duel_seconds",
+        "forfeit_score",
+    }
+
+
+@pytest.mark.parametrize("wire", sorted(DTYPES))
+def test_player_server_reads_every_type_of_array_as_the_environments_own(wire: str) -> None:
+    module = player_server()
+    encoder = Encoder(ArraySpec((2, 3), dtype="float64", wire=wire), 300)
+    data = encoder.observation([0, 1, 2, 3, 4, 5]) + encoder.valid_actions([7, 299])
+
+    state, position = module.Server.read_array(data, 0, "float64")
+    valid, end = module.Server.read_array(data, position, "int64")
+
+    assert (state.dtype, state.tolist(), state.flags.writeable) == (np.float64, [[0, 1, 2], [3, 4, 5]], True)
+    assert (valid.dtype, valid.tolist(), valid.flags.writeable) == (np.int64, [7, 299], True)
+    assert end == len(data)
+
+
+def test_player_server_gives_lists_where_numpy_is_missing() -> None:
+    module = player_server()
+    module.__dict__["numpy"] = None
+    data = Encoder(ArraySpec((3,)), 9).observation([0, 1, -1])
+
+    state, _ = module.Server.read_array(data, 0, "int64")
+
+    assert state == [0, 1, -1]
+
+
+@pytest.mark.parametrize("value", [3, np.int8(3), np.int64(3), np.uint16(3)])
+def test_integers_of_python_and_numpy_are_actions(value: Any) -> None:
+    assert player_server().action_of(value) == 3
+
+
+@pytest.mark.parametrize(
+    "value", [True, np.True_, 3.0, np.float32(3), "3", None, [3], np.array([3]), np.array(3), 2**63, -(2**63) - 1]
+)
+def test_everything_else_is_no_action(value: Any) -> None:
+    module = player_server()
+    with pytest.raises(module.BadAction, match="action"):
+        module.action_of(value)
+
+
+@given(st.lists(st.binary(max_size=200), max_size=8))
+def test_random_bytes_raise_nothing_but_protocol_violation(chunks: list[bytes]) -> None:
+    decoder = Decoder()
+    outcome = "fine"
+    try:
+        for chunk in chunks:
+            for answer in decoder.feed(chunk):
+                assert isinstance(answer, (Answer, dict))
+    except ProtocolViolation as violation:
+        outcome = violation.code
+    assert outcome in ("fine", "malformed_answer", "oversized_answer")
+
+
+@given(st.sampled_from([129, 130, 131, 132, 133]), st.binary(max_size=300))
+def test_frames_of_known_kind_with_random_payload_raise_nothing_but_protocol_violation(
+    kind: int, payload: bytes
+) -> None:
+    code, answers = "fine", []
+    try:
+        answers = list(Decoder().feed(frame(kind, payload)))
+    except ProtocolViolation as violation:
+        code = violation.code
+    assert (code, len(answers)) in {("fine", 1), ("malformed_answer", 0)}
+
+
+@given(st.data())
+def test_answers_are_the_same_however_their_bytes_are_cut(data: st.DataObject) -> None:
+    stream = ready(7) + action(1, 0, 5) + text_answer(Kind.ERROR, 2, 4, "böse") + done(3, 9) + action(4, 1, -(2**63))
+    whole = list(Decoder().feed(stream))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
+
+    decoder = Decoder()
+    pieces = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    assert [answer for piece in pieces for answer in decoder.feed(piece)] == whole
+    assert len(whole) == 5
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ((MAX_ANSWER_BYTES + 1).to_bytes(4, "little") + b"\x82", "oversized_answer"),
+        (b"\xff\xff\xff\xff\x82", "oversized_answer"),
+        (b"\0\0\0\0\0", "malformed_answer"),
+        (frame(2, b"\0" * 20), "malformed_answer"),
+        (frame(130, b"\0" * 15), "malformed_answer"),
+        (frame(130, b"\0" * 17), "malformed_answer"),
+        (frame(131, b"\0" * 9), "malformed_answer"),
+        (frame(132, b"\0" * 7), "malformed_answer"),
+        (frame(129, b"[1]"), "malformed_answer"),
+        (frame(129, b"{"), "malformed_answer"),
+        (frame(129, b"[" * 60000), "malformed_answer"),
+        (frame(129, b'{"parallel_matches": ' + b"9" * 50000 + b"}"), "malformed_answer"),
+    ],
+)
+def test_bad_frames_are_refused_with_a_code(data: bytes, code: str) -> None:
+    with pytest.raises(ProtocolViolation) as violation:
+        list(Decoder().feed(data))
+    assert violation.value.code == code
+
+
+def test_answers_before_a_bad_frame_are_kept() -> None:
+    answers = Decoder().feed(action(1, 0, 2) + b"\0\0\0\0\0")
+    first = next(answers)
+    with pytest.raises(ProtocolViolation):
+        next(answers)
+    assert first == Answer(Kind.ACTION, 1, 0, 2)
+
+
+def test_texts_lose_control_characters_but_keep_their_lines() -> None:
+    assert plain_text("a\x00b\x1b[31mc\r\n\td\x9f\ud800ü") == "ab[31mc\n\tdü"
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), st.integers(-(2**63), 2**63 - 1))
+def test_actions_survive_the_wire(match: int, sequence: int, value: int) -> None:
+    assert list(Decoder().feed(action(match, sequence, value))) == [Answer(Kind.ACTION, match, sequence, value)]
+
+
+def test_hello_carries_the_environments_figures() -> None:
+    payload = json.loads(REQUESTS["hello"][5:])
+    assert payload["observation"] == {"dtype": "int64", "shape": [10]}
+    assert payload["parallel_matches"] == 32
