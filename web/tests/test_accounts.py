@@ -91,6 +91,15 @@ def test_what_cannot_be_taken_is_refused_at_its_field(
     assert User.objects.count() == 4
 
 
+def test_a_refusal_is_tied_to_its_field_for_those_who_cannot_see_it(client: Client) -> None:
+    page = client.post("/sign-up/", NEW | {"username": ".."}).content.decode()
+    field = re.search(r'<input[^>]*name="username"[^>]*>', page)
+    assert field is not None
+    assert 'aria-invalid="true"' in field[0]
+    for described_by in re.findall(r'aria-describedby="([^"]+)"', field[0])[0].split():
+        assert f'id="{described_by}"' in page
+
+
 def test_the_sign_up_form_sent_twice_makes_one_account(client: Client) -> None:
     client.post("/sign-up/", NEW)
     second = Client().post("/sign-up/", NEW)

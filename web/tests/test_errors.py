@@ -35,6 +35,7 @@ def test_an_unknown_address_is_not_found_with_debug_on_and_off(
     assert "There is nothing here" in page
     assert "<script>/" not in page
     assert "URLconf" not in page
+    assert "given query" not in page
 
 
 def test_a_missing_slash_leads_to_the_page(client: Client) -> None:

@@ -74,6 +74,8 @@ document.addEventListener("submit", (event) => {
     button.textContent = "Uploading …";
   }
 });
+// A refused form comes back with its first wrong field in sight.
+document.querySelector(".wrong input, .wrong select")?.focus();
 // Coming back with the browser's button finds the form usable again.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
@@ -82,6 +84,12 @@ document.addEventListener("change", ({ target }) => {
   const isTooLarge = [...target.files].some((file) => file.size > Number(target.dataset.maxBytes));
   target.setCustomValidity(isTooLarge ? target.dataset.tooLarge : "");
   target.reportValidity();
+});
+// Choosing the same file again, made smaller meanwhile, is a change only if there was none before.
+document.addEventListener("click", ({ target }) => {
+  if (target.type !== "file" || !target.validity.customError) return;
+  target.setCustomValidity("");
+  target.value = "";
 });
 
 // Copying ----------------------------------------------------------------------
