@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
 from core.errors import Refused
-from core.models import Agent, Build, Environment, JobState, Submission, User
+from core.models import Agent, Build, Environment, Submission, User
 from core.queues import IMAGES_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
 from core.services.jobs import job_cancel, job_wake
@@ -103,13 +103,6 @@ def agent_disable(*, agent: Agent, reason: str) -> None:
 def agent_enable(*, agent: Agent) -> None:
     agent.is_disabled, agent.disabled_reason = False, ""
     agent.save(update_fields=["is_disabled", "disabled_reason"])
-
-
-def submission_pending(submission: Submission) -> bool:
-    """Whether a build or validation of it is still to come or under way."""
-    open_states = (JobState.QUEUED, JobState.RUNNING)
-    jobs = (submission.latest_build, submission.latest_validation)
-    return any(job is not None and job.state in open_states for job in jobs)
 
 
 def _check_archive(archive: UploadedFile[bytes]) -> str:
