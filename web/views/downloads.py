@@ -127,8 +127,12 @@ def gzipped(chunks: Iterable[str]) -> IO[bytes]:
     There is no time in the header, so equal documents are equal files.
     """
     file = cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))  # noqa: SIM115  (the response closes it)
-    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
-        for chunk in chunks:
-            packed.write(chunk.encode())
+    try:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+            for chunk in chunks:
+                packed.write(chunk.encode())
+    except BaseException:
+        file.close()
+        raise
     file.seek(0)
     return file

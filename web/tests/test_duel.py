@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+from pytest_django.asserts import assertContains, assertNotContains
+
+from core.models import Duel, Environment, JobFault, JobState
+from core.services.duels import duel_void
+from core.services.jobs import job_cancel, job_claim, job_fail, job_heartbeat, job_release
+from core.tests.factories import Cast
+from web.tests import played
+from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def stage(cast: Cast, environment: Environment) -> Stage:
+    return staged(cast, environment)
+
+
+def address(duel: Duel) -> str:
+    return f"/duels/{duel.pk}/"
+
+
+def html(client: Client, path: str, **headers: str) -> str:
+    response = client.get(path, headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def claimed(stage: Stage) -> Duel:
+    waiting = played.waiting_duel(stage.tournament, stage.anna, stage.clara)
+    duel = job_claim(kind=Duel, job_id=waiting.pk, worker="worker-1")
+    assert duel is not None
+    return duel
+
+
+def linked_matches(page: str) -> list[int]:
+    return [int(number) for number in re.findall(r"/matches/(\d+)/\"", page)]
+
+
+def test_everyone_sees_outcome_counts_and_every_match_once(client: Client, stage: Stage) -> None:
+    page = html(client, address(stage.duel))
+
+    assert sorted(linked_matches(page)) == list(range(1, MATCH_COUNT + 1))
+    won = (stage.duel.player_1_wins + 2, stage.duel.player_2_wins + 1)
+    assert f"Matches won: anna v1 {won[0]}, berta v1 {won[1]}." in page
+    for title in ("Won by anna v1", "Won by berta v1", "Forfeited by anna v1", "Forfeited by berta v1"):
+        assert title in page
+    assert "tic-tac-toe-v1" in page
+
+
+def test_matches_stand_under_the_result_they_had(client: Client, stage: Stage) -> None:
+    page = html(client, address(stage.duel))
+
+    forfeited = re.search(r'<ul class="matches player_2_error".*?</ul>', page, re.DOTALL)
+
+    assert forfeited is not None
+    assert linked_matches(forfeited[0]) == [4, 6]
+    assert 'title="Match 4: 2 moves, berta v1 first"' in forfeited[0]
+
+
+def test_the_list_can_be_narrowed_by_result_and_first_move(client: Client, stage: Stage) -> None:
+    path = address(stage.duel)
+
+    assert linked_matches(html(client, f"{path}?result=player_1_error")) == [3]
+    even = linked_matches(html(client, f"{path}?first=2"))
+    assert sorted(even) == list(range(2, MATCH_COUNT + 1, 2))
+    assert linked_matches(html(client, f"{path}?result=player_1_error&first=2")) == []
+
+
+def test_the_longest_matches_can_come_first(client: Client, stage: Stage) -> None:
+    page = html(client, f"{address(stage.duel)}?result=player_1&sort=moves")
+
+    moves = [int(count) for count in re.findall(r": (\d+) moves?,", page)]
+    assert len(moves) == stage.duel.player_1_wins
+    assert moves == sorted(moves, reverse=True)
+    assert moves[0] > moves[-1]
+
+
+@pytest.mark.parametrize("query", ["result=everything", "first=3", "first=x", "sort=%00", "result=&first=&sort="])
+def test_a_question_that_is_not_understood_shows_all_matches(client: Client, stage: Stage, query: str) -> None:
+    assert len(linked_matches(html(client, f"{address(stage.duel)}?{query}"))) == MATCH_COUNT
+
+
+def test_a_thousand_matches_ask_the_database_no_more_than_ten(
+    client: Client, cast: Cast, environment: Environment, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    stage = staged(cast, environment, 1000)
+
+    with django_assert_max_num_queries(2):
+        assert len(linked_matches(html(client, address(stage.duel)))) == 1000
+
+
+def test_a_waiting_duel_says_so_and_asks_again(client: Client, stage: Stage) -> None:
+    duel = played.waiting_duel(stage.tournament, stage.anna, stage.clara)
+
+    page = html(client, address(duel))
+
+    assert "Waiting for a worker" in page
+    assert f'hx-get="/duels/{duel.pk}/" hx-trigger="every 2s"' in page
+
+
+def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: Stage) -> None:
+    duel = claimed(stage)
+    job_release(job=duel, code="engine_down", error=f"The engine did not answer. {HOSTILE}")
+
+    page = html(client, address(duel))
+
+    assert "last time: The engine did not answer." in page
+    assert HOSTILE not in page
+
+
+def test_progress_is_live_and_ends_with_the_duel(client: Client, stage: Stage) -> None:
+    duel = claimed(stage)
+    job_heartbeat(job=duel, matches_done=4)
+    part = {"HX-Request": "true", "HX-Target": "duel"}
+
+    running = html(client, address(duel), **part)
+    Duel.objects.filter(pk=duel.pk).update(state=JobState.QUEUED)
+    played.play(Duel.objects.get(pk=duel.pk))
+    over = html(client, address(duel), **part)
+
+    assert '<progress max="10" value="4"' in running
+    assert "hx-get" in running
+    assert "<html" not in running
+    assert "hx-get" not in over
+    assert len(linked_matches(over)) == 10
+
+
+def test_a_struck_duel_shows_who_lost_nothing_and_why(client: Client, stage: Stage, cast: Cast) -> None:
+    duel_void(duel=stage.duel, reason=f"Wrong clock. {HOSTILE}", user=cast.olga)
+
+    page = html(client, address(stage.duel))
+
+    assert "Void." in page
+    assert "Wrong clock." in page
+    assert "counts for nobody" in page
+    assert "Winner" not in page
+    assert HOSTILE not in page
+
+
+def test_duels_that_could_not_be_played_say_why(client: Client, stage: Stage) -> None:
+    failed, cancelled = claimed(stage), played.waiting_duel(stage.tournament, stage.berta, stage.clara)
+    job_fail(job=failed, fault=JobFault.PLATFORM, code="engine_down", error="The engine did not answer.")
+    job_cancel(job=cancelled, reason="The edition was stopped.")
+
+    for duel, word, reason in (
+        (failed, "Could not be played.", "The engine did not answer."),
+        (cancelled, "Cancelled.", "The edition was stopped."),
+    ):
+        page = html(client, address(duel))
+        assert word in page
+        assert reason in page
+        assert "None was played." in page
+        assert "hx-get" not in page
+
+
+@pytest.mark.parametrize("number", [0, 77, 10**30])
+def test_a_duel_that_does_not_exist_is_not_found(client: Client, db: None, number: int) -> None:
+    assert client.get(f"/duels/{number}/").status_code == 404
+
+
+def test_lost_records_leave_the_result(client: Client, stage: Stage) -> None:
+    lose_files(stage.duel)
+
+    page = html(client, address(stage.duel))
+
+    assert "The records of this duel are no longer stored." in page
+    assert "Matches won: anna v1" in page
+
+
+def test_damaged_records_leave_the_result(client: Client, stage: Stage) -> None:
+    with stage.duel.records.storage.open(str(stage.duel.records.name), "wb") as file:
+        file.write(b"PK\x03\x04 nothing that a zip would hold")
+
+    page = html(client, address(stage.duel))
+
+    assert "damaged" in page
+    assert "Matches won: anna v1" in page
+
+
+def test_a_players_log_is_offered_to_those_who_may_read_it(stage: Stage, cast: Cast, visit: As) -> None:
+    log = f"/duels/{stage.duel.pk}/logs/player_1/"
+
+    assertContains(visit(cast.alice).get(address(stage.duel)), log)
+    assertContains(visit(cast.olga).get(address(stage.duel)), log)
+    assertNotContains(visit(cast.bob).get(address(stage.duel)), log)
+    assertNotContains(visit(None).get(address(stage.duel)), log)
+
+
+def test_records_that_contradict_their_rules_still_list_their_matches(client: Client, stage: Stage) -> None:
+    damage_match(stage.duel, 1, actions=(0, 0))
+
+    assert len(linked_matches(html(client, address(stage.duel)))) == MATCH_COUNT

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django.asserts import assertContains, assertNotContains
+
+from core.models import Duel, Environment, Validation
+from core.services.duels import duel_void
+from core.tests import factories
+from core.tests.factories import Cast
+from environments.records import Outcome
+from environments.registry import all_specs
+from web.tests import played
+from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def stage(cast: Cast, environment: Environment) -> Stage:
+    return staged(cast, environment)
+
+
+def address(duel: Duel, number: int = 1) -> str:
+    return f"/duels/{duel.pk}/matches/{number}/"
+
+
+def frames(client: Client, path: str) -> list[dict[str, Any]]:
+    response = client.get(path + "frames.json", headers={"Accept-Encoding": "gzip"})
+    assert response.status_code == 200
+    packed = response.content
+    data: dict[str, list[dict[str, Any]]] = json.loads(
+        gzip.decompress(packed) if response.get("Content-Encoding") == "gzip" else packed
+    )
+    return data["frames"]
+
+
+@pytest.mark.parametrize("slug", [spec.slug for spec in all_specs() if spec.seats == 2])
+def test_every_state_of_a_match_is_a_picture_a_text_and_a_sentence(client: Client, cast: Cast, slug: str) -> None:
+    stage = staged(cast, factories.environment(slug), 8)
+
+    states = frames(client, address(stage.duel))
+
+    assert states[0]["caption"] == "Start. anna v1 moves first"
+    assert states[1]["caption"].startswith("anna v1 played ")
+    assert states[2]["caption"].startswith("berta v1 played ")
+    assert [state["seats"] for state in states[:3]] == [[], [0], [1]]
+    for state in states:
+        assert state["svg"].startswith("<svg ")
+        assert state["text"]
+    assert states[-1]["caption"].endswith((" wins", "Draw"))
+
+
+def test_the_page_shows_one_state_and_links_to_all_without_scripts(client: Client, stage: Stage) -> None:
+    states = frames(client, address(stage.duel))
+
+    page = client.get(address(stage.duel) + "?frame=2")
+
+    assertContains(page, states[2]["caption"])
+    assertContains(page, states[2]["text"].splitlines()[0])
+    assertContains(page, "data:image/svg+xml;base64,")
+    for number in range(len(states)):
+        assertContains(page, f'href="?frame={number}"')
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("0", 0), ("999999", -1), ("-1", 0), ("x", 0), ("", 0), ("%C2%B2", 0), ("9" * 50, 0)]
+)
+def test_a_shared_state_that_does_not_exist_becomes_one_that_does(
+    client: Client, stage: Stage, asked: str, shown: int
+) -> None:
+    states = frames(client, address(stage.duel))
+
+    page = client.get(f"{address(stage.duel)}?frame={asked}")
+
+    position = shown % len(states)
+    assertContains(page, f'data-position="{position}"')
+    assertContains(page, states[position]["caption"])
+
+
+def test_seats_players_and_scores_stand_beside_the_picture(client: Client, stage: Stage) -> None:
+    page = client.get(address(stage.duel, 2)).content.decode()
+
+    first, second = page.index("player 2, moves first"), page.index("player 1, moves second")
+    assert page.rindex("berta v1", 0, first) > page.rindex("seat-1", 0, first)
+    assert first < second
+    assert "0.250 s, slowest move 0.125 s" in page
+
+
+def test_matches_lead_to_their_neighbours_and_back_to_the_duel(client: Client, stage: Stage) -> None:
+    first, last = client.get(address(stage.duel, 1)), client.get(address(stage.duel, MATCH_COUNT))
+
+    assertNotContains(first, 'rel="prev"')
+    assertContains(first, f'rel="next" href="{address(stage.duel, 2)}"')
+    assertContains(last, f'rel="prev" href="{address(stage.duel, MATCH_COUNT - 1)}"')
+    assertNotContains(last, 'rel="next"')
+    assertContains(first, f'href="/duels/{stage.duel.pk}/"')
+
+
+def test_a_forfeit_shows_its_sentence_to_all_and_its_trace_to_those_who_may_see_the_source(
+    stage: Stage, cast: Cast, visit: As
+) -> None:
+    path = address(stage.duel, 4)
+
+    for person in (None, cast.alice, cast.bob, cast.olga):
+        assertContains(visit(person).get(path), "KeyError: &#x27;nine&#x27;")
+        assertContains(visit(person).get(path), "berta v1 forfeits, anna v1 wins")
+    for person in (cast.bob, cast.olga):
+        assertContains(visit(person).get(path), "secret_move")
+    for person in (None, cast.alice):
+        assertNotContains(visit(person).get(path), "secret_move")
+
+
+def test_the_last_state_of_a_forfeit_says_who_forfeits(client: Client, stage: Stage) -> None:
+    states = frames(client, address(stage.duel, 3))
+
+    assert len(states) == 3
+    assert states[-1]["caption"].endswith(". anna v1 forfeits, berta v1 wins")
+
+
+def test_a_void_duel_says_so_on_its_matches(client: Client, stage: Stage, cast: Cast) -> None:
+    duel_void(duel=stage.duel, reason="The clock was wrong.", user=cast.olga)
+
+    assertContains(client.get(address(stage.duel)), "This duel is void")
+
+
+@pytest.mark.parametrize("number", [0, MATCH_COUNT + 1, 10**30])
+def test_a_bad_match_number_has_a_page_that_says_which_there_are(client: Client, stage: Stage, number: int) -> None:
+    page, data = client.get(address(stage.duel, number)), client.get(address(stage.duel, number) + "frames.json")
+
+    assert (page.status_code, data.status_code) == (404, 404)
+    sentence = f"This duel has matches 1 to {MATCH_COUNT}; there is no match {number}."
+    assert sentence in page.content.decode()
+    assert data.json() == {"error": sentence}
+
+
+def test_a_duel_that_is_not_played_yet_says_so(client: Client, stage: Stage) -> None:
+    duel = played.waiting_duel(stage.tournament, stage.anna, stage.clara)
+
+    page, data = client.get(address(duel)), client.get(address(duel) + "frames.json")
+
+    assert (page.status_code, data.status_code) == (409, 409)
+    assert "waits for a worker" in page.content.decode()
+    assert f'href="/duels/{duel.pk}/"' in page.content.decode()
+
+
+def test_lost_and_damaged_records_have_a_page(client: Client, stage: Stage) -> None:
+    with stage.duel.records.storage.open(str(stage.duel.records.name), "wb") as file:
+        file.write(b"no zip")
+    assertContains(client.get(address(stage.duel)), "damaged", status_code=404)
+    lose_files(stage.duel)
+
+    assertContains(client.get(address(stage.duel)), "no longer stored", status_code=404)
+    assert client.get(address(stage.duel) + "frames.json").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"actions": (4, 4)}, {"actions": (99,)}, {"actions": (0, 1)}, {"seats": (0, 0)}, {"outcome": Outcome.NONE}],
+)
+def test_a_record_that_contradicts_the_rules_is_never_an_error_of_the_server(
+    client: Client, stage: Stage, fields: dict[str, object]
+) -> None:
+    damage_match(stage.duel, 1, **fields)
+
+    page, data = client.get(address(stage.duel)), client.get(address(stage.duel) + "frames.json")
+
+    assert page.status_code in (200, 404)
+    if "actions" in fields:
+        assertContains(page, "does not fit its rules")
+        assert data.status_code == 404
+        assertContains(page, "Match 1")
+
+
+def test_rules_that_are_gone_leave_the_facts_of_a_match(client: Client, stage: Stage) -> None:
+    Duel.objects.update(environment_version="tic-tac-toe-v0")
+
+    page = client.get(address(stage.duel))
+
+    assertContains(page, "tic-tac-toe-v0 that this arena no longer has")
+    assertContains(page, "player 1, moves first")
+    assertNotContains(page, "viewer.js")
+
+
+def test_self_play_is_watched_by_those_who_may_see_the_logs(stage: Stage, cast: Cast, visit: As) -> None:
+    validation = played.play_validation(stage.anna)
+    path = f"/validations/{validation.pk}/matches/2/"
+
+    for person in (cast.alice, cast.olga):
+        page = visit(person).get(path)
+        assertContains(page, "anna v1 (player 2)")
+        assertContains(page, "self-play of version 1")
+        assert frames(visit(person), path)[0]["caption"] == "Start. anna v1 (player 2) moves first"
+    for person in (None, cast.bob, cast.charlie):
+        assert visit(person).get(path).status_code == 404
+        assert visit(person).get(path + "frames.json").status_code == 404
+    assertContains(visit(None).get(f"/validations/{played.play_validation(stage.clara).pk}/matches/1/"), "clara v1")
+
+
+def test_self_play_that_does_not_exist_or_is_not_played_has_a_page(stage: Stage, cast: Cast, visit: As) -> None:
+    waiting = Validation.objects.create(submission=stage.anna, seed=1, match_count=4)
+
+    assert visit(cast.alice).get("/validations/98765/matches/1/").status_code == 404
+    assertContains(
+        visit(cast.alice).get(f"/validations/{waiting.pk}/matches/1/"), "waits for a worker", status_code=409
+    )
