@@ -196,9 +196,9 @@ def test_self_play_is_watched_by_those_who_may_see_the_logs(stage: Stage, cast: 
         assertContains(page, "anna v1 (player 2)")
         assertContains(page, "self-play of version 1")
         assert frames(visit(person), path)[0]["caption"] == "Start. anna v1 (player 2) moves first"
-    for person in (None, cast.bob, cast.charlie):
-        assert visit(person).get(path).status_code == 404
-        assert visit(person).get(path + "frames.json").status_code == 404
+    for outsider in (None, cast.bob, cast.charlie):
+        assert visit(outsider).get(path).status_code == 404
+        assert visit(outsider).get(path + "frames.json").status_code == 404
     assertContains(visit(None).get(f"/validations/{played.play_validation(stage.clara).pk}/matches/1/"), "clara v1")
 
 
