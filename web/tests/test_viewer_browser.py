@@ -1,0 +1,185 @@
+"""The viewer and the list of matches in a real browser, by keyboard and by pointer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from core.tests import factories
+from web.tests.arena import Stage, staged
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
+BROWSER_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture
+def stage(transactional_db: None) -> Stage:
+    return staged(factories.cast(), factories.environment())
+
+
+@pytest.fixture
+def page(stage: Stage, live_server: LiveServer, chromium_path: str) -> Iterator[Page]:
+    """A page of a browser whose console must stay empty. Its clock stands still until a test moves it."""
+    troubles: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
+        page = browser.new_page(base_url=live_server.url)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.clock.install()
+        yield page
+        browser.close()
+    assert troubles == []
+
+
+def watch(page: Page, stage: Stage, query: str = "", number: int = 1) -> int:
+    """Open a match; return the position of its last state."""
+    page.goto(f"/duels/{stage.duel.pk}/matches/{number}/{query}")
+    slider = page.locator("#slider")
+    expect(slider).to_be_visible()
+    return int(slider.get_attribute("max") or 0)
+
+
+def at(page: Page, position: int) -> None:
+    """The whole page shows this state."""
+    expect(page.locator("#slider")).to_have_value(str(position))
+    expect(page.locator("#count")).to_have_text(re.compile(f"^{position} / "))
+    current = page.locator("#moves [aria-current]")
+    expect(current).to_have_count(1)
+    expect(current).to_have_attribute("href", f"?frame={position}")
+    expect(page.locator("#caption")).to_have_text(current.locator("span:last-child").inner_text())
+
+
+def test_keys_step_jump_and_play(page: Page, stage: Stage) -> None:
+    last = watch(page, stage)
+    at(page, 0)
+    start = page.locator("#frame").get_attribute("src")
+    for key, position in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", last), ("Home", 0)):
+        page.keyboard.press(key)
+        at(page, position)
+    page.keyboard.press("ArrowLeft")
+    at(page, 0)
+    assert page.locator("#frame").get_attribute("src") == start
+
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.clock.run_for(900)
+    at(page, 1)
+    page.keyboard.press("Space")
+    page.clock.run_for(9000)
+    at(page, 1)
+
+
+def test_playing_ends_at_the_last_state_and_starts_again_from_the_first(page: Page, stage: Stage) -> None:
+    last = watch(page, stage, "?frame=3")
+    page.get_by_role("button", name="Play").click()
+    page.clock.run_for(900 * last)
+    at(page, last)
+    page.get_by_role("button", name="Play").click()
+    at(page, 0)
+
+
+@pytest.mark.parametrize(("speed", "milliseconds"), [("0.5×", 1800), ("2×", 450)])
+def test_speed_changes_how_long_a_state_stays(page: Page, stage: Stage, speed: str, milliseconds: int) -> None:
+    watch(page, stage)
+    page.get_by_role("radio", name=speed).check()
+    page.get_by_role("button", name="Play").click()
+    page.clock.run_for(milliseconds - 50)
+    at(page, 0)
+    page.clock.run_for(100)
+    at(page, 1)
+
+
+def test_slider_buttons_and_moves_lead_to_any_state(page: Page, stage: Stage) -> None:
+    last = watch(page, stage)
+    page.locator("#slider").fill("3")
+    at(page, 3)
+    page.get_by_role("button", name="Last").click()
+    at(page, last)
+    page.get_by_role("button", name="Back").click()
+    at(page, last - 1)
+    page.get_by_role("button", name="First").click()
+    at(page, 0)
+    page.locator("#moves a").nth(4).click()
+    at(page, 4)
+
+
+def test_what_is_seen_can_be_shared_and_read(page: Page, stage: Stage) -> None:
+    watch(page, stage, "?frame=2")
+    at(page, 2)
+    before = page.locator("#text").inner_text()
+
+    page.keyboard.press("ArrowRight")
+
+    expect(page).to_have_url(re.compile(r"\?frame=3$"))
+    expect(page.locator("#text")).not_to_have_text(before)
+    expect(page.locator("#text")).to_have_attribute("aria-live", "polite")
+    expect(page.locator("#slider")).to_have_attribute("aria-valuetext", re.compile("^3: .* played"))
+
+
+def test_keys_keep_their_meaning_in_controls(page: Page, stage: Stage) -> None:
+    watch(page, stage)
+    page.get_by_role("radio", name="1×").focus()
+    page.keyboard.press("ArrowRight")
+    at(page, 0)
+    expect(page.get_by_role("radio", name="2×")).to_be_checked()
+    page.get_by_role("button", name="Forward").focus()
+    page.keyboard.press("Space")
+    at(page, 1)
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+    page.locator("#slider").focus()
+    page.keyboard.press("ArrowRight")
+    at(page, 2)
+
+
+def test_a_match_that_cannot_be_fetched_keeps_its_links(page: Page, stage: Stage) -> None:
+    page.route("**/frames.json", lambda route: route.fulfill(json={"error": "The disk is gone."}))
+
+    page.goto(f"/duels/{stage.duel.pk}/matches/1/")
+
+    expect(page.locator("#caption")).to_contain_text("The disk is gone.")
+    page.get_by_role("link", name="Forward").click()
+    expect(page).to_have_url(re.compile(r"\?frame=1$"))
+
+
+def test_without_scripts_links_step_through_the_match(
+    stage: Stage, live_server: LiveServer, chromium_path: str
+) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
+        page = browser.new_page(java_script_enabled=False)
+        page.goto(f"{live_server.url}/duels/{stage.duel.pk}/matches/1/")
+        page.get_by_role("link", name="Forward").click()
+        expect(page.locator("#count")).to_have_text(re.compile("^1 / "))
+        expect(page.locator("#caption")).to_contain_text("anna v1 played")
+        browser.close()
+
+
+def test_arrow_keys_walk_through_the_matches_of_a_duel(page: Page, stage: Stage) -> None:
+    page.goto(f"/duels/{stage.duel.pk}/")
+    links = page.locator(".matches.player_1 a")
+    links.first.focus()
+
+    page.keyboard.press("ArrowRight")
+    expect(links.nth(1)).to_be_focused()
+    page.keyboard.press("End")
+    expect(links.last).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(links.last).to_be_focused()
+    page.keyboard.press("Home")
+    expect(links.first).to_be_focused()
+    expect(page.locator(".matches.player_1 a[tabindex='0']")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/matches/\d+/$"))
