@@ -91,7 +91,7 @@ def ask(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], questi
         "opts": page.model._meta,
         "rows": list(rows[:100]),
         "row_count": rows.count(),
-        "action": request.POST["action"],
+        "action": _chosen_action(request),
         "select_across": request.POST.get("select_across", "0"),
         "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
         "checkbox_name": ACTION_CHECKBOX_NAME,
@@ -124,6 +124,13 @@ def text_block(text: str) -> SafeString:
 def links(*pairs: tuple[str, str]) -> SafeString:
     """(address, title) pairs as links beside each other."""
     return format_html_join(" · ", '<a href="{}">{}</a>', pairs)
+
+
+def _chosen_action(request: HttpRequest) -> str:
+    """What was chosen in the menu whose button was pressed: a list has one above and one below."""
+    actions = request.POST.getlist("action")
+    index = request.POST.get("index", "0")
+    return actions[int(index)] if index.isdecimal() and int(index) < len(actions) else actions[0]
 
 
 def _name(rows: list[Any]) -> str:

@@ -107,6 +107,18 @@ def test_cancelling_asks_for_a_reason_and_shows_it(organiser: Client, players: l
     assert said == ["2 builds (build of berta v1, build of anna v1): is cancelled."]
 
 
+def test_the_question_keeps_what_was_chosen_in_the_menu_above_or_below(
+    organiser: Client, players: list[Submission]
+) -> None:
+    """A list has two menus; the browser sends both, and which button was pressed."""
+    build = factories.build(players[0], JobState.QUEUED)
+    address = reverse("admin:core_build_changelist")
+    for menus, index in ((["cancel", ""], "0"), (["", "cancel"], "1"), (["requeue", "cancel"], "1")):
+        page = organiser.post(address, {"action": menus, "index": index, "_selected_action": [build.pk]})
+
+        assertContains(page, '<input type="hidden" name="action" value="cancel">', html=True)
+
+
 def test_a_failed_build_is_run_again_as_a_new_build(organiser: Client, people: factories.Cast) -> None:
     submission = factories.submission(factories.agent(people.alice, factories.environment(), "anna"))
     failed = factories.build(submission, JobState.FAILED)
