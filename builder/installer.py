@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import tarfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -24,15 +25,18 @@ WORK = "/opt/arena-work"
 INSTALLER_UID = 60700
 """Outside every passwd and not that of any player."""
 INSTALL_SECONDS = 900
+"""For all rounds of pip together."""
+TIMED_OUT = 124
+"""Exit status that stands for a round which the time did not suffice for."""
 MEMORY_BYTES = 2 << 30
 FILE_BYTES = 4 << 30
 IMAGE_BYTES = 8 << 30
 LOG_LINES = 400
 OUTPUT_CHARACTERS = 20_000
 PIP = (
-    "timeout", "--kill-after=10", str(INSTALL_SECONDS), "python3", "-m", "pip", "install", "--only-binary", ":all:",
-    "--no-cache-dir", "--no-warn-script-location", "--progress-bar", "off", "--target", FOLDER,
-    "--requirement", f"{WORK}/requirements.txt",
+    "python3", "-m", "pip", "install", "--only-binary", ":all:", "--no-cache-dir",
+    "--no-warn-script-location", "--progress-bar", "off",
+    "--target", FOLDER, "--requirement", f"{WORK}/requirements.txt",
 )  # fmt: skip
 VERSIONS = """
 import importlib.metadata, json, re, sys
@@ -42,7 +46,7 @@ print(json.dumps({re.sub(r"[-_.]+", "-", d.metadata["Name"]).lower(): d.version 
 
 
 class Installer:
-    """A container of the base image in which pip runs as often as needed; removed on leaving."""
+    """A container of the base image in which pip runs a few times within INSTALL_SECONDS; removed on leaving."""
 
     def __init__(
         self, client: docker.DockerClient, base_id: str, *, environment: Mapping[str, str], certificates: bytes
@@ -79,6 +83,7 @@ class Installer:
             except BaseException:
                 self._remove()
                 raise
+        self._deadline = time.monotonic() + INSTALL_SECONDS
         return self
 
     def __exit__(
@@ -87,10 +92,15 @@ class Installer:
         self._remove()
 
     def install(self, lines: tuple[str, ...], log: Callable[[str], None]) -> tuple[int, str]:
-        """Let pip install these lines; return its exit status and the end of its output."""
+        """Let pip install these lines in the time that is left; return its exit status and the end of its output."""
+        seconds = int(self._deadline - time.monotonic())
+        if seconds < 1:
+            return TIMED_OUT, ""
         with engine_errors():
             self._container.put_archive(WORK, _tar({"requirements.txt": "\n".join(lines).encode()}))
-        return self._run(PIP, log)
+        status, output = self._run(("timeout", "--kill-after=10", str(seconds), *PIP), log)
+        # Status 137 is also that of a pip which had to be killed at the deadline.
+        return (status if time.monotonic() < self._deadline or status == 0 else TIMED_OUT), output
 
     def versions(self, *path: str) -> dict[str, str]:
         """Versions by normalised name of what is installed in the image itself, or in these folders."""

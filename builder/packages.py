@@ -19,12 +19,14 @@ import docker
 from docker.errors import ImageNotFound
 
 from builder.errors import BuilderUnavailable, BuildFailed
-from builder.installer import FOLDER, INSTALL_SECONDS, MEMORY_BYTES, Installer
+from builder.installer import FOLDER, INSTALL_SECONDS, MEMORY_BYTES, TIMED_OUT, Installer
 
 RECIPE = "2"
 """Counted up when images are made in another way, so that older ones are not reused."""
 KILLED = (137, -9)
-TIMED_OUT = (124, 143)
+TERMINATED = 143
+MAX_FALL_BACKS = 5
+"""Lines that may be given up; every one costs a round of pip."""
 _MISSING = re.compile(r"No matching distribution found for ([A-Za-z0-9._-]+)")
 _UNREACHABLE = re.compile(r"max retries exceeded|temporary failure in name|connection broken|timed out", re.IGNORECASE)
 
@@ -94,7 +96,7 @@ def _install(pip: Installer, wanted: list[str], log: Callable[[str], None]) -> l
             break
         missing = _MISSING.search(output)
         # Without an index pip finds no package at all; that is no reason to fall back.
-        if missing is None or _UNREACHABLE.search(output):
+        if missing is None or status == TIMED_OUT or _UNREACHABLE.search(output):
             raise _failure(status, output)
         package = missing.group(1)
         line = next((line for line in wanted if _package_of(line) == normal_name(package)), None)
@@ -102,6 +104,12 @@ def _install(pip: Installer, wanted: list[str], log: Callable[[str], None]) -> l
             raise BuildFailed(
                 f"There is no wheel for {line or package} and the Python of the base image. "
                 "Ask for a version that has one.",
+                code="no_wheel",
+            )
+        if len(given_up) == MAX_FALL_BACKS:
+            raise BuildFailed(
+                f"More than {MAX_FALL_BACKS} requirements have no wheel for the Python of the base image, "
+                f"{line} among them. Ask for versions that have one.",
                 code="no_wheel",
             )
         wanted.remove(line)
@@ -128,15 +136,16 @@ def normal_name(name: str) -> str:
 
 
 def _failure(status: int, output: str) -> BuildFailed | BuilderUnavailable:
-    if "No space left" in output:
-        return BuilderUnavailable("The disk is full.", code="disk_full")
-    if _UNREACHABLE.search(output):
-        return BuilderUnavailable("The package index cannot be reached.", code="index_unreachable")
-    if status in TIMED_OUT:
+    # First: an index that was slow till the end has also left words on connections.
+    if status in {TIMED_OUT, TERMINATED}:
         return BuildFailed(
             f"Installing the requirements takes longer than {INSTALL_SECONDS // 60} minutes.",
             code="requirements_too_slow",
         )
+    if "No space left" in output:
+        return BuilderUnavailable("The disk is full.", code="disk_full")
+    if _UNREACHABLE.search(output):
+        return BuilderUnavailable("The package index cannot be reached.", code="index_unreachable")
     if status in KILLED:
         return BuildFailed(
             f"Installing the requirements needs more than {MEMORY_BYTES >> 30} GiB of memory.",

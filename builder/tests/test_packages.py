@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
+from unittest.mock import MagicMock
 
 import pytest
 
 from builder.errors import BuilderUnavailable, BuildFailed
-from builder.installer import Installer, _lines
-from builder.packages import Network, _failure, _install, _warning
+from builder.installer import INSTALL_SECONDS, TIMED_OUT, Installer, _lines
+from builder.packages import MAX_FALL_BACKS, Network, _failure, _install, _warning
 
 MISSING = "ERROR: No matching distribution found for {}"
 BASE = {"numpy": "1.24.2", "pip": "23.0"}
@@ -77,6 +79,7 @@ def test_the_warning_names_the_version_that_is_used() -> None:
         (1, "Temporary failure in name resolution", BuilderUnavailable, "index_unreachable"),
         (1, "ReadTimeoutError: Read timed out.", BuilderUnavailable, "index_unreachable"),
         (124, "Downloading", BuildFailed, "requirements_too_slow"),
+        (124, "Max retries exceeded, Read timed out.", BuildFailed, "requirements_too_slow"),
         (137, "Downloading", BuildFailed, "requirements_too_large"),
         (1, "ERROR: Cannot install a and b\nERROR: ResolutionImpossible", BuildFailed, "requirements_failed"),
     ],
@@ -86,6 +89,63 @@ def test_other_failures_are_named(status: int, output: str, kind: type[Exception
 
     assert type(failure) is kind
     assert failure.code == code
+
+
+def test_the_number_of_rounds_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"p{number}==1" for number in range(MAX_FALL_BACKS + 1)]
+    monkeypatch.setattr(Answers, "versions", lambda _: {line.partition("=")[0]: "2" for line in lines})
+    pip = Answers(*((1, MISSING.format(line)) for line in lines))
+
+    with pytest.raises(BuildFailed, match=f"^More than {MAX_FALL_BACKS} requirements") as caught:
+        install(pip, *lines)
+
+    assert caught.value.code == "no_wheel"
+
+
+class Clocked(Installer):
+    """An Installer without an engine, in which every run of pip takes the same time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float, *answers: tuple[int, str]) -> None:
+        self._now, self._seconds, self._answers = 1000.0, seconds, iter(answers)
+        self._deadline = self._now + INSTALL_SECONDS
+        self._container = MagicMock()
+        self.commands: list[tuple[str, ...]] = []
+        monkeypatch.setattr(time, "monotonic", lambda: self._now)
+
+    def _run(self, command: tuple[str, ...], log: object, limit: int = 0) -> tuple[int, str]:
+        self.commands.append(command)
+        self._now += self._seconds
+        return next(self._answers)
+
+    def versions(self, *path: str) -> dict[str, str]:
+        return BASE
+
+
+def test_all_rounds_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    pip = Clocked(monkeypatch, INSTALL_SECONDS / 2, (1, MISSING.format("numpy==1.0")), (1, MISSING.format("pip==1")))
+
+    with pytest.raises(BuildFailed, match="longer than 15 minutes") as caught:
+        _install(pip, ["numpy==1.0", "pip==1", "tqdm"], print)
+
+    assert caught.value.code == "requirements_too_slow"
+    assert [command[:3] for command in pip.commands] == [
+        ("timeout", "--kill-after=10", str(INSTALL_SECONDS)),
+        ("timeout", "--kill-after=10", str(INSTALL_SECONDS // 2)),
+    ]
+
+
+def test_no_round_begins_without_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    pip = Clocked(monkeypatch, 0)
+    pip._deadline -= INSTALL_SECONDS
+
+    assert pip.install(("six",), print) == (TIMED_OUT, "")
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(INSTALL_SECONDS, TIMED_OUT), (5, 137)])
+def test_a_pip_killed_at_the_deadline_was_slow_and_one_killed_before_was_large(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, status: int
+) -> None:
+    assert Clocked(monkeypatch, seconds, (137, "")).install(("six",), print) == (status, "")
 
 
 def test_output_is_cut_into_lines_wherever_the_pieces_end() -> None:
