@@ -45,6 +45,11 @@ class ReadOnlyAdmin(ModelAdmin[Row]):
     actions_on_bottom = True
     list_per_page = 50
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> list[str]:
+        """Every column, also those that no form may ever hold, then what is made for this page."""
+        hidden = set(self.exclude or ())
+        return [*(field.name for field in self.opts.fields if field.name not in hidden), *self.readonly_fields]
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 

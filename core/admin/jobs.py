@@ -43,7 +43,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
     date_hierarchy = "created_at"
     ordering = ("-pk",)
     actions: Sequence[str] = ("requeue", "cancel")
-    exclude: ClassVar[tuple[str, ...]] = ("log",)
+    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token")
     readonly_fields: ClassVar[tuple[str, ...]] = ("took", "log_text")
 
     @admin.display(description="took")
@@ -154,8 +154,8 @@ class PublicationAdmin(PhaseAdmin[Publication]):
 
 @admin.register(Duel)
 class DuelAdmin(JobAdmin[Duel]):
-    list_display = ("id", "tournament", "number", "player_1", "player_2", "state", "result", "is_struck", "fault",
-                    "error_code", "matches", "worker", "created_at", "took")  # fmt: skip
+    list_display = ("id", "player_1", "player_2", "state", "result", "is_struck", "error_code", "tournament", "number",
+                    "matches", "worker", "created_at", "took")  # fmt: skip
     list_filter = (*JobAdmin.list_filter, "outcome", ("void", admin.EmptyFieldListFilter), "tournament__environment")
     list_select_related = ("tournament__environment", "player_1__agent", "player_2__agent", "void")
     search_fields = ("=id", "player_1__agent__name", "player_2__agent__name", "error", "worker")
@@ -172,15 +172,15 @@ class DuelAdmin(JobAdmin[Duel]):
             return "–"
         wins = f"{duel.player_1_wins} : {duel.player_2_wins}, {duel.draws} drawn"
         errors = duel.player_1_errors + duel.player_2_errors
-        return f"{wins}, {errors} forfeited" if errors else wins
+        return (f"{wins}, {errors} forfeited" if errors else wins).replace(" ", "\N{NO-BREAK SPACE}")
 
     @admin.display(description="matches")
     def matches(self, duel: PlayedJob) -> str:
         return f"{duel.matches_done} of {duel.match_count}"
 
-    @admin.display(description="void", boolean=True)
-    def is_struck(self, duel: Duel) -> bool:
-        return duel.is_void
+    @admin.display(description="void")
+    def is_struck(self, duel: Duel) -> str:
+        return "void" if duel.is_void else ""
 
     @admin.display
     def files(self, duel: Duel) -> SafeString:

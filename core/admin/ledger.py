@@ -28,9 +28,9 @@ class LedgerEntryAdmin(AppendOnlyAdmin[LedgerEntry]):
     def view_on_site(self, entry: LedgerEntry) -> str:
         return reverse("web:duel", args=[entry.duel_id])
 
-    @admin.display(description="void", boolean=True)
-    def is_struck(self, entry: LedgerEntry) -> bool:
-        return hasattr(entry.duel, "void")
+    @admin.display(description="void")
+    def is_struck(self, entry: LedgerEntry) -> str:
+        return "void" if hasattr(entry.duel, "void") else ""
 
 
 @admin.register(LedgerVoid)

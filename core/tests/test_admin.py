@@ -20,6 +20,7 @@ from core.models import (
     Build,
     Duel,
     Environment,
+    JobState,
     LedgerEntry,
     LedgerVoid,
     Rating,
@@ -167,3 +168,13 @@ def test_lists_say_how_long_a_job_took(organiser: Client, players: list[Submissi
     Build.objects.update(started_at=factories.NOON, ended_at=factories.NOON + timedelta(seconds=75))
 
     assertContains(organiser.get(reverse("admin:core_build_changelist")), "0:01:15")
+
+
+def test_a_jobs_page_shows_what_forms_may_not_hold(organiser: Client, players: list[Submission]) -> None:
+    build = factories.build(players[0], JobState.FAILED, log="<b>step 1</b>", worker="worker-9")
+
+    page = organiser.get(reverse("admin:core_build_change", args=[build.pk]))
+
+    for text in ("failed", "worker-9", "step() raised ValueError", "&lt;b&gt;step 1&lt;/b&gt;"):
+        assertContains(page, text)
+    assertNotContains(page, 'name="_save"')
