@@ -20,6 +20,7 @@ from builder.engine import engine, engine_errors
 from builder.errors import BuilderUnavailable, BuildFailed
 
 FOLDER = "/opt/requirements"
+"""On no path of Python: `player_server.py` adds it in the player's process, so that no wheel runs before that."""
 WORK = "/opt/arena-work"
 """Of pip, emptied before the image is made."""
 INSTALLER_UID = 60700
@@ -125,7 +126,6 @@ class Installer:
                 tag,
                 conf={
                     "Labels": {"arena.warnings": json.dumps(warnings)},
-                    "Env": [f"PYTHONPATH={FOLDER}"],
                     "Entrypoint": [],
                     "Cmd": ["python3"],
                 },

@@ -21,7 +21,7 @@ from docker.errors import ImageNotFound
 from builder.errors import BuilderUnavailable, BuildFailed
 from builder.installer import FOLDER, INSTALL_SECONDS, MEMORY_BYTES, TIMED_OUT, Installer
 
-RECIPE = "2"
+RECIPE = "3"
 """Counted up when images are made in another way, so that older ones are not reused."""
 KILLED = (137, -9)
 TERMINATED = 143

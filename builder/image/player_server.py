@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import importlib
 import importlib.util
 import json
 import os
@@ -24,11 +25,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-numpy: Any
-try:
-    import numpy
-except ImportError:
-    numpy = None
+numpy: Any = None
+"""Of the player's process alone: it may be a package of the submission."""
 
 HELLO, START, STEP, END = 1, 2, 3, 4
 READY, ACTION, DONE, ERROR, INVALID = 129, 130, 131, 132, 133
@@ -162,6 +160,23 @@ def children() -> list[int]:
 # --- Loading ----------------------------------------------------------------------------------------------
 
 
+def add_packages(folder: str) -> None:
+    """Let the submission's packages win over those of the image, but never over the standard library.
+
+    A plain entry, no site folder: what `.pth` files say is not done.
+    """
+    if folder:
+        sites = (i for i, path in enumerate(sys.path) if path.endswith(("site-packages", "dist-packages")))
+        sys.path.insert(next(sites, len(sys.path)), folder)
+
+
+def import_numpy() -> None:
+    try:
+        globals()["numpy"] = importlib.import_module("numpy")
+    except ImportError:
+        globals()["numpy"] = None
+
+
 def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
     """Return (name of the form, class with the player contract)."""
     os.chdir(folder)
@@ -243,6 +258,8 @@ def serve(options: argparse.Namespace) -> int:
     """Connect the wire, load the player, answer until the referee hangs up. Returns the exit status."""
     wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        add_packages(options.packages)
+        import_numpy()
         form, make = load_player(options.player)
         first = make(False)
         limit = getattr(first, "max_parallel_matches", None) or getattr(make, "max_parallel_matches", None)
@@ -390,6 +407,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--channel", required=True)
     parser.add_argument("--player", required=True)
+    parser.add_argument("--packages", default="", help="Folder of the packages that the submission asked for.")
     parser.add_argument("--log-limit", type=int, default=65536)
     parser.add_argument("--data-limit", type=int, default=0, help="Bytes of memory per process, 0 for no limit.")
     supervise(parser.parse_args())
@@ -397,3 +415,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+else:
+    # Looked at from outside, there is no player to wait for.
+    import_numpy()

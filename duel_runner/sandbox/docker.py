@@ -42,8 +42,11 @@ TMP = "/tmp"  # inside the container, where it is the only writable place
 TMP_BYTES = 64 * 1024 * 1024
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 PLAYER_SERVER = Path(__file__).resolve().parents[2] / "builder" / "image" / "player_server.py"
-COMMAND = 'exec python3 -s -P -u /channel/player_server.py "$@" </dev/null >/dev/null 2>&1'
-"""The supervisor must never write to the engine's own streams: the engine's work is not inside the limits."""
+PACKAGES = "/opt/requirements"
+"""Where the builder installs what a submission requires; never on the path of process 1."""
+COMMAND = 'unset PYTHONPATH PYTHONHOME; exec python3 -s -P -u /channel/player_server.py "$@" </dev/null >/dev/null 2>&1'
+"""The supervisor must never write to the engine's own streams: the engine's work is not inside the limits.
+Not -I, which would drop PYTHONHASHSEED, too: what else it keeps out is kept out by -s, -P and the unset variables."""
 
 
 class DockerSandbox:
@@ -146,7 +149,8 @@ class DockerSandbox:
             "runtime": self._runtime,
             "entrypoint": ["/bin/sh", "-c", COMMAND, "sh"],
             "command": [
-                "--channel", "/channel", "--player", "/player", "--log-limit", str(limits.log_limit_bytes)
+                "--channel", "/channel", "--player", "/player", "--packages", PACKAGES,
+                "--log-limit", str(limits.log_limit_bytes),
             ],
             "working_dir": TMP,
             "hostname": "player",
