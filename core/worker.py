@@ -6,13 +6,12 @@ import logging
 import os
 import socket
 import threading
-import traceback
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error, close_old_connections, connection
 
 from core.models import Job
 from core.services.jobs import job_claim, job_heartbeat, job_release
@@ -56,11 +55,11 @@ def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], N
             _give_back(job, pulse, fault.code, str(fault))
         except Exception:
             logger.exception("%s %s broke a worker.", job.KIND, job.pk)
-            pulse.log(traceback.format_exc())
             _give_back(job, pulse, "internal_error", "Something went wrong inside the arena, not in the submission.")
 
 
 def _give_back(job: Job, pulse: Pulse, code: str, error: str) -> None:
+    close_old_connections()
     try:
         job_release(job=job, code=code, error=error, log=pulse.text)
     except StaleJob:
@@ -116,8 +115,9 @@ class Pulse:
             job_heartbeat(job=self._job, log=self.text or None, matches_done=self._matches_done)
         except StaleJob:
             self.lost.set()
-        except DatabaseError:
-            # The lease outlasts several beats; the next one may find the database again.
+        except Error:
+            # The lease outlasts several beats; the next one may find the database again, on a new connection.
+            connection.close()
             logger.warning("No heartbeat for %s %s.", self._job.KIND, self._job.pk, exc_info=True)
 
     def _run(self) -> None:

@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from duel_runner.sandbox.channel import own_folder
+
 
 @contextlib.contextmanager
 def free_core(folder: Path) -> Iterator[int | None]:
@@ -18,11 +20,12 @@ def free_core(folder: Path) -> Iterator[int | None]:
     if not hasattr(os, "sched_setaffinity"):
         yield None
         return
-    folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+    own_folder(folder)
     allowed = os.sched_getaffinity(0)
     # With a single core there is nothing to choose.
     for core in sorted(allowed) if len(allowed) > 1 else ():
-        with (folder / f"core-{core}.lock").open("w") as lock:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(folder / f"core-{core}.lock", flags, 0o600), "r+") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

@@ -172,15 +172,17 @@ class Duel:
         known, request.answered = request.answered, True
         if request.is_end:
             if answer.kind is Kind.ERROR:
-                self._note(f"Match {match.number}: end() of player {player + 1} failed: {answer.text[:300]}")
+                self._note(f"Match {match.number}: end() of player {player + 1} failed: {_sentence(answer.text)}")
             return
         if match.decided:
             return
         if answer.kind is Kind.ERROR:
-            self._forfeit(match, player, PlayerFault.RAISED, answer.text)
+            # The sentence is public like every result; the trace shows source, so it goes to the player's own log.
+            link.keep_trace(match.number, answer.text)
+            self._forfeit(match, player, PlayerFault.RAISED, _sentence(answer.text))
             return
         if answer.kind is Kind.INVALID:
-            self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, answer.text)
+            self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, _sentence(answer.text))
             return
         if known:
             return
@@ -298,3 +300,8 @@ def _can_read(link: PlayerLink) -> bool:
     poll = select.poll()
     poll.register(link.fileno(), select.POLLIN)
     return bool(poll.poll(50))
+
+
+def _sentence(text: str) -> str:
+    """The first line of what a player's server said of an error."""
+    return text.partition("\n")[0][:300]

@@ -14,6 +14,7 @@ from environments.spec import EnvironmentSpec, Limits
 
 ANSWERS_TO_MOVES = (Kind.ACTION, Kind.INVALID, Kind.ERROR)
 ANSWERS_TO_ENDS = (Kind.DONE, Kind.ERROR)
+TRACES_KEPT = 10
 LOG_JOINT = "\n[the player was started again]\n"
 
 
@@ -52,6 +53,7 @@ class PlayerLink:
         self._decoder = Decoder()
         self._out = bytearray()
         self._logs: list[str] = []
+        self._traces: list[str] = []
         self._last_read_at = 0.0
         self.outstanding: deque[Request] = deque()
         self.waiting: deque[Request] = deque()
@@ -107,10 +109,15 @@ class PlayerLink:
         assert self._wire is not None
         return self._wire.fileno()
 
+    def keep_trace(self, match: int, text: str) -> None:
+        """Keep what the server said of an error, for the player's own log."""
+        if len(self._traces) < TRACES_KEPT:
+            self._traces.append(f"[match {match}] {text.strip()}")
+
     @property
     def log(self) -> str:
         """What the player printed, over all its containers, within the limit of one."""
-        text = LOG_JOINT.join(self._logs).strip()
+        text = "\n".join([LOG_JOINT.join(self._logs).strip(), *self._traces]).strip()
         limit = self._limits.log_limit_bytes
         return text if len(text) <= limit else text[:limit] + "\n[cut]"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from django.conf import settings
+from django.db import close_old_connections
 
 from core.models import Duel, JobState, PlayedJob, Submission, Validation
 from core.services.artifacts import artifacts_store
@@ -97,9 +98,9 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
         pulse.raise_if_lost()
         pulse.progress(matches_done)
 
-    with free_core(settings.CHANNEL_DIR) as core:
-        pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {arena.name}.")
-        try:
+    pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {arena.name}.")
+    try:
+        with free_core(settings.CHANNEL_DIR) as core:
             arena.check()
             played = referee.run_duel(
                 spec,
@@ -112,8 +113,10 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
                 clock=time.monotonic,
                 on_progress=on_progress,
             )
-        except (SandboxError, referee.PlatformFault) as fault:
-            raise PlatformFault(str(fault), code=fault.code) from fault
+    except (SandboxError, referee.PlatformFault) as fault:
+        raise PlatformFault(str(fault), code=fault.code) from fault
+    # A duel may outlast a connection; what follows writes its result.
+    close_old_connections()
     if played.log:
         pulse.log(played.log)
     return played

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Count, F, QuerySet, Sum
 
-from core.models import Environment, LedgerEntry, Rating, Tournament, TournamentState
+from core.models import Environment, LedgerEntry, LedgerVoid, Rating, Tournament, TournamentState
 from core.services.ratings import ratings_replace
 from core.services.tournaments import STANDING_FIELDS, standings_save
 from tournament_manager.rating import rate
@@ -49,7 +49,7 @@ def ratings_refresh(environment: Environment) -> None:
 
 
 def outdated_editions(environment: Environment) -> list[Tournament]:
-    """Ended editions whose tables were computed of more or fewer duels than count now.
+    """Ended editions whose tables were computed of more or fewer duels than count now, or of which a duel was struck.
 
     Once an edition has ended no duel of it is played any more; that one is struck (or the strike taken back) changes
     their number. So nobody needs to be told, and a lost message about a correction does no harm.
@@ -59,11 +59,16 @@ def outdated_editions(environment: Environment) -> list[Tournament]:
     ended = environment.tournaments.exclude(state=TournamentState.RUNNING).order_by("edition")
     tables = ended.annotate(counted=Sum(F("participants__wins") + F("participants__draws") + F("participants__losses")))
     # Each duel is in the tables of both players.
-    return [row for row in tables if (row.counted or 0) != 2 * duels.get(row.pk, 0)]
+    # Two corrections may leave the number as it was; editions with a struck duel are few, so they are always looked at.
+    struck = set(
+        LedgerVoid.objects.filter(duel__tournament__environment=environment).values_list("duel__tournament", flat=True)
+    )
+    return [row for row in tables if row.pk in struck or (row.counted or 0) != 2 * duels.get(row.pk, 0)]
 
 
 def ratings_are_outdated(environment: Environment) -> bool:
     """Whether the ratings were computed of more or fewer duels than count now; asked only between editions."""
     duels = counted(environment).values("duel").distinct().count()
     rated = Rating.objects.filter(submission__agent__environment=environment).values_list("duel_count", flat=True)
-    return sum(rated) != 2 * duels
+    struck = LedgerVoid.objects.filter(duel__tournament__environment=environment)
+    return struck.exists() or sum(rated) != 2 * duels

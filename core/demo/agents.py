@@ -7,11 +7,10 @@ from pathlib import Path
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from core.models import Agent, Environment, Submission, User
+from core.models import Agent, Environment, Submission, Tournament, TournamentState, User
 from core.services.agents import agent_create, submission_rebuild
+from core.services.tournaments import tournament_cancel
 from example_players.package import make_archive, names
-
-EXAMPLE_PLAYERS = ("dummy", "random", "minimax", "deep_search")
 
 
 def examples_upload(owner: User, environments: Sequence[Environment]) -> list[Submission]:
@@ -27,6 +26,8 @@ def images_follow_sandbox(note: Path, sandbox: str) -> int:
     previous = note.read_text().strip() if note.exists() else sandbox
     rebuilt = 0
     if previous != sandbox:
+        for tournament in Tournament.objects.filter(state=TournamentState.RUNNING):
+            tournament_cancel(tournament=tournament, reason="The sandbox has changed.")
         for submission in Submission.objects.filter(deleted_at=None):
             submission_rebuild(submission=submission)
             rebuilt += 1

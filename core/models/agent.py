@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
+from django.apps import apps
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Lower
@@ -49,13 +50,20 @@ def archive_name(submission: Submission, filename: str) -> str:
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def valid(self) -> SubmissionQuerySet:
-        """Submissions that passed validation and may play: not deleted, agent not disabled, owner active."""
-        return self.filter(
-            validations__state="SUCCEEDED",
+        """Submissions that may play: latest build and validation succeeded, not deleted, agent and owner in play."""
+        latest = {"submission": models.OuterRef("pk")}
+        builds = apps.get_model("core", "Build").objects.filter(**latest).order_by("-pk")
+        validations = apps.get_model("core", "Validation").objects.filter(**latest).order_by("-pk")
+        return self.alias(
+            build_state=models.Subquery(builds.values("state")[:1]),
+            validation_state=models.Subquery(validations.values("state")[:1]),
+        ).filter(
+            build_state="SUCCEEDED",
+            validation_state="SUCCEEDED",
             deleted_at=None,
             agent__is_disabled=False,
             agent__owner__is_active=True,
-        ).distinct()
+        )
 
 
 class Submission(models.Model):

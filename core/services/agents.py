@@ -16,8 +16,7 @@ from core.errors import Refused
 from core.models import Agent, Build, Environment, Submission, User
 from core.queues import IMAGES_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
-from core.services.jobs import job_cancel, job_wake
-from core.states import StaleJob
+from core.services.jobs import job_cancel_if_open, job_wake
 
 NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
 
@@ -71,11 +70,8 @@ def submission_delete(*, submission: Submission) -> None:
         submission.deleted_at = timezone.now()
         submission.save(update_fields=["deleted_at"])
         for job in (submission.latest_build, submission.latest_validation, submission.latest_publication):
-            if job is not None and not job.is_over:
-                try:
-                    job_cancel(job=job, reason="The submission was deleted.")
-                except StaleJob:
-                    continue
+            if job is not None:
+                job_cancel_if_open(job=job, reason="The submission was deleted.")
         storage, name = submission.archive.storage, str(submission.archive.name)
         transaction.on_commit(lambda: storage.delete(name))
         wake("build", IMAGES_TASK, submission.pk)
@@ -87,8 +83,8 @@ def submission_rebuild(*, submission: Submission) -> Build:
         raise Refused("A deleted submission cannot be built.")
     with transaction.atomic():
         for job in (submission.latest_build, submission.latest_validation):
-            if job is not None and not job.is_over:
-                job_cancel(job=job, reason="The submission is built again.")
+            if job is not None:
+                job_cancel_if_open(job=job, reason="The submission is built again.")
         build = Build.objects.create(submission=submission)
         job_wake(job=build)
     return build

@@ -119,6 +119,17 @@ def job_cancel(*, job: Job, reason: str) -> None:
     )
 
 
+def job_cancel_if_open(*, job: Job, reason: str) -> None:
+    """As `job_cancel`, but content with a job that is over, also one that has ended a moment ago."""
+    for _ in range(3):
+        if job.is_over:
+            return
+        try:
+            job_cancel(job=job, reason=reason)
+        except StaleJob:
+            job.refresh_from_db()
+
+
 def job_requeue(*, job: Job, reason: str) -> None:
     """Take a running job from its worker and let it start again with a full set of attempts."""
     transition(

@@ -9,8 +9,7 @@ from django.db.models.functions import Now
 
 from core.models import Duel, Environment, JobState, Participant, Submission, Tournament, TournamentState
 from core.queues import TOURNAMENT_TASK, wake
-from core.services.jobs import QUEUES_AND_TASKS, job_cancel
-from core.states import StaleJob
+from core.services.jobs import QUEUES_AND_TASKS, job_cancel_if_open
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
 BATCH_SIZE = 500
@@ -79,13 +78,7 @@ def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
         if not _end(tournament, TournamentState.CANCELLED):
             return
         for duel in tournament.duels.filter(state__in=[JobState.QUEUED, JobState.RUNNING]):
-            try:
-                job_cancel(job=duel, reason=reason)
-            except StaleJob:
-                # Claimed or finished a moment ago: a claimed one is cancelled as what it is now.
-                duel.refresh_from_db()
-                if not duel.is_over:
-                    job_cancel(job=duel, reason=reason)
+            job_cancel_if_open(job=duel, reason=reason)
         wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
 
 

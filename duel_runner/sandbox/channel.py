@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import socket
+import stat
 import tempfile
 import threading
 import time
@@ -16,6 +18,17 @@ from duel_runner.sandbox.base import SandboxError
 POLL_SECONDS = 0.02
 
 
+def own_folder(path: Path) -> None:
+    """Make a folder that nobody but this user (or root) can write to. Raises SandboxError when somebody else has it."""
+    path.mkdir(mode=0o711, parents=True, exist_ok=True)
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+        raise SandboxError(
+            f"{path} belongs to somebody else or can be written to by others. Remove it, or set CHANNEL_DIR.",
+            code="channel_failed",
+        )
+
+
 class Channel:
     """Listens for a player server to connect; collects what its player prints, within a limit.
 
@@ -25,7 +38,7 @@ class Channel:
 
     def __init__(self, parent: Path, log_limit_bytes: int) -> None:
         try:
-            parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+            own_folder(parent)
             self.folder = Path(tempfile.mkdtemp(dir=parent))
             self.folder.chmod(0o755)
             self._wire = _listen(self.folder / "wire.sock")

@@ -225,7 +225,8 @@ def test_a_reported_exception_forfeits_with_its_text_and_the_player_goes_on() ->
     raised = at(1, 1, lambda _: text_answer(Kind.ERROR, 1, 1, "ValueError: no\x00 idea\nTraceback"))
     duel = play(raised)
     assert faults(duel) == {1: (0, "player_raised")}
-    assert duel.record.matches[0].error == "The player raised an exception: ValueError: no idea\nTraceback"
+    assert duel.record.matches[0].error == "The player raised an exception: ValueError: no idea"
+    assert "Traceback" in duel.player_logs[0]
 
 
 def test_an_answer_that_is_no_integer_forfeits_as_illegal() -> None:

@@ -57,7 +57,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"of the site on {HOST}")
         parser.add_argument("--sandbox", choices=["docker", "process"], help="default: docker where it can be had")
-        parser.add_argument("--matches", type=int, default=DEFAULT_MATCHES, help="matches of a duel (even)")
+        parser.add_argument(
+            "--matches", type=int, help=f"matches of a duel (even; at first {DEFAULT_MATCHES}, then as it stands)"
+        )
         parser.add_argument("--once", action="store_true", help="stop once the first leaderboards are complete")
         # The command's second stage, under the variables that the first one chose: when the first began.
         parser.add_argument("--started-at", type=float, help=SUPPRESS)
@@ -65,7 +67,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.DEBUG:
             raise CommandError("The demo is for your own machine and runs with DEBUG=true: use `make demo`.")
-        if options["matches"] < 2 or options["matches"] % 2:
+        if options["matches"] is not None and (options["matches"] < 2 or options["matches"] % 2):
             raise CommandError("The matches of a duel must be an even number from 2: the players change seats.")
         if options["started_at"] is None:
             self._choose(options["sandbox"])
@@ -141,24 +143,26 @@ class Command(BaseCommand):
         self._say(f"Sandbox: Docker, because an engine answers and has the base image {settings.PLAYER_BASE_IMAGE}.")
         return "docker"
 
-    def _prepare(self, data: Path, matches: int) -> list[Environment]:
+    def _prepare(self, data: Path, matches: int | None) -> list[Environment]:
         self._say(f"Data: {data}")
         call_command("migrate", verbosity=0, interactive=False)
+        is_new = not Environment.objects.exists()
         call_command("sync_environments", verbosity=0, stdout=io.StringIO())
         environments = list(Environment.objects.filter(is_active=True))
-        Environment.objects.update(matches_per_duel=matches)
-        self._say(
-            f"Environments: {', '.join(map(str, environments))}; {matches} matches a duel (MATCHES=... changes it)"
-        )
+        if is_new or matches is not None:
+            Environment.objects.update(matches_per_duel=matches or DEFAULT_MATCHES)
+            environments = list(Environment.objects.filter(is_active=True))
+        counts = ", ".join(f"{environment} ({environment.matches_per_duel})" for environment in environments)
+        self._say(f"Environments and their matches a duel: {counts}. MATCHES=... changes the number.")
         login = organiser_create(data)
         password = f"password {login.password}, kept" if login.is_new else "password"
         self._say(f"Organiser: log in as {login.email}, {password} in {data / 'organiser-password'}")
         submissions = examples_upload(owner_create(data), environments)
         self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already here")
-        self._resume(environments)
         rebuilt = images_follow_sandbox(data / "sandbox", settings.SANDBOX)
         if rebuilt:
             self._say(f"The sandbox has changed: {rebuilt} submissions are built again.")
+        self._resume(environments)
         return environments
 
     def _resume(self, environments: list[Environment]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -14,10 +15,15 @@ from environments.registry import all_specs
 class Command(BaseCommand):
     help = "Create or update an environment for every info.yml; those without one become inactive."
 
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--reset-limits", action="store_true", help="also set limits and numbers of matches back to info.yml"
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         slugs = []
         for spec in all_specs():
-            environment, is_new = environment_sync(spec=spec)
+            environment, is_new = environment_sync(spec=spec, reset_limits=options["reset_limits"])
             slugs.append(environment.slug)
             self.stdout.write(f"{environment.spec_id}: {'created' if is_new else 'up to date'}")
         for environment in Environment.objects.exclude(slug__in=slugs).filter(is_active=True):
