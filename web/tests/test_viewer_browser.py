@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from core.tests import factories
+from core.tests.factories import NOON
 from web.tests.arena import Stage, staged
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -38,7 +40,8 @@ def page(stage: Stage, live_server: LiveServer, chromium_path: str) -> Iterator[
         page = browser.new_page(base_url=live_server.url)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
-        page.clock.install()
+        page.clock.install(time=NOON)
+        page.clock.pause_at(NOON + timedelta(seconds=1))
         yield page
         browser.close()
     assert troubles == []

@@ -8,7 +8,7 @@ let position = 0;
 let timer = null;
 let slider, playButton;
 
-function show(wanted) {
+function show(wanted, isFirst = false) {
   position = Math.max(0, Math.min(frames.length - 1, wanted));
   const frame = frames[position];
   picture.src = frame.image.src;
@@ -21,7 +21,7 @@ function show(wanted) {
   slider.value = position;
   slider.setAttribute("aria-valuetext", `${position}: ${frame.caption}`);
   mark(links[position]);
-  if (!timer) remember();
+  if (!timer && !isFirst) remember();
 }
 
 function mark(link) {
@@ -131,7 +131,7 @@ async function load() {
   slider = document.getElementById("slider");
   playButton = controls.querySelector("[data-do=play]");
   listen();
-  show(Number(viewer.dataset.position));
+  show(Number(viewer.dataset.position), true);
 }
 
 // As an image, a picture can run nothing and reach nothing. Decoded beforehand, it does not flicker.
