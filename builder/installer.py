@@ -111,8 +111,8 @@ class Installer:
         versions: dict[str, str] = json.loads(output)
         return versions
 
-    def commit(self, name: str, warnings: tuple[str, ...]) -> str:
-        """Make what is installed an image of this name and return its content id."""
+    def commit(self, name: str, labels: Mapping[str, str]) -> str:
+        """Make what is installed an image with this name and these labels; return its content id."""
         self._run(("find", WORK, "-mindepth", "1", "-delete"), _ignore)
         with engine_errors():
             size = self._client.api.containers(all=True, size=True, filters={"id": self._container.id})[0]
@@ -125,7 +125,7 @@ class Installer:
                 repository,
                 tag,
                 conf={
-                    "Labels": {"arena.warnings": json.dumps(warnings)},
+                    "Labels": dict(labels),
                     "Entrypoint": [],
                     "Cmd": ["python3"],
                 },

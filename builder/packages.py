@@ -20,6 +20,7 @@ from docker.errors import ImageNotFound
 
 from builder.errors import BuilderUnavailable, BuildFailed
 from builder.installer import FOLDER, INSTALL_SECONDS, MEMORY_BYTES, TIMED_OUT, Installer
+from builder.leftovers import PREFIX_LABEL, REQUIREMENTS_LABEL
 
 RECIPE = "3"
 """Counted up when images are made in another way, so that older ones are not reused."""
@@ -83,7 +84,8 @@ def package_image(
         warnings = tuple(_warning(line, here, base) for line in given_up)
         for warning in warnings:
             log(f"Warning: {warning}")
-        image_id = pip.commit(name, warnings)
+        labels = {"arena.warnings": json.dumps(warnings), PREFIX_LABEL: prefix, REQUIREMENTS_LABEL: name}
+        image_id = pip.commit(name, labels)
     return PackageImage(image_id, warnings)
 
 

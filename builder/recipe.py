@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import re
 import shutil
 import tarfile
 import tempfile
@@ -22,11 +23,14 @@ from packaging.requirements import Requirement
 
 from builder.engine import base_image_id, engine
 from builder.errors import BuildFailed
+from builder.leftovers import PREFIX_LABEL, Needed, sweep_engine
 from builder.packages import Network, normal_name, package_image
 from core.archive import ArchiveRefused, read_text, unpack_archive
 from core.requirements import Requirements, RequirementsRefused, read_requirements
 
 FOLDER_PREFIX = "folder:"
+_NAME = re.compile(r"s(\d+)-b(\d+)-a\d+")
+"""What `builder.tasks` calls the folders: submission, build and attempt."""
 Log = Callable[[str], None]
 
 
@@ -47,6 +51,9 @@ class Recipe(Protocol):
 
     def remove(self, image: str) -> None:
         """Remove an image; it may be gone already."""
+
+    def sweep(self, needed: Callable[[], Needed]) -> None:
+        """Remove what was once made and is not needed any more. needed: asked once it is known what is there."""
 
 
 class DockerRecipe:
@@ -73,13 +80,17 @@ class DockerRecipe:
                     parent = packages.image_id
                     warnings += packages.warnings
                 log("Step 4/4: image of the submission")
-                digest = _copy_layer(client, parent, folder, tag, labels)
+                digest = _copy_layer(client, parent, folder, tag, {**labels, PREFIX_LABEL: self._prefix})
         log(f"Built {tag}")
         return BuildResult(tag, digest, tuple(warnings))
 
     def remove(self, image: str) -> None:
         with engine() as client, contextlib.suppress(ImageNotFound):
             client.images.remove(image, force=True)
+
+    def sweep(self, needed: Callable[[], Needed]) -> None:
+        with engine() as client:
+            sweep_engine(client, self._prefix, needed)
 
 
 def _copy_layer(client: docker.DockerClient, parent: str, folder: Path, tag: str, labels: dict[str, str]) -> str:
@@ -129,6 +140,16 @@ class FolderRecipe:
         target = Path(image.removeprefix(FOLDER_PREFIX)).resolve()
         if image.startswith(FOLDER_PREFIX) and target.parent == self._folder.resolve():
             shutil.rmtree(target, ignore_errors=True)
+
+    def sweep(self, needed: Callable[[], Needed]) -> None:
+        if not self._folder.is_dir():
+            return
+        found = [(folder, name) for folder in self._folder.iterdir() if (name := _NAME.fullmatch(folder.name))]
+        rows = needed()
+        kept = {Path(image.removeprefix(FOLDER_PREFIX)).name for image in rows.images}
+        for folder, name in found:
+            if folder.name not in kept and not rows.spares(name[1], name[2]):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def unpack(archive: IO[bytes], folder: Path) -> Requirements:

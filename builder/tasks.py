@@ -5,16 +5,19 @@ from __future__ import annotations
 import logging
 
 from django.conf import settings
+from django.db.models import Q, QuerySet
 
 from builder.errors import BuilderUnavailable, BuildFailed
+from builder.leftovers import BUILD_LABEL, SUBMISSION_LABEL, Needed
 from builder.packages import Network
 from builder.recipe import DockerRecipe, FolderRecipe, Recipe
-from core.models import Build, JobFault, Submission
+from core.models import Build, Duel, JobFault, JobState, Submission, Validation
 from core.services.jobs import job_fail
 from core.services.phases import build_succeed
 from core.worker import PlatformFault, Pulse, perform
 
 logger = logging.getLogger(__name__)
+OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
 def build_run(job_id: int) -> None:
@@ -23,15 +26,51 @@ def build_run(job_id: int) -> None:
 
 
 def images_remove_unused(_: int = 0) -> None:
-    """Remove the images of deleted submissions."""
-    for submission in Submission.objects.filter(deleted_at__isnull=False).exclude(image=""):
+    """Remove the images of deleted submissions, and those that no row names any more.
+
+    One that still has to play keeps its image: its coming duels are lost or won, not void.
+    """
+    makes = recipe()
+    deleted = Submission.objects.filter(deleted_at__isnull=False).exclude(image="").exclude(pk__in=_playing())
+    for submission in deleted:
         try:
-            recipe().remove(submission.image)
+            makes.remove(submission.image)
         except BuilderUnavailable as error:
             logger.warning("The image of %s is still there: %s", submission, error)
-            return
-        submission.image = ""
-        submission.save(update_fields=["image"])
+        else:
+            # Only this image: a build may have put another in its place.
+            Submission.objects.filter(pk=submission.pk, image=submission.image).update(image="")
+    try:
+        makes.sweep(_needed)
+    except BuilderUnavailable as error:
+        logger.warning("Images that nobody needs are still there: %s", error)
+
+
+def _playing() -> QuerySet[Submission, int]:
+    """Keys of the submissions with duels or validations that are not over."""
+    duels = Duel.objects.filter(state__in=OPEN).order_by()
+    validations = Validation.objects.filter(state__in=OPEN).order_by()
+    return (
+        Submission.objects.filter(
+            Q(pk__in=duels.values("player_1"))
+            | Q(pk__in=duels.values("player_2"))
+            | Q(pk__in=validations.values("submission"))
+        )
+        .order_by()
+        .values_list("pk", flat=True)
+    )
+
+
+def _needed() -> Needed:
+    named = Submission.objects.filter(Q(deleted_at=None) | Q(pk__in=_playing())).exclude(image="")
+    running = Build.objects.filter(state=JobState.RUNNING)
+    # Builds first: one that ends between the two has put its image into its row.
+    builds = frozenset(map(str, running.values_list("pk", flat=True)))
+    return Needed(
+        images=frozenset(named.values_list("image", flat=True)),
+        submissions=frozenset(map(str, _playing())),
+        builds=builds,
+    )
 
 
 def recipe() -> Recipe:
@@ -47,7 +86,7 @@ def recipe() -> Recipe:
 
 def _build(build: Build, pulse: Pulse) -> None:
     submission = build.submission
-    labels = {"arena.submission": str(submission.pk), "arena.build": str(build.pk)}
+    labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
     try:
         with submission.archive.open("rb") as archive:
             result = recipe().build(

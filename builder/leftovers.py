@@ -1,0 +1,103 @@
+"""Images on the engine that no row of this arena needs any more.
+
+They are left behind by builds that lost their claim, by builds that were done again, and by removals that failed. An
+arena knows its own by the prefix of their tags, or by a label where the tag is gone: arenas that share an engine must
+have prefixes of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+from docker.errors import APIError, ImageNotFound
+
+logger = logging.getLogger(__name__)
+
+PREFIX_LABEL, SUBMISSION_LABEL, BUILD_LABEL = "arena.prefix", "arena.submission", "arena.build"
+REQUIREMENTS_LABEL = "arena.requirements"
+"""Name of a requirements image; images made on top inherit it."""
+REQUIREMENTS_SECONDS = 24 * 3600
+"""Requirements may be asked for again: their images stay for so long, used or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What rows name. images: as in `Submission.image`. submissions: those with open duels. builds: those running."""
+
+    images: frozenset[str]
+    submissions: frozenset[str]
+    builds: frozenset[str]
+
+    def spares(self, submission: str, build: str) -> bool:
+        """Whether whatever was made for these stays, named by a row or not."""
+        return submission in self.submissions or build in self.builds
+
+
+def sweep_engine(client: docker.DockerClient, prefix: str, needed: Callable[[], Needed]) -> None:
+    """Remove the images of this prefix that are not needed.
+
+    The rows are read after the images: a build that ends meanwhile is seen running or with its image in its row.
+    """
+    found = [Found.of(summary) for summary in client.api.images()]
+    rows = needed()
+    used = set()
+    for image in found:
+        if SUBMISSION_LABEL in image.labels and not _swept(client, image, prefix, rows):
+            used.add(image.labels.get(REQUIREMENTS_LABEL, ""))
+    # A running build may be about to stand on one. One that begins just now fails and is tried again.
+    if rows.builds:
+        return
+    oldest = time.time() - REQUIREMENTS_SECONDS
+    for image in found:
+        if SUBMISSION_LABEL in image.labels or image.created > oldest:
+            continue
+        for name in image.names(f"{prefix}-requirements", is_ours=image.labels.get(PREFIX_LABEL) == prefix):
+            if image.labels.get(REQUIREMENTS_LABEL, name) not in used:
+                _remove(client, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An image as the engine lists it."""
+
+    id: str
+    tags: tuple[str, ...]
+    labels: dict[str, str]
+    created: float
+
+    @classmethod
+    def of(cls, summary: dict[str, Any]) -> Found:
+        tags = tuple(tag for tag in summary.get("RepoTags") or () if tag != "<none>:<none>")
+        return cls(summary["Id"], tags, summary.get("Labels") or {}, summary["Created"])
+
+    def names(self, repository: str, *, is_ours: bool) -> Iterator[str]:
+        """Its tags of this repository, or its id when it has no tag at all but is ours."""
+        if not self.tags and is_ours:
+            yield self.id
+        yield from (tag for tag in self.tags if tag.startswith(f"{repository}:"))
+
+
+def _swept(client: docker.DockerClient, image: Found, prefix: str, rows: Needed) -> bool:
+    """Remove what is not needed of an image of a submission; return whether all of it is gone."""
+    is_spared = rows.spares(image.labels[SUBMISSION_LABEL], image.labels.get(BUILD_LABEL, ""))
+    names = list(image.names(prefix, is_ours=image.labels.get(PREFIX_LABEL) == prefix))
+    removed = [name not in rows.images and not is_spared and _remove(client, name) for name in names]
+    return bool(removed) and all(removed)
+
+
+def _remove(client: docker.DockerClient, name: str) -> bool:
+    """Remove an image that nothing uses; what a container or another image stands on stays for another time."""
+    try:
+        client.images.remove(name)
+    except ImageNotFound:
+        return True
+    except APIError as error:
+        logger.warning("The unused image %s is still there: %s", name, error.explanation or error)
+        return False
+    logger.info("The unused image %s was removed.", name)
+    return True
