@@ -97,32 +97,32 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     counter = itertools.count(1)
     begun = time.monotonic()
     error = ""
-    with free_core(Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}") as core:
+    cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
 
-        def launch(player: int) -> Container:
-            name = f"arena-cli-{os.getpid()}-{player + 1}-{next(counter)}"
-            return sandbox.launch(
-                Launch(image=images[player], name=name, limits=spec.limits, labels={LABEL: str(os.getpid())}, core=core)
+    def launch(player: int) -> Container:
+        name = f"arena-cli-{os.getpid()}-{player + 1}-{next(counter)}"
+        return sandbox.launch(
+            Launch(image=images[player], name=name, limits=spec.limits, labels={LABEL: str(os.getpid())}, core=core)
+        )
+
+    try:
+        sandbox.check()
+        with free_core(cores) as core, _progress(match_count, options.quiet) as show:
+            played = run_duel(
+                spec,
+                launch,
+                names=names,
+                seed=options.seed,
+                match_count=match_count,
+                parallel_matches=parallel,
+                limits=spec.limits,
+                clock=time.monotonic,
+                on_progress=show,
             )
-
-        try:
-            sandbox.check()
-            with _progress(match_count, options.quiet) as bar:
-                played = run_duel(
-                    spec,
-                    launch,
-                    names=names,
-                    seed=options.seed,
-                    match_count=match_count,
-                    parallel_matches=parallel,
-                    limits=spec.limits,
-                    clock=time.monotonic,
-                    on_progress=bar,
-                )
-        except (SandboxError, PlatformFault) as fault:
-            error = str(fault)
-            print(f"duel_runner: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
-            played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""))
+    except (SandboxError, PlatformFault) as fault:
+        error = str(fault)
+        print(f"duel_runner: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
+        played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""))
     _write(spec, played, error, options)
     if error:
         return NOT_PLAYED

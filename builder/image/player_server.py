@@ -12,6 +12,7 @@ import ctypes
 import importlib
 import importlib.util
 import json
+import math
 import os
 import resource
 import selectors
@@ -31,7 +32,6 @@ numpy: Any = None
 HELLO, START, STEP, END = 1, 2, 3, 4
 READY, ACTION, DONE, ERROR, INVALID = 129, 130, 131, 132, 133
 TYPECODES = {1: "b", 2: "B", 3: "h", 4: "i", 5: "q", 6: "f", 7: "d"}
-TYPECODE_OF = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 ERROR_CHARACTERS = 2000
 FLUSH_SECONDS = 0.001
 PR_SET_DUMPABLE, PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 4, 1, 36
@@ -106,12 +106,9 @@ def drain(reader: int, log: socket.socket, child: int, limit: int) -> int:
                 if not data:
                     break
         if data:
-            if head_left:
-                send(log, data[:head_left])
-                tail += data[head_left:]
-                head_left -= min(head_left, len(data))
-            else:
-                tail += data
+            send(log, data[:head_left])
+            tail += data[head_left:]
+            head_left -= min(head_left, len(data))
             if len(tail) > tail_limit:
                 cut += len(tail) - tail_limit
                 del tail[: len(tail) - tail_limit]
@@ -150,11 +147,9 @@ def kill_the_rest() -> None:
 
 
 def children() -> list[int]:
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            return [int(pid) for pid in file.read().split()]
-    except OSError:
-        return []
+    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as file:
+        return [int(pid) for pid in file.read().split()]
+    return []
 
 
 # --- Loading ----------------------------------------------------------------------------------------------
@@ -171,10 +166,8 @@ def add_packages(folder: str) -> None:
 
 
 def import_numpy() -> None:
-    try:
+    with contextlib.suppress(ImportError):
         globals()["numpy"] = importlib.import_module("numpy")
-    except ImportError:
-        globals()["numpy"] = None
 
 
 def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
@@ -184,11 +177,9 @@ def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
     for name in ("player", "agent", "main"):
         path = os.path.join(folder, name + ".py")
         if os.path.isfile(path):
-            spec = importlib.util.spec_from_file_location(name, path)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[name] = module
+            # By its path: a folder of the same name must not win.
+            spec: Any = importlib.util.spec_from_file_location(name, path)
+            sys.modules[name] = module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
             return name, adapt(name, module)
     raise RuntimeError("The archive has no player.py, agent.py or main.py at its root.")
@@ -267,12 +258,9 @@ def serve(options: argparse.Namespace) -> int:
         Server(wire, form, make, first, limit).run()
     except (BrokenPipeError, ConnectionResetError):
         return 0
-    except SystemExit as error:
+    except BaseException as error:
         traceback.print_exc()
-        return error.code if isinstance(error.code, int) else 1
-    except BaseException:
-        traceback.print_exc()
-        return 1
+        return error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
@@ -285,7 +273,7 @@ class Server:
 
     def __init__(self, wire: socket.socket, form: str, make: Callable[[bool], Any], first: Any, limit: object) -> None:
         self.wire, self.form, self.make = wire, form, make
-        self.limit = limit if isinstance(limit, int) and limit > 0 else None
+        self.limit = limit if isinstance(limit, int) and limit > 0 else sys.maxsize
         self.idle = [first]
         self.playing: dict[int, Any] = {}
         self.out, self.unsent_since = bytearray(), 0.0
@@ -293,10 +281,7 @@ class Server:
 
     def run(self) -> None:
         buffer = bytearray()
-        while True:
-            data = self.wire.recv(1 << 18)
-            if not data:
-                return
+        while data := self.wire.recv(1 << 18):
             buffer += data
             position = 0
             while len(buffer) - position >= 4:
@@ -334,9 +319,7 @@ class Server:
 
     def hello(self, hello: dict[str, Any]) -> None:
         self.dtype = hello["observation"]["dtype"]
-        parallel = hello["parallel_matches"]
-        if self.limit is not None:
-            parallel = min(parallel, self.limit)
+        parallel = min(hello["parallel_matches"], self.limit)
         ready = {"protocol": 1, "parallel_matches": parallel, "form": self.form, "numpy": numpy is not None}
         payload = json.dumps(ready).encode()
         self.put(struct.pack("<IB", 1 + len(payload), READY) + payload)
@@ -366,9 +349,7 @@ class Server:
         shape = struct.unpack_from(f"<{dimensions}I", frame, position + 2)
         values = array(TYPECODES[code])
         start = position + 2 + 4 * dimensions
-        count = 1
-        for size in shape:
-            count *= size
+        count = math.prod(shape)
         end = start + count * values.itemsize
         if numpy is not None:
             flat = numpy.frombuffer(frame, TYPECODES[code], count, start)

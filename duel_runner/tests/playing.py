@@ -57,6 +57,7 @@ def folders(*sources: str | Mapping[str, str]) -> Iterator[list[Path]]:
         folder = root / str(number)
         folder.mkdir()
         for name, text in ({"player.py": source} if isinstance(source, str) else source).items():
+            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
         made.append(folder)
     try:

@@ -45,6 +45,7 @@ FORMS = {
     "predict that returns action and state": {
         "agent.py": "class Agent:\n    def predict(self, observation):\n        return first(observation), None\n"
     },
+    "player.py beside a package of the same name": {"player.py": GOOD, "player/__init__.py": "1 / 0\n"},
     "player beside other modules": {
         "player.py": "from helper import Player\n", "helper.py": GOOD
     },
