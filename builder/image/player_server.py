@@ -214,8 +214,7 @@ class Adapted:
         self._with_valid_actions = takes_two(self._choose) and not self._is_predict
 
     def start(self, state: Any, valid_actions: Any) -> Any:
-        reset = getattr(self._agent, "reset", None)
-        if callable(reset):
+        if callable(reset := getattr(self._agent, "reset", None)):
             reset()
         return self.step(state, valid_actions, 0.0)
 
