@@ -23,11 +23,12 @@ REQUIRED = frozenset(word for word in os.environ.get("ARENA_REQUIRE", "").replac
 @cache
 def missing_docker() -> str:
     """Why tests with containers cannot run; empty when they can."""
-    import docker
     from docker.errors import DockerException, ImageNotFound
 
+    from core.engine import NoEngine, connect
+
     try:
-        client = docker.from_env(timeout=10)
+        client = connect(10)
         try:
             client.ping()
             client.images.get(settings.PLAYER_BASE_IMAGE)
@@ -35,16 +36,16 @@ def missing_docker() -> str:
             client.close()
     except ImageNotFound:
         return f"the base image {settings.PLAYER_BASE_IMAGE} is missing: run builder/image/make-base-image.sh"
-    except (DockerException, OSError) as error:
-        return f"no container engine answers ({type(error).__name__})"
+    except (NoEngine, DockerException, OSError) as error:
+        return str(error)
     return ""
 
 
 def remove_images(prefix: str) -> None:
     """Remove what the tests of this run have built on the engine."""
-    import docker
+    from core.engine import connect
 
-    client = docker.from_env(timeout=60)
+    client = connect()
     try:
         for image in client.images.list():
             for tag in image.tags:

@@ -11,6 +11,7 @@ import requests
 from docker.errors import APIError, BuildError, DockerException, ImageNotFound
 
 from builder.errors import BuilderUnavailable
+from core.engine import NoEngine, connect
 
 CALL_SECONDS = 120
 BASE_BUILD_SECONDS = 600
@@ -25,7 +26,7 @@ def engine(seconds: int = CALL_SECONDS) -> Iterator[docker.DockerClient]:
     seconds: what a single call, or the silence within a streaming one, may last.
     """
     with engine_errors():
-        client = docker.from_env(timeout=seconds)
+        client = connect(seconds)
         try:
             client.ping()
             yield client
@@ -42,8 +43,9 @@ def engine_errors() -> Iterator[None]:
         text = str(error.explanation or error)
         code = "disk_full" if "no space left" in text.lower() else "engine_refused"
         raise BuilderUnavailable(f"The Docker engine refused: {text}", code=code) from None
-    except (DockerException, requests.RequestException) as error:
-        raise BuilderUnavailable(f"No Docker engine answers: {error}", code="engine_unavailable") from None
+    except (NoEngine, DockerException, requests.RequestException) as error:
+        # The library's own text names sockets and exceptions; what to do is the same for all of them.
+        raise BuilderUnavailable(str(NoEngine()), code="engine_unavailable") from error
 
 
 def base_image_id(client: docker.DockerClient, name: str) -> str:

@@ -18,6 +18,7 @@ from core.models import Build, Duel, Job, JobState, PlayedJob, Publication, Subm
 from core.services.agents import submission_rebuild
 from core.services.duels import duel_play_again, duel_void
 from core.services.jobs import job_cancel, job_requeue, job_wake
+from core.services.phases import publication_again
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 Phase = TypeVar("Phase", Build, Validation, Publication)
@@ -146,10 +147,18 @@ class ValidationAdmin(PhaseAdmin[Validation]):
 class PublicationAdmin(PhaseAdmin[Publication]):
     exclude = (*JobAdmin.exclude, "url")
     readonly_fields = (*JobAdmin.readonly_fields, "address")
+    actions = ("requeue", "cancel", "run_again")
 
     @admin.display
     def address(self, publication: Publication) -> SafeString:
         return links((publication.url, publication.url)) if publication.url else text_block("")
+
+    @admin.action(description="Run again, as a new publication", permissions=["change"])
+    def run_again(self, request: HttpRequest, queryset: QuerySet[Publication]) -> None:
+        def action(publication: Publication) -> str:
+            return f"is published again as publication {publication_again(publication=publication).pk}."
+
+        do_each(self, request, queryset, action)
 
 
 @admin.register(Duel)

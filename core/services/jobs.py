@@ -20,6 +20,8 @@ from core.states import StaleJob, transition
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
 
+UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
+"""What a job that leaves its worker no longer has."""
 LOG_LIMIT_CHARACTERS = 64 * 1024
 
 JOB_MODELS: dict[str, type[Job]] = {model.KIND: model for model in (Build, Validation, Duel, Publication)}
@@ -95,8 +97,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "") -> None:
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        claim_token=None,
-        lease_expires_at=None,
+        **UNCLAIMED,
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
@@ -111,8 +112,7 @@ def job_cancel(*, job: Job, reason: str) -> None:
         job,
         JobState.CANCELLED,
         expected_token=job.claim_token,
-        claim_token=None,
-        lease_expires_at=None,
+        **UNCLAIMED,
         ended_at=Now(),
         error_code="cancelled",
         error=reason,
@@ -136,8 +136,7 @@ def job_requeue(*, job: Job, reason: str) -> None:
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        claim_token=None,
-        lease_expires_at=None,
+        **UNCLAIMED,
         attempt=0,
         error_code="requeued",
         error=reason,

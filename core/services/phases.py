@@ -7,7 +7,8 @@ import secrets
 from django.conf import settings
 from django.db import transaction
 
-from core.models import Build, JobFault, Publication, Validation
+from core.errors import Refused
+from core.models import Build, JobFault, JobState, Publication, Submission, Validation
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts, artifacts_attach
 from core.services.jobs import job_fail, job_succeed, job_wake
@@ -35,7 +36,7 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
     with transaction.atomic():
         job_succeed(job=validation, log=log, **artifacts_attach(validation, artifacts))
         if agent.is_public and settings.PUBLISHER_REMOTE:
-            job_wake(job=Publication.objects.create(submission=validation.submission))
+            _publication_create(validation.submission)
         wake("tournament", TOURNAMENT_TASK, agent.environment_id)
 
 
@@ -50,3 +51,21 @@ def validation_fail(*, validation: Validation, artifacts: DuelArtifacts, code: s
             log=log,
             **artifacts_attach(validation, artifacts),
         )
+
+
+def publication_again(*, publication: Publication) -> Publication:
+    """Publish a submission once more after a publication that failed or was cancelled. Raises Refused."""
+    submission = publication.submission
+    with transaction.atomic():
+        latest = Submission.objects.select_for_update().get(pk=submission.pk).latest_publication
+        if submission.deleted_at is not None or not submission.agent.is_public:
+            raise Refused("Only versions of public agents that are still there are published.")
+        if latest is not None and latest.state not in (JobState.FAILED, JobState.CANCELLED):
+            raise Refused(f"Its latest publication is {latest.get_state_display()}.")
+        return _publication_create(submission)
+
+
+def _publication_create(submission: Submission) -> Publication:
+    publication = Publication.objects.create(submission=submission)
+    job_wake(job=publication)
+    return publication

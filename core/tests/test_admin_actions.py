@@ -132,6 +132,27 @@ def test_a_failed_build_is_run_again_as_a_new_build(organiser: Client, people: f
     assert said == [f"Build of anna v1: is built and validated again as build {new.pk}."]
 
 
+def test_a_failed_publication_is_run_again_once(organiser: Client, people: factories.Cast) -> None:
+    agent = factories.agent(people.alice, factories.environment(), "anna", is_public=True)
+    submission = factories.submission(agent)
+    failed = factories.publication(submission, JobState.FAILED)
+
+    said = act(organiser, "run_again", failed)
+
+    new = submission.publications.latest("pk")
+    assert new.state == JobState.QUEUED
+    assert said == [f"Publication of anna v1: is published again as publication {new.pk}."]
+    assert act(organiser, "run_again", failed)[-1].endswith("Its latest publication is waiting.")
+    assert submission.publications.count() == 2
+
+
+def test_a_private_agent_is_not_published_again(organiser: Client, people: factories.Cast) -> None:
+    agent = factories.agent(people.alice, factories.environment(), "anna")
+    failed = factories.publication(factories.submission(agent), JobState.FAILED)
+    assert "public agents" in act(organiser, "run_again", failed)[-1]
+    assert failed.submission.publications.count() == 1
+
+
 def test_a_deleted_submission_is_not_built_again(organiser: Client, players: list[Submission]) -> None:
     players[0].deleted_at = timezone.now()
     players[0].save()

@@ -18,19 +18,11 @@ import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.types import Mount, Ulimit
 
-from duel_runner.sandbox.base import (
-    FOLDER_PREFIX,
-    Container,
-    Ending,
-    Launch,
-    PlayerDidNotStart,
-    SandboxError,
-    SandboxUnavailable,
-)
+from core.engine import NoEngine, connect
+from duel_runner.sandbox.base import Container, Ending, Launch, SandboxError, SandboxUnavailable
 from duel_runner.sandbox.channel import Channel
+from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, start_player
 
-ENGINE_SECONDS = 60
-"""Every call to the engine answers within this, or counts as a platform fault."""
 FIRST_PLAYER_UID, PLAYER_UID_COUNT = 60706, 478
 """Outside every passwd (no distribution gives out 60706 to 61183) and not 65534, for which file systems may keep blocks
 in reserve. The kernel counts some resources by user across containers, so players should not share one."""
@@ -41,7 +33,6 @@ PIDS_LIMIT = 64
 TMP = "/tmp"  # inside the container, where it is the only writable place
 TMP_BYTES = 64 * 1024 * 1024
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
-PLAYER_SERVER = Path(__file__).resolve().parents[2] / "builder" / "image" / "player_server.py"
 PACKAGES = "/opt/requirements"
 """Where the builder installs what a submission requires; never on the path of process 1."""
 COMMAND = 'unset PYTHONPATH PYTHONHOME; exec python3 -s -P -u /channel/player_server.py "$@" </dev/null >/dev/null 2>&1'
@@ -59,10 +50,7 @@ class DockerSandbox:
 
     @functools.cached_property
     def _engine(self) -> docker.DockerClient:
-        try:
-            return docker.from_env(timeout=ENGINE_SECONDS)
-        except DockerException as error:
-            raise SandboxUnavailable(f"No Docker engine answers: {error}.", code="engine_unavailable") from None
+        return connect()
 
     def check(self) -> None:
         with _engine_errors():
@@ -74,25 +62,9 @@ class DockerSandbox:
             )
 
     def launch(self, launch: Launch) -> Container:
-        channel = Channel(self._channel_dir, launch.limits.log_limit_bytes)
-        try:
-            container = DockerContainer(self._start(launch, channel), channel)
-        except BaseException:
-            channel.close()
-            raise
-        try:
-            wire = channel.accept(launch.limits.start_seconds, container.is_alive)
-        except BaseException:
-            container.close()
-            raise
-        if wire is None:
-            ending = container.ending()
-            container.kill()
-            log = container.log()
-            container.close()
-            raise PlayerDidNotStart(_reason(ending, launch.limits.start_seconds), log=log, ending=ending)
-        container.connected(wire)
-        return container
+        return start_player(
+            launch, self._channel_dir, lambda channel: DockerContainer(self._start(launch, channel), channel)
+        )
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         with _engine_errors():
@@ -130,10 +102,7 @@ class DockerSandbox:
         # Mounts, not volumes: for those the engine would make a missing folder.
         mounts = [Mount("/channel", str(channel.folder), type="bind", read_only=True)]
         image = launch.image
-        if image.startswith(FOLDER_PREFIX):
-            folder = Path(image.removeprefix(FOLDER_PREFIX)).resolve()
-            if not folder.is_dir():
-                raise SandboxError(f"The unpacked player {folder.name} is missing on this host.", code="image_missing")
+        if (folder := player_folder(image)) is not None:
             if not folder.stat().st_mode & stat.S_IXOTH:
                 raise SandboxError(
                     f"Other users may not read the folder {folder}, and players run as one: chmod -R o+rX it.",
@@ -155,10 +124,7 @@ class DockerSandbox:
             "working_dir": TMP,
             "hostname": "player",
             "user": f"{uid}:{uid}",
-            "environment": {
-                "HOME": TMP, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1",
-                "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-            },
+            "environment": {**PLAYER_ENVIRONMENT, "HOME": TMP},
             "mounts": mounts,
             "network_mode": "none",
             "ipc_mode": "none",
@@ -274,11 +240,5 @@ def _engine_errors() -> Iterator[None]:
     except APIError as error:
         code = "name_taken" if error.status_code == CONFLICT else "engine_refused"
         raise SandboxError(f"The Docker engine refused: {error.explanation or error}", code=code) from None
-    except (DockerException, requests.RequestException) as error:
-        raise SandboxUnavailable(f"The Docker engine does not answer: {error}", code="engine_unavailable") from None
-
-
-def _reason(ending: Ending, seconds: float) -> str:
-    if ending is Ending.RUNNING:
-        return f"The player was not ready within {seconds:g} s."
-    return "The player ended before it was ready: see its log."
+    except (NoEngine, DockerException, requests.RequestException) as error:
+        raise SandboxUnavailable(str(NoEngine()), code="engine_unavailable") from error

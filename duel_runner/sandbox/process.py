@@ -19,18 +19,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from duel_runner.sandbox.base import (
-    FOLDER_PREFIX,
-    Container,
-    Ending,
-    Launch,
-    PlayerDidNotStart,
-    SandboxError,
-    SandboxUnavailable,
-)
+from duel_runner.sandbox.base import Container, Ending, Launch, SandboxError, SandboxUnavailable
 from duel_runner.sandbox.channel import Channel
+from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, start_player
 
-PLAYER_SERVER = Path(__file__).resolve().parents[2] / "builder" / "image" / "player_server.py"
 MARK = "ARENA_CONTAINER"
 """Environment variable that tells whose child a process is, however far it has run."""
 PLAYER_UID = 61184
@@ -109,33 +101,17 @@ class ProcessSandbox:
         return f"local processes with {spaces}, resource limits, {user}"
 
     def launch(self, launch: Launch) -> Container:
-        if not launch.image.startswith(FOLDER_PREFIX):
+        folder = player_folder(launch.image)
+        if folder is None:
             raise SandboxError(f"The process sandbox runs folders, not the image {launch.image}.", code="image_missing")
-        folder = Path(launch.image.removeprefix(FOLDER_PREFIX)).resolve()
-        if not folder.is_dir():
-            raise SandboxError(f"The unpacked player {folder.name} is missing on this host.", code="image_missing")
-        channel = Channel(self._channel_dir, launch.limits.log_limit_bytes)
-        try:
-            container = ProcessContainer(launch, folder, channel)
-        except OSError as error:
-            channel.close()
-            raise SandboxError(f"No process could be started: {error}.", code="process_failed") from None
-        except BaseException:
-            channel.close()
-            raise
-        try:
-            wire = channel.accept(launch.limits.start_seconds, container.is_alive)
-        except BaseException:
-            container.close()
-            raise
-        if wire is None:
-            ending = container.ending()
-            container.kill()
-            log = container.log()
-            container.close()
-            raise PlayerDidNotStart(_reason(ending, launch.limits.start_seconds), log=log, ending=ending)
-        container.connected(wire)
-        return container
+
+        def start(channel: Channel) -> ProcessContainer:
+            try:
+                return ProcessContainer(launch, folder, channel)
+            except OSError as error:
+                raise SandboxError(f"No process could be started: {error}.", code="process_failed") from None
+
+        return start_player(launch, self._channel_dir, start)
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         found = [(pid, value) for pid, value in _labelled_processes(label)]
@@ -155,14 +131,10 @@ class ProcessContainer:
         self._token = launch.name
         self._home = tempfile.mkdtemp(prefix="arena-home-")
         environment = {
+            **PLAYER_ENVIRONMENT,
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": self._home,
             "TMPDIR": self._home,
-            "LANG": "C.UTF-8",
-            "PYTHONHASHSEED": "0",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
             MARK: self._token,
             **{_label_variable(label): value for label, value in launch.labels.items()},
         }
@@ -259,9 +231,3 @@ def _labelled_processes(label: str, prefix: str | None = None) -> list[tuple[int
                 found.append((int(entry.name), item[len(variable) :].decode()))
                 break
     return found
-
-
-def _reason(ending: Ending, seconds: float) -> str:
-    if ending is Ending.RUNNING:
-        return f"The player was not ready within {seconds:g} s."
-    return "The player ended before it was ready: see its log."

@@ -1,0 +1,47 @@
+"""The way to the Docker engine that this host offers. Free of Django: the builder and the runner both take it."""
+
+from __future__ import annotations
+
+import socket
+
+import docker
+import requests
+from docker.constants import DEFAULT_UNIX_SOCKET
+from docker.errors import DockerException
+from docker.utils import kwargs_from_env
+
+ENGINE_SECONDS = 60
+"""Every call to the engine answers within this, or counts as a platform fault."""
+_PROBE_SECONDS = 5
+
+
+class NoEngine(Exception):
+    """No engine answers; the message says what to look at."""
+
+    def __init__(self) -> None:
+        super().__init__("No Docker engine answers: it is not running, or this user may not use its socket.")
+
+
+def connect(seconds: int = ENGINE_SECONDS) -> docker.DockerClient:
+    """A client of the engine that DOCKER_HOST names, else of this host's socket. Raises NoEngine.
+
+    seconds: what a single call, or the silence within a streaming one, may last.
+    """
+    _knock(str(kwargs_from_env().get("base_url") or DEFAULT_UNIX_SOCKET))
+    try:
+        return docker.from_env(timeout=seconds)
+    except (DockerException, requests.RequestException) as error:
+        raise NoEngine from error
+
+
+def _knock(address: str) -> None:
+    # The library leaves its socket open when nobody listens, and a worker asks again and again.
+    scheme, _, path = address.partition("://")
+    if not scheme.endswith("unix"):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_PROBE_SECONDS)
+        try:
+            probe.connect(path)
+        except OSError as error:
+            raise NoEngine from error

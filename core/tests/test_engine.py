@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import gc
+import warnings
+from pathlib import Path
+
+import pytest
+
+from core.engine import NoEngine, connect
+
+
+def test_without_an_engine_one_sentence_says_so_and_no_socket_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody.sock'}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(NoEngine, match=r"No Docker engine answers: .* socket\.$"):
+            connect()
+        gc.collect()
+    assert [warning for warning in caught if issubclass(warning.category, ResourceWarning)] == []
+
+
+@pytest.mark.docker
+def test_the_engine_of_this_host_is_found() -> None:
+    client = connect()
+    try:
+        assert client.ping()
+    finally:
+        client.close()
