@@ -163,6 +163,15 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         remove_images(images)
 
 
+@pytest.fixture(autouse=True)
+def no_player_is_left() -> Iterator[None]:
+    """Containers that this process has kept warm end with the test that made it keep them."""
+    yield
+    bench = sys.modules.get("duel_runner.bench")
+    if bench is not None:
+        bench.leave_bench()
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Give each run its own SQLite file, so that two runs in one folder do not meet."""

@@ -167,7 +167,8 @@ Q_CLUSTER: dict[str, Any] = {
     **({"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}),
     "ALT_CLUSTERS": {
         "build": {},
-        "duel": {"workers": DUEL_PARALLELISM, "queue_limit": DUEL_PARALLELISM},
+        # Recycled seldom: a worker's containers go with it.
+        "duel": {"workers": DUEL_PARALLELISM, "queue_limit": DUEL_PARALLELISM, "recycle": 2000},
         "tournament": {},
         "publish": {},
     },
@@ -179,6 +180,8 @@ PLAYER_BASE_IMAGE = env.text("PLAYER_BASE_IMAGE", "rl-arena-base")
 PLAYER_IMAGE_PREFIX = env.text("PLAYER_IMAGE_PREFIX", "rl-arena-player")
 PLAYER_RUNTIME = env.text("PLAYER_RUNTIME", "runc")
 CHANNEL_DIR = Path(env.text("CHANNEL_DIR", "/tmp/rl-arena"))
+WARM_PLAYERS = env.number("WARM_PLAYERS", 32)
+WARM_PLAYER_SECONDS = env.number("WARM_PLAYER_SECONDS", 300)
 # Containers that fetch wheels get the worker's own way to the package index.
 PIP_CERTIFICATES = env.text("PIP_CERT")
 PIP_ENVIRONMENT = {

@@ -122,7 +122,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     except (SandboxError, PlatformFault) as fault:
         error = str(fault)
         print(f"duel_runner: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
-        played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""))
+        played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""), 0.0)
     _write(spec, played, error, options)
     if error:
         return NOT_PLAYED

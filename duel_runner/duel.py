@@ -6,9 +6,9 @@ import select
 from collections.abc import Callable
 
 from duel_runner.faults import PlatformFault, PlayerFault
-from duel_runner.match import Match, Request, pair_seed
+from duel_runner.match import Match, pair_seed
 from duel_runner.player import PlayerLink, PlayerLost
-from duel_runner.protocol import Answer, Encoder, Kind
+from duel_runner.protocol import ACTION, END, Answer, Encoder, Kind, Question
 from duel_runner.sandbox.base import Container, Ending
 from environments.records import MatchRecord
 from environments.spec import EnvironmentSpec, Limits
@@ -36,10 +36,13 @@ class Duel:
     ) -> None:
         self.records: dict[int, MatchRecord] = {}
         self.log: list[str] = []
+        self.playing_seconds = 0.0
+        self._encoder = Encoder(spec.observation, spec.action_count)
         self.links = tuple(
             PlayerLink(
                 player,
                 spec,
+                self._encoder,
                 lambda player=player: launch(player),  # type: ignore[misc]
                 limits=limits,
                 parallel_matches=parallel_matches,
@@ -49,7 +52,6 @@ class Duel:
         )
         self._spec, self._seed, self._count, self._limits = spec, seed, match_count, limits
         self._clock, self._on_progress = clock, on_progress
-        self._encoder = Encoder(spec.observation, spec.action_count)
         self._active: dict[int, Match] = {}
         self._next = 1
         self._out_of_play: list[PlayerFault | None] = [None, None]
@@ -72,10 +74,11 @@ class Duel:
             if len(self.records) == self._count:
                 break
             for link in self.links:
-                link.flush()
+                link.flush(ends_only=False)
             self._wait(poll)
             if self._clock() - begun > self._limits.duel_seconds:
                 self._run_out_of_time(self._clock() - begun)
+        self.playing_seconds = self._clock() - begun
         self._report()
         self._say_goodbye(poll)
 
@@ -113,19 +116,15 @@ class Duel:
         self.records[match.number] = match.record
         self._active.pop(match.number, None)
 
-    def _keep_if_decided(self, match: Match) -> None:
-        if match.decided:
-            self._keep(match)
-
     def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
         match.forfeit(player, fault, detail)
         self._keep(match)
         self._send(match.ends())
 
-    def _send(self, requests: list[tuple[int, Request]]) -> None:
-        for player, request in requests:
-            if self._out_of_play[player] is None:
-                self.links[player].send(request)
+    def _send(self, requests: list[Question]) -> None:
+        for request in requests:
+            if self._out_of_play[request.player] is None:
+                self.links[request.player].waiting.append(request)
 
     def _report(self) -> None:
         if len(self.records) != self._reported:
@@ -166,37 +165,42 @@ class Duel:
             if link.is_open and deadline is not None and self._clock() > deadline:
                 self._lose(link, PlayerLost(PlayerFault.TIMED_OUT))
 
-    def _answer(self, link: PlayerLink, request: Request, answer: Answer, seconds: float) -> None:
+    def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match
         self._thinking[player] += seconds
-        known, request.answered = request.answered, True
-        if request.is_end:
-            if answer.kind is Kind.ERROR:
-                self._note(f"Match {match.number}: end() of player {player + 1} failed: {_sentence(answer.text)}")
+        kind, _, sequence, action, text = answer
+        if request.kind is END:
+            if kind is Kind.ERROR:
+                self._note(f"Match {match.number}: end() of player {player + 1} failed: {_sentence(text)}")
             return
-        if match.decided:
+        if match.record is not None:
             return
-        if answer.kind is Kind.ERROR:
-            # The sentence is public like every result; the trace shows source, so it goes to the player's own log.
-            link.keep_trace(match.number, answer.text)
-            self._forfeit(match, player, PlayerFault.RAISED, _sentence(answer.text))
+        if kind is not ACTION:
+            self._refuse(link, match, answer)
             return
-        if answer.kind is Kind.INVALID:
-            self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, _sentence(answer.text))
+        if sequence < match.move_counts[player]:
             return
-        if known:
-            return
-        match.charge(player, seconds, self._limits.move_seconds)
-        if match.banks[player] < 0:
-            self._forfeit(match, player, PlayerFault.TIMED_OUT)
-            return
+        if seconds:
+            match.charge(player, seconds, self._limits.move_seconds)
+            if match.banks[player] < 0:
+                self._forfeit(match, player, PlayerFault.TIMED_OUT)
+                return
         try:
-            requests = match.choose(player, answer.action)
+            requests = match.choose(player, action)
         except ValueError as error:
             self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
             return
-        self._keep_if_decided(match)
+        if match.decided:
+            self._keep(match)
         self._send(requests)
+
+    def _refuse(self, link: PlayerLink, match: Match, answer: Answer) -> None:
+        if answer.kind is Kind.ERROR:
+            # The sentence is public like every result; the trace shows source, so it goes to the player's own log.
+            link.keep_trace(match.number, answer.text)
+            self._forfeit(match, link.index, PlayerFault.RAISED, _sentence(answer.text))
+        else:
+            self._forfeit(match, link.index, PlayerFault.ILLEGAL_ACTION, _sentence(answer.text))
 
     # --- Losing a player ----------------------------------------------------------------------------------
 
@@ -242,7 +246,7 @@ class Duel:
         if link.restarts > self._limits.max_restarts:
             self._take_out(link.index, PlayerFault.TOO_MANY_RESTARTS)
 
-    def _open(self, link: PlayerLink, suspects: list[Request] | None) -> None:
+    def _open(self, link: PlayerLink, suspects: list[Question] | None) -> None:
         """Start a player and bring a fresh container to where its running matches stand."""
         player = link.index
         try:
@@ -256,7 +260,7 @@ class Duel:
         link.suspect(suspects)
         for match in self._active.values():
             for request in match.history[player]:
-                link.send(request)
+                link.waiting.append(request)
 
     def _take_out(self, player: int, fault: PlayerFault) -> None:
         """A player plays no more in this duel and forfeits what is left."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from duel_runner.faults import PlatformFault, PlayerFault, sentence
-from duel_runner.protocol import Encoder
+from duel_runner.protocol import END, START, STEP, Encoder, Question, new_tuple
 from environments.api import Observation
 from environments.records import Fault, MatchRecord, Outcome
 from environments.spec import EnvironmentSpec
@@ -21,19 +21,6 @@ def pair_seed(seed: int, pair: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed}/{pair}".encode(), digest_size=4).digest(), "little")
 
 
-@dataclass(slots=True)
-class Request:
-    """One frame to a player and what became of it."""
-
-    match: Match
-    sequence: int
-    data: bytes
-    is_end: bool = False
-    answered: bool = False
-    """Its answer counted already; sent again to a fresh container it only brings the player up to date."""
-    written_at: float = 0.0
-
-
 class Match:
     """State of a match between two players. The referee decides what is legal, never the player."""
 
@@ -43,7 +30,7 @@ class Match:
         self.number, self.seed, self.seats = number, seed, seats
         self.record: MatchRecord | None = None
         self.banks = [bank, bank]
-        self.history: tuple[list[Request], list[Request]] = ([], [])
+        self.history: tuple[list[Question], list[Question]] = ([], [])
         """By player: every START and STEP so far, to resume on a fresh container."""
         self._spec, self._encoder = spec, encoder
         self._environment = spec.make()
@@ -51,7 +38,8 @@ class Match:
         self._chosen: dict[int, int] = {}
         self._pending_rewards = [0.0] * spec.seats
         self._scores = [0.0] * spec.seats
-        self._move_counts = [0, 0]
+        self.move_counts = [0, 0]
+        """By player: answers that counted. Questions with a lower sequence are sent again only to catch up."""
         self._thinking = [0.0, 0.0]
         self._slowest = [0.0, 0.0]
         self._valid: dict[int, Sequence[int]] = {}
@@ -61,40 +49,46 @@ class Match:
     def decided(self) -> bool:
         return self.record is not None
 
-    def start(self) -> list[tuple[int, Request]]:
-        """Reset the environment; return the first requests as (player, request)."""
+    def start(self) -> list[Question]:
+        """Reset the environment; return the first requests."""
         try:
             self._environment.reset(self.seed)
         except Exception as error:
             raise self._broken(error) from error
-        return self._ask()
+        return self._ask(self._environment.to_move)
 
-    def choose(self, player: int, action: int) -> list[tuple[int, Request]]:
+    def choose(self, player: int, action: int) -> list[Question]:
         """Take a player's action; return the requests that follow, END included.
 
         Raises ValueError, with a sentence, when the action is not valid; PlatformFault when the environment breaks.
         """
         seat = self._seat_of[player]
-        environment = self._environment
-        if action not in self._valid[seat]:
-            raise ValueError(f"{action} is not among {_shorten(self._valid[seat])}.")
-        self._chosen[seat] = action
-        self._move_counts[player] += 1
-        if len(self._chosen) < len(self._valid):
-            return []
-        chosen, self._chosen = self._chosen, {}
-        self._actions += [chosen[mover] for mover in self._valid]
+        environment, movers = self._environment, self._valid
+        if action not in movers[seat]:
+            raise ValueError(f"{action} is not among {_shorten(movers[seat])}.")
+        self.move_counts[player] += 1
+        if len(movers) == 1:
+            self._actions.append(action)
+            chosen = {seat: action}
+        else:
+            self._chosen[seat] = action
+            if len(self._chosen) < len(movers):
+                return []
+            chosen, self._chosen = self._chosen, {}
+            self._actions += [chosen[mover] for mover in movers]
         try:
             rewards = environment.step(chosen)
         except Exception as error:
             raise self._broken(error) from error
+        pending = self._pending_rewards
         for mover in chosen:
-            self._pending_rewards[mover] = 0.0
-        for index, reward in enumerate(rewards):
-            self._pending_rewards[index] += reward
-            self._scores[index] += reward
-        if environment.to_move:
-            return self._ask()
+            pending[mover] = 0.0
+        if any(rewards):
+            for index, reward in enumerate(rewards):
+                pending[index] += reward
+                self._scores[index] += reward
+        if to_move := environment.to_move:
+            return self._ask(to_move)
         scores = tuple(self._scores[seat] for seat in self._seat_of)
         outcome = Outcome.DRAW if scores[0] == scores[1] else WINNERS[scores[1] > scores[0]]
         self._finish(outcome, scores)
@@ -106,9 +100,9 @@ class Match:
         scores = (-loss, loss) if player == 0 else (loss, -loss)
         self._finish(WINNERS[1 - player], scores, fault, player, sentence(fault, detail)[:ERROR_CHARACTERS])
 
-    def ends(self) -> list[tuple[int, Request]]:
+    def ends(self) -> list[Question]:
         """END for both players of a decided match, as far as they have been asked anything in it."""
-        return [(player, self._end(player)) for player in range(2) if self.history[player]]
+        return [self._end(player) for player in range(2) if self.history[player]]
 
     def charge(self, player: int, seconds: float, free_seconds: float) -> None:
         """Book the time of a move; what exceeds the free time comes from the player's bank."""
@@ -117,33 +111,32 @@ class Match:
         if seconds > free_seconds:
             self.banks[player] -= seconds - free_seconds
 
-    def _ask(self) -> list[tuple[int, Request]]:
-        environment, encoder = self._environment, self._encoder
+    def _ask(self, to_move: tuple[int, ...]) -> list[Question]:
         self._valid = {}
         requests = []
-        for seat in environment.to_move:
+        for seat in to_move:
             seen = self._see(seat)
-            self._valid[seat] = seen.valid_actions
+            self._valid[seat] = valid = seen.valid_actions
             player = self.seats[seat]
             history = self.history[player]
-            sequence = len(history)
-            observation = encoder.observation(seen.observation)
-            valid = encoder.valid_actions(seen.valid_actions)
-            if history:
-                data = encoder.step(self.number, sequence, observation, valid, self._pending_rewards[seat])
-            else:
-                data = encoder.start(self.number, sequence, observation, valid)
-            request = Request(self, sequence, data)
+            observation = self._encode(seen.observation)
+            kind, sequence, reward = STEP if history else START, len(history), self._pending_rewards[seat]
+            request = new_tuple(Question, (self.number, kind, sequence, reward, valid, observation, self, player))
             history.append(request)
-            requests.append((player, request))
+            requests.append(request)
         return requests
 
-    def _end(self, player: int) -> Request:
+    def _end(self, player: int) -> Question:
         seat = self._seat_of[player]
-        sequence = len(self.history[player])
-        observation = self._encoder.observation(self._see(seat).observation)
-        data = self._encoder.end(self.number, sequence, observation, self._pending_rewards[seat])
-        return Request(self, sequence, data, is_end=True)
+        observation = self._encode(self._see(seat).observation)
+        sequence, reward = len(self.history[player]), self._pending_rewards[seat]
+        return Question(self.number, END, sequence, reward, (), observation, self, player)
+
+    def _encode(self, observation: Sequence[float]) -> bytes:
+        try:
+            return self._encoder.observation(observation)
+        except struct.error as error:
+            raise self._broken(error) from error
 
     def _see(self, seat: int) -> Observation:
         try:
@@ -170,7 +163,7 @@ class Match:
             faulty_player=faulty_player,
             error_code="" if fault is None else fault.value,
             error=error,
-            move_counts=tuple(self._move_counts),
+            move_counts=tuple(self.move_counts),
             thinking_seconds=tuple(self._thinking),
             slowest_move_seconds=tuple(self._slowest),
         )

@@ -7,13 +7,24 @@ from collections import deque
 from collections.abc import Callable
 
 from duel_runner.faults import PlayerFault
-from duel_runner.match import Request
-from duel_runner.protocol import Answer, Decoder, Kind, ProtocolViolation, hello, plain_text
+from duel_runner.protocol import (
+    ACTION,
+    DONE,
+    END,
+    Answer,
+    Decoder,
+    Encoder,
+    Kind,
+    ProtocolViolation,
+    Question,
+    hello,
+    plain_text,
+)
 from duel_runner.sandbox.base import Container, Ending, PlayerDidNotStart
 from environments.spec import EnvironmentSpec, Limits
 
-ANSWERS_TO_MOVES = (Kind.ACTION, Kind.INVALID, Kind.ERROR)
-ANSWERS_TO_ENDS = (Kind.DONE, Kind.ERROR)
+ANSWERS_TO_MOVES = (ACTION, Kind.INVALID, Kind.ERROR)
+ANSWERS_TO_ENDS = (DONE, Kind.ERROR)
 TRACES_KEPT = 10
 LOG_JOINT = "\n[the player was started again]\n"
 
@@ -38,6 +49,7 @@ class PlayerLink:
         self,
         index: int,
         spec: EnvironmentSpec,
+        encoder: Encoder,
         launch: Callable[[], Container],
         *,
         limits: Limits,
@@ -47,16 +59,18 @@ class PlayerLink:
         self.index = index
         """0 for player_1, 1 for player_2."""
         self._spec, self._launch, self._limits, self._clock = spec, launch, limits, clock
-        self._asked_parallel = parallel_matches
+        self._encoder, self._asked_parallel = encoder, parallel_matches
         self._container: Container | None = None
         self._wire: socket.socket | None = None
         self._decoder = Decoder()
         self._out = bytearray()
         self._logs: list[str] = []
         self._traces: list[str] = []
-        self._last_read_at = 0.0
-        self.outstanding: deque[Request] = deque()
-        self.waiting: deque[Request] = deque()
+        self._busy_since = 0.0
+        """When the clock of the oldest open request began to run."""
+        self.outstanding: deque[Question] = deque()
+        self.waiting: list[Question] = []
+        """Questions that `flush` will write."""
         self.suspects: set[int] = set()
         """Identities of the requests that were open at a loss. While one is left, requests go out one at a time."""
         self._was_suspecting = False
@@ -83,7 +97,7 @@ class PlayerLink:
         self._was_suspecting = False
         self._shake_hands(self._wire)
         self._wire.setblocking(False)
-        self._last_read_at = self._clock()
+        self._busy_since = self._clock()
 
     def close(self) -> None:
         """Kill the player and keep its log."""
@@ -156,22 +170,25 @@ class PlayerLink:
         except OSError:
             raise PlayerLost(PlayerFault.DID_NOT_START, "It closed the wire during the handshake.") from None
 
-    # --- Requests and answers -----------------------------------------------------------------------------
+    # --- Questions and answers -----------------------------------------------------------------------------
 
-    def send(self, request: Request) -> None:
-        """Queue a request; `flush` writes it."""
-        self.waiting.append(request)
+    def flush(self, *, ends_only: bool = True) -> None:
+        """Write what waits, in one frame and one call, without ever waiting for the player.
 
-    def flush(self) -> None:
-        """Write what may go out now, many frames with one call, without ever waiting for the player."""
+        ends_only: whether to write also when only ENDs wait; they cost a wake-up of the player and help nobody, so
+        while the duel goes on they travel with the next move.
+        """
         if self._wire is None:
             return
-        now = self._clock()
-        while self.waiting and not (self.suspects and self.outstanding):
-            request = self.waiting.popleft()
-            request.written_at = now
-            self._out += request.data
-            self.outstanding.append(request)
+        is_due = ends_only or any(request.kind is not END for request in self.waiting)
+        if self.waiting and is_due and not (self.suspects and self.outstanding):
+            now = self._clock()
+            batch = self.waiting[:1] if self.suspects else self.waiting
+            self.waiting = self.waiting[len(batch) :]
+            if not self.outstanding:
+                self._busy_since = now
+            self._out += self._encoder.questions(batch)
+            self.outstanding.extend(batch)
         if self._out:
             try:
                 sent = self._wire.send(self._out)
@@ -185,7 +202,7 @@ class PlayerLink:
     def wants_to_write(self) -> bool:
         return bool(self._out)
 
-    def receive(self) -> list[tuple[Request, Answer, float]]:
+    def receive(self) -> list[tuple[Question, Answer, float]]:
         """Read what has come: (request, answer, seconds of the move). Sets `broken` when nothing good can follow."""
         assert self._wire is not None
         try:
@@ -199,15 +216,28 @@ class PlayerLink:
             return []
         now = self._clock()
         answers = []
+        outstanding, suspects = self.outstanding, self.suspects
         try:
             for answer in self._decoder.feed(data):
-                # One by one: those before a violation count.
-                answers.append(self._match_answer(answer, now))  # noqa: PERF401
+                if not outstanding or isinstance(answer, dict):
+                    raise ProtocolViolation("There was no question.", code=PlayerFault.UNEXPECTED_ANSWER)
+                request = outstanding[0]
+                kind, match, sequence, _, _ = answer
+                if match != request.number or sequence != request.sequence:
+                    raise ProtocolViolation("It belongs to no open question.", code=PlayerFault.UNEXPECTED_ANSWER)
+                if kind not in (ANSWERS_TO_ENDS if request.kind is END else ANSWERS_TO_MOVES):
+                    raise ProtocolViolation("It is of the wrong kind.", code=PlayerFault.UNEXPECTED_ANSWER)
+                outstanding.popleft()
+                if suspects:
+                    suspects.discard(id(request))
+                # One by one: those before a violation count. All of them have been read now, so the first one pays.
+                answers.append((request, answer, now - self._busy_since))
+                self._busy_since = now
         except ProtocolViolation as error:
             self.broken = PlayerLost(PlayerFault(error.code), str(error))
         return answers
 
-    def suspect(self, requests: list[Request]) -> None:
+    def suspect(self, requests: list[Question]) -> None:
         """From now on one request at a time, until these have been answered."""
         self.suspects = {id(request) for request in requests}
         self._was_suspecting = bool(self.suspects)
@@ -217,20 +247,6 @@ class PlayerLink:
         was, self._was_suspecting = self._was_suspecting, bool(self.suspects)
         return was and not self.suspects
 
-    def _match_answer(self, answer: Answer | dict[str, object], now: float) -> tuple[Request, Answer, float]:
-        if isinstance(answer, dict) or not self.outstanding:
-            raise ProtocolViolation("There was no question.", code=PlayerFault.UNEXPECTED_ANSWER)
-        request = self.outstanding[0]
-        if answer.match != request.match.number or answer.sequence != request.sequence:
-            raise ProtocolViolation("It belongs to no open question.", code=PlayerFault.UNEXPECTED_ANSWER)
-        if answer.kind not in (ANSWERS_TO_ENDS if request.is_end else ANSWERS_TO_MOVES):
-            raise ProtocolViolation("It is of the wrong kind.", code=PlayerFault.UNEXPECTED_ANSWER)
-        self.outstanding.popleft()
-        self.suspects.discard(id(request))
-        seconds = now - max(request.written_at, self._last_read_at)
-        self._last_read_at = now
-        return request, answer, seconds
-
     # --- Clock --------------------------------------------------------------------------------------------
 
     @property
@@ -239,19 +255,19 @@ class PlayerLink:
         if not self.outstanding:
             return None
         request = self.outstanding[0]
-        bank = self._limits.bank_seconds if request.is_end else max(0.0, request.match.banks[self.index])
-        return max(request.written_at, self._last_read_at) + self._limits.move_seconds + bank
+        bank = self._limits.bank_seconds if request.kind is END else max(0.0, request.match.banks[self.index])
+        return self._busy_since + self._limits.move_seconds + bank
 
     @property
     def waited_seconds(self) -> float:
         """How long the oldest open request has been the player's by now; 0 when nothing is open."""
         if not self.outstanding:
             return 0.0
-        return self._clock() - max(self.outstanding[0].written_at, self._last_read_at)
+        return self._clock() - self._busy_since
 
     def forgive_pause(self) -> None:
         """The referee was busy elsewhere: that time is not the player's."""
-        self._last_read_at = self._clock()
+        self._busy_since = self._clock()
 
 
 def _last_line(log: str) -> str:

@@ -34,6 +34,8 @@ class PlayedDuel:
     record: DuelRecord
     log: str
     player_logs: tuple[str, str]
+    playing_seconds: float
+    """From the first question to the last result, without starting and ending the players."""
 
 
 def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, number: int = 1) -> MatchRecord:
@@ -111,4 +113,4 @@ def run_duel(
         duel.play()
     records = tuple(duel.records[number] for number in range(1, match_count + 1))
     record = DuelRecord(spec.id, seed, names, records)
-    return PlayedDuel(record, "\n".join(duel.log), (duel.links[0].log, duel.links[1].log))
+    return PlayedDuel(record, "\n".join(duel.log), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)

@@ -7,18 +7,22 @@ import time
 from django.conf import settings
 from django.db import close_old_connections
 
-from core.models import Duel, JobState, PlayedJob, Submission, Validation
+from core.models import Duel, PlayedJob, Submission, Validation
+from core.selectors.duels import duels_next
 from core.services.artifacts import artifacts_store
 from core.services.duels import duel_succeed
 from core.services.phases import validation_fail, validation_succeed
 from core.worker import PlatformFault, Pulse, perform
 from duel_runner import referee
-from duel_runner.cores import free_core
-from duel_runner.sandbox.base import Container, Launch, Sandbox, SandboxError
-from duel_runner.sandbox.docker import DockerSandbox
-from duel_runner.sandbox.process import ProcessSandbox
+from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
+from duel_runner.cores import pinned
+from duel_runner.presence import tokens_alive
+from duel_runner.sandbox.base import Container, SandboxError
 from environments.records import DuelRecord, Fault
 from environments.registry import get_spec
+
+PREPARED_DUELS = 2
+"""Duels at the head of the queue whose players are made ready while another duel is played."""
 
 
 def validation_run(job_id: int) -> None:
@@ -32,31 +36,23 @@ def duel_run(job_id: int) -> None:
 
 
 def leftovers_reap(_: int = 0) -> None:
-    """Remove containers on this host whose claim no longer holds: their worker died."""
-    sandbox().reap("arena.claim", _live_claims)
-
-
-def _live_claims() -> frozenset[str]:
-    running = (model._default_manager.filter(state=JobState.RUNNING) for model in (Validation, Duel))
-    return frozenset(str(token) for jobs in running for token in jobs.values_list("claim_token", flat=True))
-
-
-def sandbox() -> Sandbox:
-    """The sandbox that the settings name; never silently another one."""
-    if settings.SANDBOX == "docker":
-        return DockerSandbox(
-            base_image=settings.PLAYER_BASE_IMAGE, runtime=settings.PLAYER_RUNTIME, channel_dir=settings.CHANNEL_DIR
-        )
-    if settings.SANDBOX == "process" and settings.DEBUG:
-        return ProcessSandbox(channel_dir=settings.CHANNEL_DIR)
-    raise PlatformFault(f"The sandbox {settings.SANDBOX!r} may not be used here.", code="sandbox_refused")
+    """Remove containers of this arena on this host whose worker has died."""
+    sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
 
 
 def _validate(validation: Validation, pulse: Pulse) -> None:
     submission = validation.submission
     duel = _play(validation, submission, submission, pulse)
-    artifacts = artifacts_store(job=validation, record=duel.record, player_logs=duel.player_logs)
     fault = first_fault(duel.record)
+    if fault is not None and not submission.needs_fresh_container:
+        # What cannot be forked (threads of native code, handles of a GPU) shows here, before anything is rated.
+        pulse.log(f"{fault[1]}\nOnce more, each player in a fresh container that loads it for this duel alone.")
+        submission.needs_fresh_container = True
+        duel = _play(validation, submission, submission, pulse)
+        fault = first_fault(duel.record)
+        if fault is None:
+            pulse.log("That works: this version gets a fresh container for every duel.")
+    artifacts = artifacts_store(job=validation, record=duel.record, player_logs=duel.player_logs)
     if fault is None:
         validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
     else:
@@ -81,27 +77,28 @@ def first_fault(record: DuelRecord) -> tuple[str, str] | None:
 def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pulse) -> referee.PlayedDuel:
     environment = player_1.agent.environment
     spec = get_spec(environment.slug)
-    arena = sandbox()
     names = (str(player_1), str(player_2))
-    images = (player_1.image, player_2.image)
-    labels = {"arena.job": f"{job.KIND}-{job.pk}", "arena.claim": str(job.claim_token)}
-    launches = iter(range(1, 1_000_000))
+    try:
+        bench = bench_of_this_worker()
+        bench.sandbox.check()
+    except SandboxError as error:
+        raise PlatformFault(str(error), code=error.code) from error
+    launches = [bench.launch(submission) for submission in (player_1, player_2)]
 
     def launch(player: int) -> Container:
         pulse.raise_if_lost()
-        name = f"arena-{job.KIND}-{job.pk}-{str(job.claim_token)[:8]}-{player + 1}-{next(launches)}"
-        return arena.launch(
-            Launch(image=images[player], name=name, limits=environment.limits, labels=labels, core=core)
-        )
+        return bench.players.seat(launches[player])
 
     def on_progress(matches_done: int) -> None:
         pulse.raise_if_lost()
         pulse.progress(matches_done)
 
-    pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {arena.name}.")
+    pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {bench.sandbox.name}.")
+    coming = [submission for duel in duels_next(count=PREPARED_DUELS) for submission in (duel.player_1, duel.player_2)]
     try:
-        with free_core(settings.CHANNEL_DIR) as core:
-            arena.check()
+        # Its own players first, then those of the next duels, while this one plays.
+        bench.players.prepare([*launches, *map(bench.launch, coming)])
+        with pinned(bench.core):
             played = referee.run_duel(
                 spec,
                 launch,
@@ -117,6 +114,7 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
         raise PlatformFault(str(fault), code=fault.code) from fault
     # A duel may outlast a connection; what follows writes its result.
     close_old_connections()
+    pulse.log(f"Playing took {played.playing_seconds:.3f} s.")
     if played.log:
         pulse.log(played.log)
     return played

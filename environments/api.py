@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Action = int
 """An action on the referee's side: a plain integer (later issues add arrays)."""
@@ -29,8 +28,7 @@ class UnknownEnvironment(ArenaEnvironmentError):
     """No environment of this name is registered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """What one seat sees before it acts.
 
     observation: flat sequence of numbers in row-major order, shape and dtype as in the spec.

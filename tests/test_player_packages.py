@@ -13,7 +13,7 @@ import docker
 import pytest
 from django.conf import settings
 
-from builder.image import player_server
+from builder.image.player_server import loading
 from builder.packages import Network
 from builder.recipe import DockerRecipe
 from builder.tests.archives import archive
@@ -118,9 +118,9 @@ def test_packages_stand_between_the_standard_library_and_those_of_the_image(
     monkeypatch: pytest.MonkeyPatch, path: list[str], expected: list[str]
 ) -> None:
     monkeypatch.setattr(sys, "path", path.copy())
-    player_server.add_packages("")
+    loading.add_packages("")
     assert sys.path == path
 
-    player_server.add_packages("/new")
+    loading.add_packages("/new")
 
     assert sys.path == expected

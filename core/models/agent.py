@@ -76,6 +76,9 @@ class Submission(models.Model):
     archive_bytes = models.PositiveBigIntegerField()
     image = models.CharField(max_length=200, blank=True, help_text="Set by the build.")
     image_digest = models.CharField(max_length=100, blank=True)
+    needs_fresh_container = models.BooleanField(
+        default=False, help_text="Cannot be forked: found out by the validation."
+    )
     warnings = models.JSONField(default=list, help_text="Sentences of the build for the owner.")
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, blank=True)

@@ -52,6 +52,12 @@ class MatchGroup:
     matches: Sequence[MatchSummary]
 
 
+def duels_next(*, count: int) -> list[Duel]:
+    """The duels that workers will take next, with what it takes to start their players."""
+    related = ("player_1__agent__environment", "player_2__agent__environment")
+    return list(Duel.objects.filter(state=JobState.QUEUED).select_related(*related).order_by("pk")[:count])
+
+
 def duel_get(duel_id: int) -> Duel:
     """A duel with everything its page names. Raises Duel.DoesNotExist."""
     related = ("tournament__environment", "player_1__agent__owner", "player_2__agent__owner", "void")

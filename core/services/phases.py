@@ -35,6 +35,7 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
     agent = validation.submission.agent
     with transaction.atomic():
         job_succeed(job=validation, log=log, **artifacts_attach(validation, artifacts))
+        validation.submission.save(update_fields=["needs_fresh_container"])
         if agent.is_public and settings.PUBLISHER_REMOTE:
             _publication_create(validation.submission)
         wake("tournament", TOURNAMENT_TASK, agent.environment_id)

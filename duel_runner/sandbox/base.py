@@ -40,8 +40,8 @@ class Launch:
     """What to start.
 
     image: name of an image of the engine, or `folder:PATH`. name: unique on the host, doubles as a mutex.
-    labels: put on the container, so that leftovers of a dead worker can be found (`arena.job`, `arena.claim`).
-    core: CPU core to pin to, None for any.
+    labels: put on the container, so that leftovers of a dead worker can be found.
+    core: CPU core to pin to, None for any. fresh: load the player for one duel only, in the process that plays.
     """
 
     image: str
@@ -49,10 +49,11 @@ class Launch:
     limits: Limits
     labels: Mapping[str, str]
     core: int | None = None
+    fresh: bool = False
 
 
 class Container(Protocol):
-    """A player started in a sandbox."""
+    """A player in a sandbox, for one duel."""
 
     @property
     def wire(self) -> socket.socket:
@@ -64,8 +65,39 @@ class Container(Protocol):
     def log(self) -> str:
         """What the player printed, at most `limits.log_limit_bytes` (start and end kept, the cut marked)."""
 
+    def cpu_seconds(self) -> float | None:
+        """CPU time that the container has used in its life; None where the host cannot tell."""
+
+    def throttle(self) -> None:
+        """Give it the processor only while nobody else wants it."""
+
     def close(self) -> None:
         """Kill it and everything it started, remove every trace on the host. May be called twice."""
+
+
+class Seat(Container, Protocol):
+    """A player that sits in a container which may outlast its duel."""
+
+    on_close: Callable[[Host], None]
+    """What becomes of the container when the duel is over."""
+
+
+class Host(Protocol):
+    """A container whose server has loaded a player and seats it for one duel after another."""
+
+    @property
+    def why_cold(self) -> str:
+        """Why it can be used for one duel only, '' when for many."""
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another duel may be seated in it now."""
+
+    def seat(self) -> Seat:
+        """A fresh process of the player, with its wire connected. Raises SandboxError and PlayerDidNotStart."""
+
+    def close(self) -> None:
+        """Kill everything in it and remove every trace on the host. May be called twice."""
 
 
 class Sandbox(Protocol):
@@ -76,12 +108,15 @@ class Sandbox(Protocol):
     def check(self) -> None:
         """Raise SandboxUnavailable, saying why, when players cannot be started here now."""
 
-    def launch(self, launch: Launch) -> Container:
-        """Start a player and return once it has connected its wire, or the start limit has passed.
+    def start(self, launch: Launch) -> Host:
+        """Start a container and return once its server has loaded the player, or the start limit has passed.
 
         Raises SandboxError for a fault of the platform, PlayerDidNotStart when the container came up
-        but its server did not connect in time.
+        but its player was not loaded in time.
         """
+
+    def launch(self, launch: Launch) -> Container:
+        """Start a container for one duel and seat the player in it; closing it removes the container."""
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         """Remove what carries `label` with a value not in `live()`; return how many.

@@ -1,4 +1,4 @@
-"""The host's side of the folder that one container shares with the runner: two Unix sockets, a wire and a log."""
+"""The host's side of the folder that one container shares with the runner, and of the sockets in it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import shutil
 import socket
 import stat
 import tempfile
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from duel_runner.sandbox.base import SandboxError
 
 POLL_SECONDS = 0.02
+LOOK_SECONDS = 0.2
+"""How often somebody looks whether there is still a container to wait for."""
 
 
 def own_folder(path: Path) -> None:
@@ -29,86 +30,66 @@ def own_folder(path: Path) -> None:
         )
 
 
+class Listener:
+    """A Unix socket in a channel's folder that takes one connection."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.bind(str(path))
+            path.chmod(0o666)
+            self._socket.listen(1)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def accept(self, deadline: float, alive: Callable[[], bool]) -> socket.socket | None:
+        """The connection, or None when it did not come in time (monotonic seconds) or nobody is alive to make it."""
+        self._socket.settimeout(POLL_SECONDS)
+        next_look = 0.0
+        while (now := time.monotonic()) < deadline:
+            try:
+                return self._socket.accept()[0]
+            except TimeoutError:
+                if now >= next_look:
+                    if not alive():
+                        return None
+                    next_look = now + LOOK_SECONDS
+        return None
+
+    def close(self) -> None:
+        self._socket.close()
+        self._path.unlink(missing_ok=True)
+
+
 class Channel:
-    """Listens for a player server to connect; collects what its player prints, within a limit.
+    """A folder of its own for one container.
 
     The parent folder lets nobody list it and the names are random, so another user of the host cannot find the
     sockets; the container sees its own folder only.
     """
 
-    def __init__(self, parent: Path, log_limit_bytes: int) -> None:
-        try:
+    def __init__(self, parent: Path) -> None:
+        with _as_channel_failure(parent):
             own_folder(parent)
             self.folder = Path(tempfile.mkdtemp(dir=parent))
             self.folder.chmod(0o755)
-            self._wire = _listen(self.folder / "wire.sock")
-            self._log = _listen(self.folder / "log.sock")
-        except OSError as error:
-            raise SandboxError(
-                f"The channel folder {parent} cannot be used: {error.strerror or error}.", code="channel_failed"
-            ) from None
-        # Head and tail of the log come from the supervisor; a little more leaves room for its cut mark.
-        self._limit = log_limit_bytes + 256
-        self._collected = bytearray()
-        self._collector = threading.Thread(target=self._collect, name="player-log", daemon=True)
-        self._collector.start()
 
-    def accept(self, seconds: float, alive: Callable[[], bool]) -> socket.socket | None:
-        """The player's end of the wire, or None when it did not connect in time or is no longer alive."""
-        deadline = time.monotonic() + seconds
-        self._wire.settimeout(POLL_SECONDS)
-        next_look = 0.0
-        while (now := time.monotonic()) < deadline:
-            try:
-                wire, _ = self._wire.accept()
-            except TimeoutError:
-                if now >= next_look:
-                    if not alive():
-                        return None
-                    next_look = now + 0.2
-                continue
-            self._close_listener(self._wire, "wire.sock")
-            return wire
-        return None
-
-    def log(self, wait_seconds: float) -> str:
-        """What was printed so far; waits for the end of the log at most `wait_seconds`."""
-        self._collector.join(wait_seconds)
-        text = bytes(self._collected).decode("utf-8", "replace")
-        return text.replace("\x00", "")
+    def listen(self, name: str) -> Listener:
+        """Listen for one connection of the container. Raises SandboxError."""
+        with _as_channel_failure(self.folder.parent):
+            return Listener(self.folder / name)
 
     def close(self) -> None:
-        self._close_listener(self._wire, "wire.sock")
-        self._close_listener(self._log, "log.sock")
-        self._collector.join(1)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _collect(self) -> None:
-        try:
-            connection, _ = self._log.accept()
-        except OSError:
-            return
-        with connection:
-            while len(self._collected) < self._limit:
-                try:
-                    data = connection.recv(min(65536, self._limit - len(self._collected)))
-                except OSError:
-                    return
-                if not data:
-                    return
-                self._collected += data
 
-    def _close_listener(self, listener: socket.socket, name: str) -> None:
-        with contextlib.suppress(OSError):
-            # Wakes an accept that still waits in the collector's thread.
-            listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
-        (self.folder / name).unlink(missing_ok=True)
-
-
-def _listen(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(str(path))
-    path.chmod(0o666)
-    listener.listen(1)
-    return listener
+@contextlib.contextmanager
+def _as_channel_failure(parent: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(
+            f"The channel folder {parent} cannot be used: {error.strerror or error}.", code="channel_failed"
+        ) from None

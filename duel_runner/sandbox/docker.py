@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import shutil
-import socket
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,7 +20,9 @@ from docker.types import Mount, Ulimit
 from core.engine import NoEngine, connect
 from duel_runner.sandbox.base import Container, Ending, Launch, SandboxError, SandboxUnavailable
 from duel_runner.sandbox.channel import Channel
-from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, start_player
+from duel_runner.sandbox.cpu import CpuClock
+from duel_runner.sandbox.host import PlayerHost, seat_once
+from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder
 
 FIRST_PLAYER_UID, PLAYER_UID_COUNT = 60706, 478
 """Outside every passwd (no distribution gives out 60706 to 61183) and not 65534, for which file systems may keep blocks
@@ -30,12 +31,16 @@ CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
 """Name of the container's channel folder, so that it can be removed with the leftovers of a dead worker."""
 PIDS_LIMIT = 64
+LEAST_CPU_SHARES = 2
+NOT_COPIED = shutil.ignore_patterns("__pycache__")
 TMP = "/tmp"  # inside the container, where it is the only writable place
 TMP_BYTES = 64 * 1024 * 1024
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 PACKAGES = "/opt/requirements"
 """Where the builder installs what a submission requires; never on the path of process 1."""
-COMMAND = 'unset PYTHONPATH PYTHONHOME; exec python3 -s -P -u /channel/player_server.py "$@" </dev/null >/dev/null 2>&1'
+COMMAND = (
+    'unset PYTHONPATH PYTHONHOME; exec python3 -s -P -u /channel/player_server/start.py "$@" </dev/null >/dev/null 2>&1'
+)
 """The supervisor must never write to the engine's own streams: the engine's work is not inside the limits.
 Not -I, which would drop PYTHONHASHSEED, too: what else it keeps out is kept out by -s, -P and the unset variables."""
 
@@ -61,10 +66,11 @@ class DockerSandbox:
                 code="runtime_missing",
             )
 
+    def start(self, launch: Launch) -> PlayerHost:
+        return PlayerHost(launch, self._channel_dir, lambda channel: DockerBox(self._start(launch, channel)))
+
     def launch(self, launch: Launch) -> Container:
-        return start_player(
-            launch, self._channel_dir, lambda channel: DockerContainer(self._start(launch, channel), channel)
-        )
+        return seat_once(self.start(launch))
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         with _engine_errors():
@@ -95,8 +101,7 @@ class DockerSandbox:
         limits = launch.limits
         # A worker may itself run in a container: of its files the engine can only mount the shared channel folder.
         try:
-            server = Path(shutil.copyfile(PLAYER_SERVER, channel.folder / PLAYER_SERVER.name))
-            server.chmod(0o644)
+            shutil.copytree(PLAYER_SERVER, channel.folder / PLAYER_SERVER.name, ignore=NOT_COPIED, copy_function=_copy)
         except OSError as error:
             raise SandboxError(f"The player server cannot be copied: {error}.", code="channel_failed") from None
         # Mounts, not volumes: for those the engine would make a missing folder.
@@ -119,7 +124,8 @@ class DockerSandbox:
             "entrypoint": ["/bin/sh", "-c", COMMAND, "sh"],
             "command": [
                 "--channel", "/channel", "--player", "/player", "--packages", PACKAGES,
-                "--log-limit", str(limits.log_limit_bytes),
+                "--log-limit", str(limits.log_limit_bytes), "--wipe", TMP,
+                *(["--fresh"] if launch.fresh else []),
             ],
             "working_dir": TMP,
             "hostname": "player",
@@ -156,29 +162,19 @@ class DockerSandbox:
         return options
 
 
-class DockerContainer:
-    """A player server running in a container."""
+class DockerBox:
+    """A container of the engine."""
 
-    def __init__(self, container: Any, channel: Channel) -> None:
-        self._container, self._channel = container, channel
-        self._closed = False
-        self._wire: socket.socket | None = None
-
-    def connected(self, wire: socket.socket) -> None:
-        """Called once, when the player has connected."""
-        self._wire = wire
-
-    @property
-    def wire(self) -> socket.socket:
-        assert self._wire is not None
-        return self._wire
+    def __init__(self, container: Any) -> None:
+        self._container = container
+        self._cpu = CpuClock(container.id)
 
     def is_alive(self) -> bool:
         return bool(self._state().get("Running"))
 
     def ending(self) -> Ending:
         with contextlib.suppress(SandboxError, requests.RequestException, DockerException):
-            # The wire closes a little before the engine knows of the exit.
+            # The control closes a little before the engine knows of the exit.
             self._container.wait(timeout=1)
         state = self._state()
         if state.get("OOMKilled"):
@@ -187,25 +183,17 @@ class DockerContainer:
             return Ending.RUNNING
         return Ending.KILLED if state.get("ExitCode") == 137 else Ending.EXITED
 
-    def log(self) -> str:
-        return self._channel.log(wait_seconds=2)
+    def cpu_seconds(self) -> float | None:
+        return self._cpu.seconds()
 
-    def kill(self) -> None:
-        # Refused when it has just ended by itself; an engine in trouble shows when it is removed.
-        with contextlib.suppress(DockerException, requests.RequestException):
-            self._container.kill()
+    def throttle(self) -> None:
+        with _engine_errors():
+            self._container.update(cpu_shares=LEAST_CPU_SHARES)
 
-    def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        if self._wire is not None:
-            self._wire.close()
-        try:
-            with _engine_errors():
-                _remove(self._container)
-        finally:
-            self._channel.close()
+    def remove(self) -> None:
+        self._cpu.close()
+        with _engine_errors():
+            _remove(self._container)
 
     def _state(self) -> dict[str, Any]:
         try:
@@ -215,6 +203,12 @@ class DockerContainer:
             return {}
         state: dict[str, Any] = self._container.attrs["State"]
         return state
+
+
+def _copy(source: str, target: str) -> str:
+    shutil.copyfile(source, target)
+    Path(target).chmod(0o644)
+    return target
 
 
 def _remove(container: Any) -> None:

@@ -11,7 +11,6 @@ import functools
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,8 @@ from pathlib import Path
 
 from duel_runner.sandbox.base import Container, Ending, Launch, SandboxError, SandboxUnavailable
 from duel_runner.sandbox.channel import Channel
-from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, start_player
+from duel_runner.sandbox.host import PlayerHost, seat_once
+from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder
 
 MARK = "ARENA_CONTAINER"
 """Environment variable that tells whose child a process is, however far it has run."""
@@ -53,7 +53,7 @@ def user_command(executable: str = sys.executable) -> tuple[str, ...]:
         return ()
     powerless = (setpriv, "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all")
     stranger = (*powerless, f"--reuid={PLAYER_UID}", f"--regid={PLAYER_UID}", "--clear-groups")
-    check = f"import ctypes, array; open({str(PLAYER_SERVER)!r}).close()"
+    check = f"import ctypes, array; open({str(PLAYER_SERVER / 'start.py')!r}).close()"
     for command in (stranger, powerless):
         probe = subprocess.run(
             [*namespace_command(), *command, executable, "-s", "-P", "-c", check],
@@ -72,7 +72,7 @@ def _hand_over(folder: Path, home: Path) -> Path:
     parents = [folder, *folder.parents]
     if all(parent.stat().st_mode & 0o001 for parent in parents) and folder.stat().st_mode & 0o004:
         return folder
-    copy = home / "player"
+    copy = home.with_name("player")
     # Links would be followed with root's eyes: they are left as they are.
     shutil.copytree(folder, copy, symlinks=True)
     for path in [copy, *copy.rglob("*")]:
@@ -100,18 +100,21 @@ class ProcessSandbox:
         )
         return f"local processes with {spaces}, resource limits, {user}"
 
-    def launch(self, launch: Launch) -> Container:
+    def start(self, launch: Launch) -> PlayerHost:
         folder = player_folder(launch.image)
         if folder is None:
             raise SandboxError(f"The process sandbox runs folders, not the image {launch.image}.", code="image_missing")
 
-        def start(channel: Channel) -> ProcessContainer:
+        def start(channel: Channel) -> ProcessBox:
             try:
-                return ProcessContainer(launch, folder, channel)
+                return ProcessBox(launch, folder, channel)
             except OSError as error:
                 raise SandboxError(f"No process could be started: {error}.", code="process_failed") from None
 
-        return start_player(launch, self._channel_dir, start)
+        return PlayerHost(launch, self._channel_dir, start)
+
+    def launch(self, launch: Launch) -> Container:
+        return seat_once(self.start(launch))
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         found = [(pid, value) for pid, value in _labelled_processes(label)]
@@ -123,57 +126,50 @@ class ProcessSandbox:
         return len(dead)
 
 
-class ProcessContainer:
+class ProcessBox:
     """A player server running as a child of this process."""
 
     def __init__(self, launch: Launch, folder: Path, channel: Channel) -> None:
-        self._channel = channel
         self._token = launch.name
-        self._home = tempfile.mkdtemp(prefix="arena-home-")
+        self._folder = Path(tempfile.mkdtemp(prefix="arena-home-"))
+        self._folder.chmod(0o755)
+        home = self._folder / "home"
+        home.mkdir()
         environment = {
             **PLAYER_ENVIRONMENT,
             "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "HOME": self._home,
-            "TMPDIR": self._home,
+            "HOME": str(home),
+            "TMPDIR": str(home),
             MARK: self._token,
             **{_label_variable(label): value for label, value in launch.labels.items()},
         }
         own_user = user_command()
         if own_user:
-            folder = _hand_over(folder, Path(self._home))
+            folder = _hand_over(folder, home)
         command = [
-            *namespace_command(), *own_user, sys.executable, "-s", "-P", str(PLAYER_SERVER),
+            *namespace_command(), *own_user, sys.executable, "-s", "-P", str(PLAYER_SERVER / "start.py"),
             "--channel", str(channel.folder), "--player", str(folder),
             "--log-limit", str(launch.limits.log_limit_bytes),
-            "--data-limit", str(launch.limits.memory_limit_bytes),
+            "--data-limit", str(launch.limits.memory_limit_bytes), "--wipe", str(home),
+            *(["--fresh"] if launch.fresh else []),
         ]  # fmt: skip
         try:
             self._process = subprocess.Popen(
                 command,
                 env=environment,
-                cwd=self._home,
+                cwd=home,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
         except BaseException:
-            shutil.rmtree(self._home, ignore_errors=True)
+            shutil.rmtree(self._folder, ignore_errors=True)
             raise
         if launch.core is not None:
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(self._process.pid, {launch.core})
         self._killed = False
-        self._wire: socket.socket | None = None
-
-    def connected(self, wire: socket.socket) -> None:
-        """Called once, when the player has connected."""
-        self._wire = wire
-
-    @property
-    def wire(self) -> socket.socket:
-        assert self._wire is not None
-        return self._wire
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -185,10 +181,21 @@ class ProcessContainer:
             return Ending.RUNNING
         return Ending.KILLED if self._killed else Ending.EXITED
 
-    def log(self) -> str:
-        return self._channel.log(wait_seconds=2)
+    def cpu_seconds(self) -> float | None:
+        # Not worth a walk through /proc for every answer: here it is a person's own code that plays.
+        return None
 
-    def kill(self) -> None:
+    def throttle(self) -> None:
+        for pid, value in _labelled_processes(MARK, prefix=""):
+            if value == self._token:
+                with contextlib.suppress(OSError):
+                    os.setpriority(os.PRIO_PROCESS, pid, 19)
+
+    def remove(self) -> None:
+        self._kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _kill(self) -> None:
         """Kill the process, its session, and whatever else carries its token."""
         self._killed = True
         with contextlib.suppress(OSError):
@@ -204,13 +211,6 @@ class ProcessContainer:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
-
-    def close(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-        self.kill()
-        self._channel.close()
-        shutil.rmtree(self._home, ignore_errors=True)
 
 
 def _label_variable(label: str) -> str:

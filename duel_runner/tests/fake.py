@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from duel_runner.protocol import Kind
+from duel_runner.protocol import TYPECODES, Kind
 from duel_runner.sandbox.base import Ending
 
 
@@ -19,7 +19,7 @@ def frame(kind: int, payload: bytes) -> bytes:
 
 
 def ready(parallel_matches: object = 64) -> bytes:
-    return frame(Kind.READY, json.dumps({"protocol": 1, "parallel_matches": parallel_matches}).encode())
+    return frame(Kind.READY, json.dumps({"protocol": 2, "parallel_matches": parallel_matches}).encode())
 
 
 def action(match: int, sequence: int, value: int) -> bytes:
@@ -72,6 +72,7 @@ class FakeContainer:
         self.wire, self._theirs = socket.socketpair()
         self._answerer, self._hello, self._ending, self._log = answerer, hello, ending, log
         self.closed = 0
+        self.throttled = 0
         self.asked: list[Asked] = []
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -81,6 +82,12 @@ class FakeContainer:
 
     def log(self) -> str:
         return self._log
+
+    def cpu_seconds(self) -> float | None:
+        return None
+
+    def throttle(self) -> None:
+        self.throttled += 1
 
     def close(self) -> None:
         self.closed += 1
@@ -94,19 +101,27 @@ class FakeContainer:
             requests = self._requests()
             kind, payload = next(requests)
             assert kind == Kind.HELLO
-            self._theirs.sendall(ready(json.loads(payload)["parallel_matches"]) if self._hello is None else self._hello)
+            hello = json.loads(payload)
+            self._theirs.sendall(ready(hello["parallel_matches"]) if self._hello is None else self._hello)
+            code = TYPECODES[hello["actions"]["wire"]]
             for kind, payload in requests:
-                asked = parse(Kind(kind), payload)
-                self.asked.append(asked)
-                answer = self._answerer(asked)
-                if answer is None:
+                assert kind == Kind.QUESTIONS
+                if not all(self._answer(asked) for asked in parse(payload, code)):
                     break
-                self._theirs.sendall(answer.data if isinstance(answer, Stall) else answer)
-                if isinstance(answer, Stall):
-                    while self._theirs.recv(65536):
-                        pass
         with contextlib.suppress(OSError):
             self._theirs.shutdown(socket.SHUT_RDWR)
+
+    def _answer(self, asked: Asked) -> bool:
+        """Answer one question; whether to go on."""
+        self.asked.append(asked)
+        answer = self._answerer(asked)
+        if answer is None:
+            return False
+        self._theirs.sendall(answer.data if isinstance(answer, Stall) else answer)
+        if isinstance(answer, Stall):
+            while self._theirs.recv(65536):
+                pass
+        return True
 
     def _requests(self) -> Iterator[tuple[int, bytes]]:
         buffer = b""
@@ -117,17 +132,13 @@ class FakeContainer:
                 buffer = buffer[4 + length :]
 
 
-def parse(kind: Kind, payload: bytes) -> Asked:
-    """Read START, STEP or END; observation and valid actions must be one-dimensional int8."""
-    match, sequence = struct.unpack_from("<II", payload)
-    position, reward = 8, 0.0
-    if kind is not Kind.START:
-        (reward,) = struct.unpack_from("<d", payload, 8)
-        position = 16
-    (length,) = struct.unpack_from("<I", payload, position + 2)
-    position += 6 + length
-    valid: tuple[int, ...] = ()
-    if kind is not Kind.END:
-        (count,) = struct.unpack_from("<I", payload, position + 2)
-        valid = struct.unpack_from(f"<{count}b", payload, position + 6)
-    return Asked(kind, match, sequence, reward, valid)
+def parse(payload: bytes, code: str) -> Iterator[Asked]:
+    """Read the rows of a QUESTIONS frame. code: of the valid actions' type."""
+    (rows,) = struct.unpack_from("<I", payload)
+    columns = struct.unpack_from(f"<{rows}d{rows}I{rows}I{rows}I{rows}B", payload, 4)
+    rewards, matches, sequences, counts, kinds = (columns[n * rows : (n + 1) * rows] for n in range(5))
+    position = 4 + rows * (8 + 4 + 4 + 4 + 1)
+    for reward, match, sequence, count, kind in zip(rewards, matches, sequences, counts, kinds, strict=True):
+        valid = struct.unpack_from(f"<{count}{code}", payload, position)
+        position += struct.calcsize(f"<{count}{code}")
+        yield Asked(Kind(kind), match, sequence, reward, valid)

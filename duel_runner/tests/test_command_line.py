@@ -139,7 +139,7 @@ def players_of(folder: Path) -> list[bytes]:
             line = path.read_bytes()
         except OSError:
             continue
-        if b"player_server.py" in line and str(folder).encode() + b"\0" in line:
+        if b"player_server" in line and str(folder).encode() + b"\0" in line:
             found.append(line)
     return found
 

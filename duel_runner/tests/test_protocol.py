@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
+import struct
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duel_runner.match import Match
 from duel_runner.protocol import (
-    DTYPES,
     MAX_ANSWER_BYTES,
     Answer,
     Decoder,
     Encoder,
     Kind,
     ProtocolViolation,
+    Question,
     hello,
     plain_text,
 )
@@ -34,13 +33,13 @@ SPEC = get_spec("tic-tac-toe")
 ENCODER = Encoder(SPEC.observation, SPEC.action_count)
 
 
-def player_server() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("player_server", ROOT / "builder" / "image" / "player_server.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+MATCH = Match(SPEC, ENCODER, number=1, seed=7, seats=(0, 1), bank=1.0)
+
+
+def question(
+    kind: Kind, number: int, sequence: int, observation: list[int], valid: tuple[int, ...] = (), reward: float = 0.0
+) -> Question:
+    return Question(number, kind, sequence, reward, valid, ENCODER.observation(observation), MATCH, 0)
 
 
 def documented(name: str) -> bytes:
@@ -54,14 +53,14 @@ REQUESTS = {
     "hello": hello(
         environment="tic-tac-toe-v1", observation=ArraySpec((10,)), action_count=9, parallel_matches=32
     ),
-    "start": ENCODER.start(1, 0, ENCODER.observation([0] * 9 + [1]), ENCODER.valid_actions(range(9))),
-    "step": ENCODER.step(
-        1, 1, ENCODER.observation([1, 0, 0, 0, -1, 0, 0, 0, 0, 1]), ENCODER.valid_actions([1, 2, 3, 5, 6, 7, 8]), 0.0
-    ),
-    "end": ENCODER.end(1, 3, ENCODER.observation([1, 1, 1, -1, -1, 0, 0, 0, 0, -1]), 1.0),
+    "questions": ENCODER.questions([
+        question(Kind.START, 2, 0, [0] * 4 + [1] + [0] * 4 + [-1], (0, 1, 2, 3, 5, 6, 7, 8)),
+        question(Kind.STEP, 1, 1, [1, 0, 0, 0, -1, 0, 0, 0, 0, 1], (1, 2, 3, 5, 6, 7, 8)),
+        question(Kind.END, 3, 3, [1, 1, 1, -1, -1, 0, 0, 0, 0, -1], reward=1.0),
+    ]),
 }  # fmt: skip
 ANSWERS: dict[str, Answer | dict[str, Any]] = {
-    "ready": {"protocol": 1, "parallel_matches": 32, "form": "player", "numpy": True},
+    "ready": {"protocol": 2, "parallel_matches": 32, "form": "player", "numpy": True},
     "action": Answer(Kind.ACTION, 1, 0, 4),
     "done": Answer(Kind.DONE, 1, 3),
     "error": Answer(Kind.ERROR, 1, 1, text="ValueError: no move"),
@@ -91,42 +90,10 @@ def test_the_documented_fault_codes_are_those_of_the_referee() -> None:
     }
 
 
-@pytest.mark.parametrize("wire", sorted(DTYPES))
-def test_player_server_reads_every_type_of_array_as_the_environments_own(wire: str) -> None:
-    module = player_server()
-    encoder = Encoder(ArraySpec((2, 3), dtype="float64", wire=wire), 300)
-    data = encoder.observation([0, 1, 2, 3, 4, 5]) + encoder.valid_actions([7, 299])
-
-    state, position = module.Server.read_array(data, 0, "float64")
-    valid, end = module.Server.read_array(data, position, "int64")
-
-    assert (state.dtype, state.tolist(), state.flags.writeable) == (np.float64, [[0, 1, 2], [3, 4, 5]], True)
-    assert (valid.dtype, valid.tolist(), valid.flags.writeable) == (np.int64, [7, 299], True)
-    assert end == len(data)
-
-
-def test_player_server_gives_lists_where_numpy_is_missing() -> None:
-    module = player_server()
-    module.__dict__["numpy"] = None
-    data = Encoder(ArraySpec((3,)), 9).observation([0, 1, -1])
-
-    state, _ = module.Server.read_array(data, 0, "int64")
-
-    assert state == [0, 1, -1]
-
-
-@pytest.mark.parametrize("value", [3, np.int8(3), np.int64(3), np.uint16(3)])
-def test_integers_of_python_and_numpy_are_actions(value: Any) -> None:
-    assert player_server().action_of(value) == 3
-
-
-@pytest.mark.parametrize(
-    "value", [True, np.True_, 3.0, np.float32(3), "3", None, [3], np.array([3]), np.array(3), 2**63, -(2**63) - 1]
-)
-def test_everything_else_is_no_action(value: Any) -> None:
-    module = player_server()
-    with pytest.raises(module.BadAction, match="action"):
-        module.action_of(value)
+@pytest.mark.parametrize("values", [[0] * 9, [0] * 11, [0] * 9 + [128], [0.5] * 10])
+def test_an_observation_that_does_not_fit_its_spec_is_refused(values: list[float]) -> None:
+    with pytest.raises(struct.error):
+        ENCODER.observation(values)
 
 
 @given(st.lists(st.binary(max_size=200), max_size=8))
@@ -208,5 +175,6 @@ def test_actions_survive_the_wire(match: int, sequence: int, value: int) -> None
 
 def test_hello_carries_the_environments_figures() -> None:
     payload = json.loads(REQUESTS["hello"][5:])
-    assert payload["observation"] == {"dtype": "int64", "shape": [10]}
+    assert payload["observation"] == {"dtype": "int64", "shape": [10], "wire": "int8"}
+    assert payload["actions"] == {"count": 9, "wire": "int8"}
     assert payload["parallel_matches"] == 32

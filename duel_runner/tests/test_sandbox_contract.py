@@ -2,110 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import shutil
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 
-from duel_runner.protocol import Answer, Decoder, Encoder, Kind, hello
+from duel_runner.protocol import Kind
 from duel_runner.referee import run_duel
-from duel_runner.sandbox.base import Container, Ending, Launch, PlayerDidNotStart, Sandbox, SandboxError
-from duel_runner.sandbox.docker import DockerSandbox
-from duel_runner.sandbox.process import ProcessSandbox, namespace_command
-from environments.registry import get_spec
-from environments.spec import Limits
-
-SPEC = get_spec("tic-tac-toe")
-LIMITS = Limits(memory_limit_bytes=512 << 20, start_seconds=60.0, log_limit_bytes=4000)
-LABEL = "arena.contract"
-COUNTER = itertools.count(1)
-FIRST_VALID = """
-class Player:
-    def __init__(self, train_mode):
-        print("made")
-    def start(self, state, valid_actions):
-        return valid_actions[0]
-    def step(self, state, valid_actions, prev_reward):
-        return valid_actions[0]
-    def end(self, state, prev_reward):
-        pass
-"""
-
-
-@dataclass
-class Arena:
-    """A sandbox and what it takes to put players into it."""
-
-    sandbox: Sandbox
-    folder: Path
-    channels: Path
-
-    def launch(self, source: str, *, limits: Limits = LIMITS, claim: str = "now", name: str | None = None) -> Container:
-        number = next(COUNTER)
-        player = self.folder / f"player-{number}"
-        player.mkdir(mode=0o755)
-        (player / "player.py").write_text(source)
-        name = name or f"arena-contract-{os.getpid()}-{number}"
-        return self.sandbox.launch(Launch(f"folder:{player}", name, limits, {LABEL: claim}))
-
-    def not_started(self, source: str, **limits: float) -> PlayerDidNotStart:
-        with pytest.raises(PlayerDidNotStart) as caught:
-            self.launch(source, limits=replace(LIMITS, **limits))  # type: ignore[arg-type]
-        assert list(self.channels.iterdir()) == []
-        return caught.value
-
-
-@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
-def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
-    # Sockets have short paths, and containers run as another user: pytest's own folders are deep and private.
-    folder = Path(tempfile.mkdtemp(prefix="arena-"))
-    folder.chmod(0o755)
-    channels = folder / "c"
-    sandbox: Sandbox = (
-        ProcessSandbox(channels)
-        if request.param == "process"
-        else DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels)
-    )
-    channels.mkdir(mode=0o711)
-    yield Arena(sandbox, folder, channels)
-    shutil.rmtree(folder)
-
-
-def ask(container: Container) -> None:
-    """Shake hands and ask for the first move of match 1."""
-    encoder = Encoder(SPEC.observation, SPEC.action_count)
-    container.wire.settimeout(20)
-    container.wire.sendall(
-        hello(environment=SPEC.id, observation=SPEC.observation, action_count=SPEC.action_count, parallel_matches=4)
-        + encoder.start(1, 0, encoder.observation([0] * 10), encoder.valid_actions(range(9)))
-    )
-
-
-def greet(container: Container) -> list[Answer]:
-    """Ask for a move; return the answers that came before the wire closed."""
-    ask(container)
-    decoder, answers = Decoder(), []
-    while data := container.wire.recv(65536):
-        answers += [answer for answer in decoder.feed(data) if isinstance(answer, Answer)]
-        if answers:
-            break
-    return answers
-
-
-def leave(container: Container) -> str:
-    """Hang up, let the player end by itself, and return its log."""
-    container.wire.close()
-    assert container.ending() is Ending.EXITED
-    log = container.log()
-    container.close()
-    return log
+from duel_runner.sandbox.base import Ending, Launch, SandboxError
+from duel_runner.sandbox.process import namespace_command
+from duel_runner.tests.arenas import COUNTER, FIRST_VALID, LABEL, LIMITS, SPEC, Arena, ask, greet, leave
 
 
 def running(word: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 
 from environments.api import Frame, IllegalAction, MatchOver, Observation
@@ -10,6 +11,7 @@ from environments.svg import result_text
 
 SEATS = ("The first seat (X)", "The second seat (O)")
 MARKS = {0: ".", 1: "X", -1: "O"}
+EMPTY = (0,) * (ROWS * COLUMNS)
 ALL_COLUMNS = tuple(range(COLUMNS))
 
 
@@ -17,7 +19,8 @@ class ConnectFour:
     """Two seats; win +1, loss -1, draw 0. After the end the state shows who would have moved next."""
 
     def reset(self, seed: int) -> None:
-        self._cells = [0] * (ROWS * COLUMNS)
+        # The cells and the player to move, as they are observed.
+        self._state = array("b", [*EMPTY, 1])
         self._free_cell = [(ROWS - 1) * COLUMNS + column for column in ALL_COLUMNS]
         self._columns: tuple[int, ...] = ALL_COLUMNS
         self._player = 1
@@ -36,7 +39,7 @@ class ConnectFour:
         return False
 
     def observe(self, seat: int) -> Observation:
-        return Observation([*self._cells, self._player], () if self._over else self._columns)
+        return Observation(self._state[:], () if self._over else self._columns)
 
     def step(self, actions: Mapping[int, int]) -> tuple[float, ...]:
         if self._over:
@@ -46,13 +49,13 @@ class ConnectFour:
         if column not in self._columns:
             raise IllegalAction(f"Column {column} does not exist or is full.")
         cell = self._free_cell[column]
-        self._cells[cell] = player
+        self._state[cell] = player
         self._free_cell[column] = cell - COLUMNS
         if cell < COLUMNS:
             self._columns = tuple(other for other in self._columns if other != column)
         self._last = cell
-        self._player = -player
-        self._line = winning_line(self._cells, cell)
+        self._player = self._state[-1] = -player
+        self._line = winning_line(self._state, cell)
         if self._line:
             self._over = True
             return (1.0, -1.0) if player == 1 else (-1.0, 1.0)
@@ -62,7 +65,7 @@ class ConnectFour:
     def frame(self) -> Frame:
         mover = 0 if self._player == 1 else 1
         return {
-            "cells": list(self._cells),
+            "cells": self._state.tolist()[:-1],
             "to_move": None if self._over else mover,
             "last": self._last,
             "line": list(self._line),
@@ -72,7 +75,7 @@ class ConnectFour:
 
     def text(self) -> str:
         """The board with the columns' numbers below, then what happened in words."""
-        marks = [MARKS[cell] for cell in self._cells]
+        marks = [MARKS[cell] for cell in self._state[:-1]]
         lines = [" ".join(marks[start : start + COLUMNS]) for start in range(0, ROWS * COLUMNS, COLUMNS)]
         lines.append(" ".join(str(column) for column in ALL_COLUMNS))
         if self._last is not None:

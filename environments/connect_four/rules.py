@@ -1,6 +1,8 @@
-"""Rules of Connect Four on a list of 42 cells, row-major from the top: 0 empty, 1 first seat, -1 second seat."""
+"""Rules of Connect Four on 42 cells, row-major from the top: 0 empty, 1 first seat, -1 second seat."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 ROWS, COLUMNS = 6, 7
 
@@ -26,7 +28,7 @@ def _rays(cell: int) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
 RAYS = tuple(_rays(cell) for cell in range(ROWS * COLUMNS))
 
 
-def winning_line(cells: list[int], cell: int) -> tuple[int, ...]:
+def winning_line(cells: Sequence[int], cell: int) -> tuple[int, ...]:
     """The connected cells (four or more) through the piece just dropped on `cell`, or `()`."""
     mark = cells[cell]
     for forward, backward in RAYS[cell]:

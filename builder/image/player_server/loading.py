@@ -1,0 +1,200 @@
+"""Loads a player once, in a process of its own, and forks a fresh process for every duel."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import importlib.util
+import os
+import random
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from . import process, serving
+
+ORDERS = 3
+"""The descriptor of the supervisor's orders."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load the player, then do what the supervisor says. Returns the exit status."""
+    orders = socket.socket(fileno=ORDERS)
+    try:
+        add_packages(options.packages)
+        serving.import_numpy()
+        randomness = Randomness()
+        form, make = load_player(options.player)
+    except BaseException as error:
+        return report(error)
+    gc.freeze()
+    orders.sendall(b"loaded\n")
+    for line in orders.makefile("r", encoding="utf-8"):
+        word, _, value = line.strip().partition(" ")
+        wire = os.path.join(options.channel, value)
+        if word == "serve":
+            return play(wire, form, make)
+        if word == "seal":
+            # From now on its own children cannot read, trace or interrupt it.
+            signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+            process.prctl(process.PR_SET_DUMPABLE, 0)
+            orders.sendall(b"sealed\n")
+        elif word == "fork":
+            if (between := os.fork()) == 0:
+                # Twice: the process of the duel then belongs to the supervisor, and this one learns nothing of its end.
+                if os.fork() == 0:
+                    orders.sendall(b"duel %d\n" % os.getpid())
+                    orders.close()
+                    os.setsid()
+                    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+                    process.prctl(process.PR_SET_DUMPABLE, 1)
+                    randomness.renew()
+                    os._exit(play(wire, form, make))
+                os._exit(0)
+            os.waitpid(between, 0)
+            orders.sendall(b"forked\n")
+    return 0
+
+
+class Randomness:
+    """Gives every duel random numbers of its own, unless the player has chosen a seed while it was loaded."""
+
+    def __init__(self) -> None:
+        self._state: Any = None
+        self._numpy_seeded = False
+        seed = random.seed
+
+        def noted_seed(*arguments: Any, **options: Any) -> None:
+            seed(*arguments, **options)
+            self._state = random.getstate()
+
+        random.seed = noted_seed
+        # A package of the submission may be called numpy, too.
+        self._numpy = getattr(serving.numpy, "random", None)
+        if self._numpy is not None:
+            self._renew_numpy = numpy_seed = self._numpy.seed
+
+            def noted_numpy_seed(*arguments: Any, **options: Any) -> None:
+                numpy_seed(*arguments, **options)
+                self._numpy_seeded = True
+
+            self._numpy.seed = noted_numpy_seed
+
+    def renew(self) -> None:
+        """Called in the process of a duel. Python seeds its own generator anew in every fork."""
+        if self._state is not None:
+            random.setstate(self._state)
+        if self._numpy is not None and not self._numpy_seeded:
+            self._renew_numpy()
+
+
+def play(wire_path: str, form: str, make: Callable[[bool], Any]) -> int:
+    """Make the first `Player`, connect the wire, answer until the referee hangs up. Returns the exit status."""
+    wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        first = make(False)
+        limit = getattr(first, "max_parallel_matches", None) or getattr(make, "max_parallel_matches", None)
+        wire.connect(wire_path)
+        serving.Server(wire, form, make, first, limit).run()
+    except (BrokenPipeError, ConnectionResetError):
+        return 0
+    except BaseException as error:
+        return report(error)
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+    return 0
+
+
+def report(error: BaseException) -> int:
+    """Print what went wrong into the player's log; return the exit status."""
+    with contextlib.suppress(Exception):
+        traceback.print_exception(error)
+        sys.stderr.flush()
+    return error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
+
+
+def add_packages(folder: str) -> None:
+    """Let the submission's packages win over those of the image, but never over the standard library.
+
+    A plain entry, no site folder: what `.pth` files say is not done.
+    """
+    if folder:
+        sites = (i for i, path in enumerate(sys.path) if path.endswith(("site-packages", "dist-packages")))
+        sys.path.insert(next(sites, len(sys.path)), folder)
+
+
+def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
+    """Return (name of the form, class with the player contract)."""
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    for name in ("player", "agent", "main"):
+        path = os.path.join(folder, name + ".py")
+        if os.path.isfile(path):
+            # By its path: a folder of the same name must not win.
+            spec: Any = importlib.util.spec_from_file_location(name, path)
+            sys.modules[name] = module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return name, adapt(name, module)
+    raise RuntimeError("The archive has no player.py, agent.py or main.py at its root.")
+
+
+def adapt(name: str, module: Any) -> Callable[[bool], Any]:
+    if hasattr(module, "Player"):
+        make: Callable[[bool], Any] = module.Player
+        return make
+    maker = getattr(module, "create_agent", None) or getattr(module, "Agent", None)
+    if maker is not None:
+        return lambda _: Adapted(maker())
+    if any(hasattr(module, method) for method in Adapted.METHODS):
+        return lambda _: Adapted(module)
+    raise RuntimeError(f"{name}.py has neither a class Player nor a class Agent.")
+
+
+class Adapted:
+    """Gives an agent with `act`, `get_action` or `predict` the player contract."""
+
+    METHODS = ("act", "get_action", "predict")
+
+    def __init__(self, agent: Any) -> None:
+        for method in self.METHODS:
+            if callable(getattr(agent, method, None)):
+                self._choose = getattr(agent, method)
+                self._is_predict = method == "predict"
+                break
+        else:
+            raise RuntimeError("The agent has none of the methods act, get_action, predict.")
+        self._agent = agent
+        self._with_valid_actions = takes_two(self._choose) and not self._is_predict
+
+    def start(self, state: Any, valid_actions: Any) -> Any:
+        if callable(reset := getattr(self._agent, "reset", None)):
+            reset()
+        return self.step(state, valid_actions, 0.0)
+
+    def step(self, state: Any, valid_actions: Any, prev_reward: float) -> Any:
+        action = self._choose(state, valid_actions) if self._with_valid_actions else self._choose(state)
+        if self._is_predict and isinstance(action, tuple):
+            action = action[0]
+        if serving.numpy is not None and isinstance(action, serving.numpy.ndarray) and action.size == 1:
+            action = action.reshape(-1)[0]
+        return action
+
+    def end(self, state: Any, prev_reward: float) -> None:
+        pass
+
+
+def takes_two(function: Callable[..., Any]) -> bool:
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    required = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(required) >= 2 and required[1].name in ("valid_actions", "legal_actions", "action_mask", "valid")

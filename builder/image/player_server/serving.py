@@ -1,0 +1,171 @@
+"""Answers the referee: keeps one `Player` object per running match and works through whole columns of questions."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import math
+import socket
+import struct
+import sys
+import time
+import traceback
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+numpy: Any = None
+"""Of the player's process alone: it may be a package of the submission."""
+
+HELLO, START, STEP, END, QUESTIONS = 1, 2, 3, 4, 5
+READY, ACTION, DONE, ERROR, INVALID = 129, 130, 131, 132, 133
+TYPECODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
+ERROR_CHARACTERS = 2000
+SLOW_SECONDS = 0.0002
+"""After a move that took longer the answers go out at once, so that no match is charged for another's move."""
+FLUSH_SECONDS = 0.001
+SMALL_BYTES = 4096
+"""Observations below this size are rows of one array: a player that keeps one of them keeps its batch."""
+
+
+class BadAction(Exception):
+    """The player returned something that is no action."""
+
+
+def import_numpy() -> None:
+    """Import NumPy if the player can have it."""
+    with contextlib.suppress(ImportError):
+        globals()["numpy"] = importlib.import_module("numpy")
+
+
+class Server:
+    """Answers questions in their order, batching answers that are ready within a millisecond."""
+
+    def __init__(self, wire: socket.socket, form: str, make: Callable[[bool], Any], first: Any, limit: object) -> None:
+        self.wire, self.form, self.make = wire, form, make
+        self.limit = limit if isinstance(limit, int) and limit > 0 else sys.maxsize
+        self.idle = [first]
+        self.playing: dict[int, Any] = {}
+        self.out = bytearray()
+
+    def run(self) -> None:
+        """Serve until the referee hangs up."""
+        buffer = b""
+        while data := self.wire.recv(1 << 18):
+            buffer = buffer + data if buffer else data
+            position = 0
+            while len(buffer) - position >= 4:
+                end = position + 4 + int.from_bytes(buffer[position : position + 4], "little")
+                if len(buffer) < end:
+                    break
+                frame = buffer[position + 4 : end]
+                if frame[0] == QUESTIONS:
+                    self.answer(frame)
+                elif frame[0] == HELLO:
+                    self.greet(json.loads(frame[1:]))
+                position = end
+            buffer = buffer[position:]
+            self.flush()
+
+    def greet(self, hello: dict[str, Any]) -> None:
+        """Learn what the questions will look like, and say what this server is."""
+        observation = hello["observation"]
+        self.dtype, self.shape = observation["dtype"], tuple(observation["shape"])
+        self.wire_type, self.valid_type = TYPECODES[observation["wire"]], TYPECODES[hello["actions"]["wire"]]
+        self.size = math.prod(self.shape)
+        parallel = min(hello["parallel_matches"], self.limit)
+        ready = {"protocol": 2, "parallel_matches": parallel, "form": self.form, "numpy": numpy is not None}
+        payload = json.dumps(ready).encode()
+        self.out += struct.pack("<IB", 1 + len(payload), READY) + payload
+
+    def answer(self, frame: bytes) -> None:
+        """Answer every row of a QUESTIONS frame."""
+        rewards, matches, sequences, counts, kinds, valid, states = self.columns(frame)
+        action_frame, playing = struct.Struct("<IBIIq").pack, self.playing
+        end = 0
+        begun = unsent_since = time.monotonic()
+        for match, sequence, kind, reward, count, state in zip(
+            matches, sequences, kinds, rewards, counts, states, strict=True
+        ):
+            first, end = end, end + count
+            try:
+                if kind == STEP:
+                    action = playing[match].step(state, valid[first:end], reward)
+                elif kind == START:
+                    playing[match] = player = self.idle.pop() if self.idle else self.make(False)
+                    action = player.start(state, valid[first:end])
+                else:
+                    self.end(match, state, reward)
+                    self.out += struct.pack("<IBII", 9, DONE, match, sequence)
+                    continue
+                self.out += action_frame(17, ACTION, match, sequence, action_of(action))
+            except BadAction as error:
+                self.put_text(INVALID, match, sequence, str(error))
+            except Exception as error:
+                sentence = f"{type(error).__name__}: {error}"[:300]
+                self.put_text(ERROR, match, sequence, sentence + "\n" + traceback.format_exc(limit=-8))
+            now = time.monotonic()
+            if now - begun > SLOW_SECONDS or now - unsent_since > FLUSH_SECONDS:
+                self.flush()
+                unsent_since = now
+            begun = now
+
+    def columns(self, frame: bytes) -> tuple[Any, ...]:
+        """Rewards, matches, sequences, numbers of valid actions, kinds, all valid actions, observations.
+
+        Observations and valid actions are fresh, writable arrays of the environment's own types (lists without NumPy).
+        """
+        rows = int.from_bytes(frame[1:5], "little")
+        position = 5
+
+        def column(code: str, count: int) -> array[Any]:
+            nonlocal position
+            values = array(code)
+            begin, position = position, position + count * values.itemsize
+            values.frombytes(frame[begin:position])
+            return values
+
+        rewards, matches, sequences, counts = (column(code, rows) for code in ("d", "I", "I", "I"))
+        kinds = column("B", rows)
+        if numpy is None:
+            valid: Any = column(self.valid_type, sum(counts)).tolist()
+            values = column(self.wire_type, rows * self.size).tolist()
+            return rewards, matches, sequences, counts, kinds, valid, self.lists(values, rows)
+        valid = numpy.array(column(self.valid_type, sum(counts)), dtype="int64")
+        states: Any = numpy.array(column(self.wire_type, rows * self.size), dtype=self.dtype)
+        states = states.reshape((rows, *self.shape))
+        if states.nbytes > rows * SMALL_BYTES:
+            states = (state.copy() for state in states)
+        return rewards, matches, sequences, counts, kinds, valid, states
+
+    def lists(self, values: list[Any], rows: int) -> list[list[Any]]:
+        """One flat list an observation."""
+        return [values[row * self.size : (row + 1) * self.size] for row in range(rows)]
+
+    def end(self, match: int, state: Any, reward: float) -> None:
+        """The match is over; its player is free for another."""
+        player = self.playing.pop(match, None)
+        if player is not None:
+            player.end(state, reward)
+            self.idle.append(player)
+
+    def put_text(self, kind: int, match: int, sequence: int, text: str) -> None:
+        payload = text[:ERROR_CHARACTERS].encode("utf-8", "replace")
+        self.out += struct.pack("<IBII", 9 + len(payload), kind, match, sequence) + payload
+
+    def flush(self) -> None:
+        """Send the answers that are ready."""
+        if self.out:
+            self.wire.sendall(self.out)
+            self.out.clear()
+
+
+def action_of(value: object) -> int:
+    """The action as a plain integer. Booleans, floats and texts are no actions."""
+    if type(value) is int or (numpy is not None and isinstance(value, numpy.integer)):
+        action = int(value)
+        if -(1 << 63) <= action < 1 << 63:
+            return action
+        raise BadAction("The action is not a 64-bit integer.")
+    raise BadAction(f"The action must be an integer, not {type(value).__name__}.")

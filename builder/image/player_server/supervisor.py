@@ -1,0 +1,284 @@
+"""Process 1 of a player's container: starts and ends the player's processes, keeps their output bounded.
+
+It takes orders from the host over `control.sock`, a JSON object a line: sit (begin a duel, with the name of the wire's
+socket) and stand (end it). It answers `loaded` and `ended`. The player never sees this connection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from . import loading, process
+
+GRACE_SECONDS = 1.0
+"""How long a player may take to end by itself when its duel is over."""
+LINE_BYTES = 4096
+
+
+class Log:
+    """The first and the last bytes of what was printed."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._head, self._tail, self._cut = limit, b"", b"", 0
+
+    def copy(self) -> Log:
+        twin = Log(self._limit)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def add(self, data: bytes) -> None:
+        room = self._limit // 2 - len(self._head)
+        self._head += data[:room]
+        tail = self._tail + data[room:]
+        kept = self._limit - self._limit // 2
+        self._cut += max(0, len(tail) - kept)
+        self._tail = tail[-kept:] if kept else b""
+
+    def text(self) -> str:
+        mark = b"\n[%d bytes cut]\n" % self._cut if self._cut else b""
+        return (self._head + mark + self._tail).decode("utf-8", "replace")
+
+
+class Lines:
+    """Reads whole lines from a socket, none of them endless."""
+
+    def __init__(self, source: socket.socket) -> None:
+        self.source, self._rest = source, b""
+
+    def read(self) -> list[str] | None:
+        """The lines that have come; None when the other side has gone."""
+        with contextlib.suppress(OSError):
+            if data := self.source.recv(LINE_BYTES):
+                *whole, self._rest = (self._rest + data).split(b"\n")
+                if len(self._rest) <= LINE_BYTES:
+                    return [line.decode("utf-8", "replace") for line in whole]
+        return None
+
+
+class Supervisor:
+    """The event loop of process 1."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._log = Log(options.log_limit)
+        self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._control.connect(os.path.join(options.channel, "control.sock"))
+        self._control.settimeout(5)
+        self._orders, theirs = socket.socketpair()
+        self._output, writer = os.pipe()
+        os.set_blocking(self._output, False)
+        self._is_loaded = False
+        self._maps = -1
+        self._warm = False
+        self._duel: int | None = None
+        """Process of the running duel; 0 while it is not known yet."""
+        self._reaped: dict[int, int] = {}
+        self._deadline: float | None = None
+        self._oom_kills = process.oom_kills()
+        self._has_forked = False
+        self._sleep: process.Sleep | None = None
+        """The loader's, since its last fork."""
+        self._loader = self._start_loader(theirs, writer)
+        theirs.close()
+        os.close(writer)
+        self._loaded_log = self._log
+
+    def run(self) -> None:
+        """Serve until the host hangs up, or nothing good can follow."""
+        wake, waker = os.pipe()
+        os.set_blocking(waker, False)
+        signal.set_wakeup_fd(waker)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        selector = selectors.DefaultSelector()
+        orders, control = Lines(self._orders), Lines(self._control)
+        for source in (self._output, self._orders, self._control, wake):
+            selector.register(source, selectors.EVENT_READ)
+        while True:
+            self._reap()
+            left = None if self._deadline is None else self._deadline - time.monotonic()
+            if left is not None and left <= 0:
+                self._end_duel(-1)
+                continue
+            ready = {key.fileobj for key, _ in selector.select(left)}
+            if wake in ready:
+                os.read(wake, 4096)
+            if self._output in ready:
+                self._drain(once=True)
+            if self._orders in ready:
+                lines = orders.read()
+                if lines is None:
+                    selector.unregister(self._orders)
+                for line in lines or []:
+                    self._hear_loader(line)
+            if self._control in ready:
+                commands = control.read()
+                if commands is None:
+                    self._exit()
+                for command in commands or []:
+                    self._obey(json.loads(command))
+
+    # --- Orders of the host ---------------------------------------------------------------------------------
+
+    def _obey(self, command: dict[str, Any]) -> None:
+        if command["do"] == "sit":
+            self._log = self._loaded_log.copy()
+            self._oom_kills = process.oom_kills()
+            self._duel = 0 if self._warm else self._loader
+            self._reaped.clear()
+            self._has_forked = False
+            self._order(f"{'fork' if self._warm else 'serve'} {command['wire']}")
+        elif command["do"] == "stand" and (self._duel is not None or not self._is_loaded):
+            self._deadline = time.monotonic() + GRACE_SECONDS
+
+    def _report(self, event: str, **values: object) -> None:
+        with contextlib.suppress(OSError):
+            self._control.sendall(json.dumps({"event": event, **values}).encode() + b"\n")
+
+    def _order(self, line: str) -> None:
+        with contextlib.suppress(OSError):
+            self._orders.sendall(line.encode() + b"\n")
+
+    def _exit(self) -> None:
+        process.kill_others()
+        os._exit(0)
+
+    # --- The process that loads -----------------------------------------------------------------------------
+
+    def _start_loader(self, orders: socket.socket, writer: int) -> int:
+        pid = os.fork()
+        if pid:
+            return pid
+        os.dup2(writer, 1)
+        os.dup2(writer, 2)
+        os.dup2(orders.fileno(), loading.ORDERS)
+        os.closerange(loading.ORDERS + 1, 1024)
+        process.prctl(process.PR_SET_PDEATHSIG, signal.SIGKILL)
+        # The player may look at itself under /proc (libraries do), but never at its supervisor.
+        process.prctl(process.PR_SET_DUMPABLE, 1)
+        process.limit_resources(self._options.data_limit)
+        os._exit(loading.run(self._options))
+
+    def _hear_loader(self, line: str) -> None:
+        word, _, value = line.partition(" ")
+        if word == "loaded" and self._duel is None:
+            self._drain()
+            self._is_loaded, self._loaded_log = True, self._log
+            why = "it is asked for" if self._options.fresh else process.objection(self._loader, loading.ORDERS)
+            if why:
+                self._report("loaded", warm=False, why=why)
+            else:
+                self._maps = process.maps(self._loader)
+                self._order("seal")
+        elif word == "sealed" and self._duel is None:
+            self._warm = process.is_sealed(self._loader)
+            self._report("loaded", warm=self._warm, why="" if self._warm else "its memory stays open to its children")
+        elif word == "forked":
+            self._has_forked, self._sleep = True, self._sleep_of_loader()
+        elif word == "duel" and self._duel == 0 and value.isdigit() and int(value) != self._loader:
+            self._duel = int(value)
+
+    def _sleep_of_loader(self) -> process.Sleep | None:
+        """The loader's counts, once it sleeps."""
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                if (sleep := process.Sleep.of(self._loader)) is not None:
+                    return sleep
+            time.sleep(0.0005)
+        return None
+
+    def _loader_is_untouched(self) -> bool:
+        """Whether the loader has slept through the duel, alone, with nothing to remember it by."""
+        try:
+            found, now = process.status(self._loader), process.Sleep.of(self._loader)
+            return (
+                self._sleep is not None
+                and now is not None
+                and self._sleep.lasted(now)
+                and found["Threads"] == "1"
+                and not int(found["SigCgt"], 16) & ~process.LIBRARY_SIGNALS
+                and not process.shared_memory(self._maps)
+            )
+        except OSError:
+            return False
+
+    # --- Ends -----------------------------------------------------------------------------------------------
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = found
+                self._reaped[pid] = status
+                if pid == self._loader:
+                    self._end_duel(status, loader_died=True)
+        # Not before the loader sleeps again: it must be seen that the duel has not touched it.
+        if self._duel and (self._has_forked or not self._warm) and self._duel in self._reaped:
+            self._end_duel(self._reaped[self._duel])
+
+    def _end_duel(self, status: int, *, loader_died: bool = False) -> None:
+        """Kill what the duel has left, forget its files, tell the host, and go on only from a clean state.
+
+        status: of the player's process as `waitpid` gives it, -1 when it had to be killed.
+        """
+        self._deadline, self._duel = None, None
+        keep = self._warm and not loader_died
+        clean = process.kill_others(self._loader if keep else 0) and keep
+        self._drain()
+        if clean:
+            clean = self._loader_is_untouched()
+            try:
+                for folder in self._options.wipe:
+                    process.wipe(folder)
+            except (OSError, RecursionError):
+                clean = False
+        self._report(
+            "ended",
+            status=None if status < 0 else os.waitstatus_to_exitcode(status),
+            oom=process.oom_kills() > self._oom_kills,
+            clean=clean,
+            log=self._log.text(),
+        )
+        if not clean:
+            self._exit()
+
+    def _drain(self, *, once: bool = False) -> None:
+        """Take what has been printed; all of it when nobody prints any more."""
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self._output, 65536):
+                self._log.add(data)
+                if once:
+                    return
+
+
+def main() -> None:
+    """Start, as process 1 or as any other."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--channel", required=True)
+    parser.add_argument("--player", required=True)
+    parser.add_argument("--packages", default="", help="Folder of the packages that the submission asked for.")
+    parser.add_argument("--wipe", action="append", default=[], help="Folder to be emptied after a duel.")
+    parser.add_argument("--fresh", action="store_true", help="Play one duel, in the process that loads the player.")
+    parser.add_argument("--log-limit", type=int, default=65536)
+    parser.add_argument("--data-limit", type=int, default=0, help="Bytes of memory per process, 0 for no limit.")
+    options = parser.parse_args()
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.close(null)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    process.prctl(process.PR_SET_DUMPABLE, 0)
+    process.prctl(process.PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        Supervisor(options).run()
+    except Exception:
+        # Without its supervisor nothing of a player may go on.
+        process.kill_others()
+        sys.exit(1)

@@ -1,0 +1,254 @@
+"""A running container as its host sees it: a supervisor that takes orders, and the player's seat in a duel."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from duel_runner.protocol import plain_text
+from duel_runner.sandbox.base import Ending, Host, Launch, PlayerDidNotStart, SandboxError
+from duel_runner.sandbox.channel import Channel, Listener
+
+STAND_SECONDS = 5.0
+"""How long a supervisor may take to end a duel: it gives the player a second, kills what is left and cleans up."""
+LINE_BYTES = 4 << 20
+
+
+class Box(Protocol):
+    """What a sandbox has started: a container of an engine, or a process."""
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+
+    def ending(self) -> Ending:
+        """How it ended, as far as the sandbox can tell. Waits at most a second for an exit that is under way."""
+
+    def cpu_seconds(self) -> float | None:
+        """CPU time that it has used; None where the host cannot tell."""
+
+    def throttle(self) -> None:
+        """Give it the processor only while nobody else wants it."""
+
+    def remove(self) -> None:
+        """Kill everything in it and remove it. May be called twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a duel's process ended, as the supervisor says. status: exit status, None when it had to be killed."""
+
+    ending: Ending
+    clean: bool
+    log: str
+
+
+class PlayerHost:
+    """A started container. Its supervisor is ours, but nothing it says is believed beyond its own player."""
+
+    def __init__(self, launch: Launch, channel_dir: Path, start: Callable[[Channel], Box]) -> None:
+        """Start it and wait until the player is loaded. Raises PlayerDidNotStart, and what `start` raises."""
+        self._limits = launch.limits
+        self._channel = Channel(channel_dir)
+        self._control: socket.socket | None = None
+        self._rest = b""
+        self._seats = 0
+        self._is_throttled = False
+        self.reusable = True
+        self.why_cold = ""
+        deadline = time.monotonic() + launch.limits.start_seconds
+        try:
+            listener = self._channel.listen("control.sock")
+            try:
+                self.box = start(self._channel)
+                self._control = listener.accept(deadline, self.box.is_alive)
+            finally:
+                listener.close()
+            self._loaded(self._message(deadline))
+        except BaseException:
+            self.close()
+            raise
+
+    def seat(self) -> PlayerSeat:
+        """A fresh process of the player with its wire connected. Raises SandboxError and PlayerDidNotStart."""
+        self._message(0.0)  # notices when it has gone meanwhile
+        if not self.reusable or self._control is None:
+            raise SandboxError("The container of the player is gone.", code="container_gone")
+        deadline = time.monotonic() + self._limits.start_seconds
+        self._seats += 1
+        self.reusable = False
+        name = f"wire-{self._seats}.sock"
+        listener = self._channel.listen(name)
+        try:
+            self._order(do="sit", wire=name)
+            return PlayerSeat(self, self._connected(listener, deadline))
+        finally:
+            listener.close()
+
+    def stand(self, wait_seconds: float = STAND_SECONDS) -> Ended:
+        """End the running duel. A supervisor that does not answer in time is killed, with everything else."""
+        self._order(do="stand")
+        ended = self.ended(wait_seconds)
+        return ended if ended is not None else self._gone("")
+
+    def ended(self, wait_seconds: float) -> Ended | None:
+        """How the running duel has ended; None while it goes on."""
+        message = self._message(time.monotonic() + wait_seconds)
+        if message is not None and message.get("event") == "ended":
+            return self._ended(message)
+        if message is None and self._control is not None:
+            return None
+        return self._gone("")
+
+    def throttle(self) -> None:
+        """Give the player the processor only while nobody else wants it, for what is left of this container's life."""
+        self._is_throttled = True
+        self.box.throttle()
+
+    def close(self) -> None:
+        """Kill everything in it and remove every trace on the host. May be called twice."""
+        self.reusable = False
+        control, self._control = self._control, None
+        if control is not None:
+            control.close()
+        try:
+            if (box := getattr(self, "box", None)) is not None:
+                box.remove()
+        finally:
+            self._channel.close()
+
+    # --- What the supervisor says ---------------------------------------------------------------------------
+
+    def _loaded(self, message: dict[str, Any] | None) -> None:
+        if message is None or message.get("event") != "loaded":
+            raise self._not_started(message)
+        if message.get("warm") is not True:
+            self.why_cold = plain_text(str(message.get("why")))[:200] or "unknown"
+
+    def _connected(self, listener: Listener, deadline: float) -> socket.socket:
+        """The player's wire; its supervisor tells when there will never be one."""
+        ended: list[dict[str, Any]] = []
+
+        def alive() -> bool:
+            if (message := self._message(0.0)) is not None:
+                ended.append(message)
+            return not ended and self._control is not None
+
+        wire = listener.accept(deadline, alive)
+        if wire is None:
+            raise self._not_started(ended[0] if ended else None)
+        return wire
+
+    def _not_started(self, message: dict[str, Any] | None) -> PlayerDidNotStart:
+        if message is None and self._control is not None and self.box.is_alive():
+            # It hangs: what it has printed so far is known to its supervisor alone.
+            self._order(do="stand")
+            message = self._message(time.monotonic() + STAND_SECONDS)
+            log = self._ended(message).log if message is not None else ""
+            sentence = f"The player was not ready within {self._limits.start_seconds:g} s."
+            return PlayerDidNotStart(sentence, log=log, ending=Ending.RUNNING)
+        ended = self._ended(message) if message is not None else self._gone("")
+        return PlayerDidNotStart(
+            "The player ended before it was ready: see its log.", log=ended.log, ending=ended.ending
+        )
+
+    def _ended(self, message: dict[str, Any]) -> Ended:
+        log = str(message.get("log", "")).replace("\x00", "")[: self._limits.log_limit_bytes + 256]
+        self.reusable = message.get("clean") is True and not self.why_cold and not self._is_throttled
+        if message.get("oom") is True:
+            return Ended(Ending.OUT_OF_MEMORY, self.reusable, log)
+        return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, self.reusable, log)
+
+    def _gone(self, log: str) -> Ended:
+        """The supervisor is lost with all it knew."""
+        ending = self.box.ending()
+        self.close()
+        return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, clean=False, log=log)
+
+    def _order(self, **command: str) -> None:
+        if self._control is not None:
+            with contextlib.suppress(OSError):
+                self._control.settimeout(STAND_SECONDS)
+                self._control.sendall(json.dumps(command).encode() + b"\n")
+
+    def _message(self, deadline: float) -> dict[str, Any] | None:
+        """The supervisor's next message; None when there is none in time, or it is gone (then so is the control)."""
+        while self._control is not None:
+            line, found, rest = self._rest.partition(b"\n")
+            if found:
+                self._rest = rest
+                with contextlib.suppress(ValueError, RecursionError):
+                    message = json.loads(line)
+                    if isinstance(message, dict):
+                        return message
+                self._hang_up()
+                return None
+            left = deadline - time.monotonic()
+            try:
+                self._control.settimeout(max(0.0, left))
+                data = self._control.recv(1 << 16)
+            except (TimeoutError, BlockingIOError):
+                return None
+            except OSError:
+                data = b""
+            self._rest += data
+            if not data or len(self._rest) > LINE_BYTES:
+                self._hang_up()
+        return None
+
+    def _hang_up(self) -> None:
+        control, self._control = self._control, None
+        if control is not None:
+            control.close()
+
+
+class PlayerSeat:
+    """A player's process for one duel."""
+
+    on_close: Callable[[Host], None]
+    """What becomes of the container when the duel is over."""
+
+    def __init__(self, host: PlayerHost, wire: socket.socket) -> None:
+        self._host, self.wire = host, wire
+        self._ended: Ended | None = None
+        self._is_closed = False
+        self.on_close = lambda host: host.close()
+
+    def ending(self) -> Ending:
+        if self._ended is None:
+            self._ended = self._host.ended(wait_seconds=1.0)
+        return Ending.RUNNING if self._ended is None else self._ended.ending
+
+    def log(self) -> str:
+        return "" if self._ended is None else self._ended.log
+
+    def cpu_seconds(self) -> float | None:
+        return self._host.box.cpu_seconds()
+
+    def throttle(self) -> None:
+        self._host.throttle()
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.wire.close()
+        try:
+            if self._ended is None:
+                self._ended = self._host.stand()
+        finally:
+            self.on_close(self._host)
+
+
+def seat_once(host: PlayerHost) -> PlayerSeat:
+    """The player of a container that is used for one duel. Raises SandboxError and PlayerDidNotStart."""
+    try:
+        return host.seat()
+    except BaseException:
+        host.close()
+        raise

@@ -1,0 +1,32 @@
+"""The sandboxes that contract tests run on."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from duel_runner.sandbox.base import Sandbox
+from duel_runner.sandbox.docker import DockerSandbox
+from duel_runner.sandbox.process import ProcessSandbox
+from duel_runner.tests.arenas import Arena
+
+
+@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
+    # Sockets have short paths, and containers run as another user: pytest's own folders are deep and private.
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    folder.chmod(0o755)
+    channels = folder / "c"
+    sandbox: Sandbox = (
+        ProcessSandbox(channels)
+        if request.param == "process"
+        else DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels)
+    )
+    channels.mkdir(mode=0o711)
+    yield Arena(sandbox, folder, channels)
+    shutil.rmtree(folder)
