@@ -41,6 +41,7 @@ def break_down(duel: Duel) -> None:
     """The engine is down until the platform's attempts are used up."""
     while (job := job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")) is not None:
         job_release(job=job, code="engine_down", error="The engine does not answer.")
+        Duel.objects.filter(pk=duel.pk).update(not_before=None)
 
 
 def uploaded(rows: list[Submission], *, ago: timedelta, now: datetime) -> None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from core.models import Agent, Environment, JobFault, JobState, Submission
+from core.services.jobs import job_release
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, archive
@@ -70,6 +73,17 @@ def test_a_fault_of_the_platform_is_no_secret(agent: Agent, client: Client) -> N
     submission = factories.submission(agent)
     factories.build(submission, JobState.FAILED, error="The engine did not answer.", fault=JobFault.PLATFORM)
     assert "The engine did not answer." in page(client, agent)
+
+
+def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, client: Client) -> None:
+    build = factories.build(factories.submission(agent), JobState.RUNNING)
+    job_release(job=build, code="engine_down", error="The engine did not answer.")
+    build.refresh_from_db()
+    assert build.not_before is not None
+    shown = page(client, agent)
+    assert "tried again at about" in shown
+    assert f"{build.not_before.astimezone(UTC):%H:%M} UTC</time>" in shown
+    assert "The engine did not answer." in shown
 
 
 def test_only_the_owner_gets_forms(cast: Cast, agent: Agent, visit: As) -> None:
