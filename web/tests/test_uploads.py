@@ -13,7 +13,7 @@ from django.db import connections
 from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
-from core.models import Agent, Environment, JobState, Submission
+from core.models import Agent, Build, Environment, JobFault, JobState, Submission
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, archive, zip_of
@@ -140,6 +140,55 @@ def test_the_same_form_sent_twice_makes_one_agent(cast: Cast, environment: Envir
     client = visit(cast.alice)
     answers = [client.post(ADDRESS, form()) for _ in range(2)]
     assert [answer["Location"] for answer in answers] == [ADDRESS + "newcomer/"] * 2
+    assert Submission.objects.count() == 1
+
+
+@pytest.mark.parametrize("phase", ["build", "validation"])
+def test_the_same_archive_again_after_a_fault_of_the_platform_is_built_again(
+    cast: Cast, environment: Environment, visit: As, phase: str
+) -> None:
+    client = visit(cast.alice)
+    client.post(ADDRESS, form())
+    submission = Submission.objects.get()
+    build = submission.latest_build
+    assert build is not None
+    if phase == "build":
+        Build.objects.update(state=JobState.FAILED, fault=JobFault.PLATFORM)
+    else:
+        Build.objects.update(state=JobState.SUCCEEDED)
+        factories.validation(submission, JobState.FAILED, fault=JobFault.PLATFORM)
+    submission.archive.storage.delete(str(submission.archive.name))
+    page = client.post(ADDRESS, form(), follow=True).content.decode()
+    assert "Version 1 is this very archive. The arena had failed on it and now builds it again." in page
+    # This one finds that build waiting.
+    version = {"archive": archive(FIRST)}
+    page = client.post(ADDRESS + "newcomer/versions/", version, follow=True).content.decode()
+    assert "Version 1 is this very archive, so nothing new was uploaded." in page
+    again = Submission.objects.get()
+    assert again.latest_build is not None
+    assert (again.latest_build.pk > build.pk, again.latest_build.state) == (True, JobState.QUEUED)
+    assert again.builds.count() == 2
+    with again.archive.open("rb") as file:
+        assert file.read() == zip_of(FIRST)
+
+
+def test_the_same_archive_again_after_a_fault_of_its_own_is_not_built_again(
+    cast: Cast, environment: Environment, visit: As
+) -> None:
+    client = visit(cast.alice)
+    client.post(ADDRESS, form())
+    Build.objects.update(state=JobState.FAILED, fault=JobFault.PLAYER)
+    page = client.post(ADDRESS, form(), follow=True).content.decode()
+    assert "Version 1 is this very archive, so nothing new was uploaded." in page
+    assert Build.objects.count() == 1
+
+
+def test_a_deleted_or_differently_public_twin_is_no_twin(cast: Cast, environment: Environment, visit: As) -> None:
+    client = visit(cast.alice)
+    client.post(ADDRESS, form())
+    assert errors(client.post(ADDRESS, form(is_public="on")))["name"] == [TAKEN]
+    client.post(ADDRESS + "newcomer/versions/1/delete/")
+    assert errors(client.post(ADDRESS, form()))["name"] == [TAKEN]
     assert Submission.objects.count() == 1
 
 

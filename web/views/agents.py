@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -29,7 +31,12 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
     form = AgentForm(request.POST, request.FILES)
     if form.is_valid():
         try:
-            submission = services.agent_create(owner=request.user, environment=environment, **form.cleaned_data)
+            submission = services.agent_create(
+                owner=request.user,
+                environment=environment,
+                **form.cleaned_data,
+                tell=partial(messages.info, request),
+            )
         except Refused as refusal:
             refuse(form, refusal)
         else:
@@ -50,7 +57,9 @@ def submission_create(request: HttpRequest, slug: str, name: str) -> HttpRespons
     form = ArchiveForm(request.POST, request.FILES)
     if form.is_valid():
         try:
-            services.submission_create(agent=row, archive=form.cleaned_data["archive"])
+            services.submission_create(
+                agent=row, archive=form.cleaned_data["archive"], tell=partial(messages.info, request)
+            )
         except Refused as refusal:
             refuse(form, refusal)
         else:
