@@ -113,6 +113,24 @@ def job_release(*, job: Job, code: str, error: str, log: str = "") -> None:
     )
 
 
+def job_hand_back(*, job: Job, log: str = "") -> None:
+    """Give a running job back because its worker is asked to stop; this costs it no attempt.
+
+    The watchdog wakes it: a message sent at once might be taken by the very workers that stop.
+    """
+    transition(
+        job,
+        JobState.QUEUED,
+        expected_token=job.claim_token,
+        **UNCLAIMED,
+        attempt=job.attempt - 1,
+        not_before=Now(),
+        error_code="worker_stopped",
+        error="Its worker was stopped.",
+        log=log_tail(log),
+    )
+
+
 def job_cancel(*, job: Job, reason: str) -> None:
     """Cancel a waiting or running job. A worker that still runs it is refused when it comes back."""
     transition(
