@@ -6,6 +6,7 @@ import pytest
 
 from core.errors import Refused
 from core.models import (
+    Build,
     Duel,
     Environment,
     JobFault,
@@ -18,7 +19,7 @@ from core.models import (
     User,
     Validation,
 )
-from core.services.agents import agent_disable, submission_delete
+from core.services.agents import agent_disable, submission_delete, submission_rebuild
 from core.services.duels import duel_void
 from core.services.tournaments import tournament_cancel
 from core.tests import factories
@@ -178,6 +179,43 @@ def test_uploads_one_after_the_other_cannot_put_off_an_edition_for_ever(environm
 
     advance(environment, now=NOW + timedelta(seconds=10))
     assert entrants_of(edition(environment)) == {row.pk for row in rows}
+
+
+@pytest.mark.parametrize("phase", ["build", "validation"])
+@pytest.mark.parametrize("has_older_version", [False, True])
+def test_agents_that_are_built_again_are_waited_for_however_long_it_takes(
+    environment: Environment, phase: str, has_older_version: bool
+) -> None:
+    _, rows = finished_edition(environment)
+    again = rows[0]
+    if has_older_version:
+        again = factories.ready(again.agent)
+        advance(environment, now=LATER)
+        play_all(edition(environment))
+        advance(environment, now=LATER)
+    count = Tournament.objects.count()
+    job = submission_rebuild(submission=again)
+    if phase == "validation":
+        Build.objects.filter(pk=job.pk).update(state=JobState.SUCCEEDED)
+        factories.validation(again, JobState.RUNNING)
+    advance(environment, now=LATER)
+    assert Tournament.objects.count() == count
+
+    # Somebody else's new version is news, and does not wait for ever.
+    newer = factories.ready(rows[1].agent)
+    advance(environment, now=LATER)
+    assert newer.pk in entrants_of(edition(environment))
+    assert edition(environment).edition == count + 1
+
+
+def test_an_agent_whose_new_build_fails_is_missing_in_the_next_edition(environment: Environment) -> None:
+    _, rows = finished_edition(environment)
+    job = submission_rebuild(submission=rows[0])
+    advance(environment, now=LATER)
+    assert Tournament.objects.count() == 1
+    Build.objects.filter(pk=job.pk).update(state=JobState.FAILED)
+    advance(environment, now=LATER)
+    assert entrants_of(edition(environment)) == {rows[1].pk, rows[2].pk}
 
 
 def test_uploads_elsewhere_are_not_waited_for(environment: Environment) -> None:
