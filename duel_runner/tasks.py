@@ -14,11 +14,16 @@ from core.services.phases import validation_fail, validation_succeed
 from core.worker import PlatformFault, Pulse, perform
 from duel_runner import referee
 from duel_runner.cores import free_core
+from duel_runner.faults import PlayerFault
+from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Container, Launch, Sandbox, SandboxError
 from duel_runner.sandbox.docker import DockerSandbox
 from duel_runner.sandbox.process import ProcessSandbox
-from environments.records import DuelRecord, Fault
+from environments.records import Fault
 from environments.registry import get_spec
+
+QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
+"""Faults that say little without the player's output."""
 
 
 def validation_run(job_id: int) -> None:
@@ -56,7 +61,7 @@ def _validate(validation: Validation, pulse: Pulse) -> None:
     submission = validation.submission
     duel = _play(validation, submission, submission, pulse)
     artifacts = artifacts_store(job=validation, record=duel.record, player_logs=duel.player_logs)
-    fault = first_fault(duel.record)
+    fault = first_fault(duel)
     if fault is None:
         validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
     else:
@@ -70,11 +75,18 @@ def _duel(duel: Duel, pulse: Pulse) -> None:
     duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=pulse.text)
 
 
-def first_fault(record: DuelRecord) -> tuple[str, str] | None:
-    """Typed code and sentence of the first match that a player forfeited, None when all went well."""
-    for match in record.matches:
+def first_fault(duel: referee.PlayedDuel) -> tuple[str, str] | None:
+    """Typed code and sentence of the first match that a player forfeited, None when all went well.
+
+    For the owner: of a player that did not start or died the last line of its output is quoted.
+    """
+    for match in duel.record.matches:
         if match.fault is Fault.PLAYER:
-            return match.error_code, f"Match {match.number}: {match.error}"
+            sentence = f"Match {match.number}: {match.error}"
+            last_line = plain_text(duel.player_logs[match.faulty_player or 0]).strip().rpartition("\n")[2][:300]
+            if match.error_code in QUOTED and last_line and last_line not in sentence:
+                sentence += f" Its output ends with: {last_line}"
+            return match.error_code, sentence
     return None
 
 

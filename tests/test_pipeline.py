@@ -115,6 +115,19 @@ def test_a_player_that_breaks_fails_its_validation_with_reason_and_log(sandbox: 
     assert not Tournament.objects.exists()
 
 
+def test_a_player_that_cannot_be_loaded_fails_its_validation_with_the_last_line_of_its_output(
+    sandbox: str, environment: Environment
+) -> None:
+    upload(environment, "unloadable", "import a_model_that_was_forgotten\n" + FIRST)
+
+    deliver_messages()
+
+    validation = Validation.objects.get()
+    assert (validation.state, validation.error_code) == (JobState.FAILED, "player_failed_to_start")
+    assert validation.error.startswith("Match 1: The player could not be started.")
+    assert validation.error.endswith("No module named 'a_model_that_was_forgotten'")
+
+
 def test_a_new_version_starts_the_next_edition(sandbox: str, environment: Environment) -> None:
     first = upload(environment, "first", FIRST)
     upload(environment, "last", LAST)
