@@ -22,6 +22,8 @@ from core.services.jobs import job_cancel_if_open, job_wake
 
 NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
 
+NEW_VERSION = "It is yours: a new version of it is uploaded on its own page."
+
 
 def agent_create(
     *,
@@ -57,7 +59,8 @@ def agent_create(
             deleted_at=None,
         ).first()
         if twin is None:
-            raise Refused(NAME_TAKEN, field="name") from None
+            is_own = Agent.objects.filter(environment=environment, owner=owner, name__iexact=name).exists()
+            raise Refused(f"{NAME_TAKEN} {NEW_VERSION}" if is_own else NAME_TAKEN, field="name") from None
         with transaction.atomic():
             return _submission_again(twin, archive, tell)
 
