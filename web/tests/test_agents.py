@@ -86,6 +86,16 @@ def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, cl
     assert "The engine did not answer." in shown
 
 
+def test_the_owner_is_told_what_helps_after_a_fault_of_the_platform(cast: Cast, agent: Agent, visit: As) -> None:
+    submission = factories.submission(agent)
+    factories.build(submission, JobState.FAILED, error="The engine did not answer.", fault=JobFault.PLATFORM)
+    advice = "Upload the same file again"
+    assert advice in page(visit(cast.alice), agent)
+    assert advice not in page(visit(cast.bob), agent)
+    factories.build(submission, JobState.FAILED, error="It does not build.")
+    assert advice not in page(visit(cast.alice), agent)
+
+
 def test_only_the_owner_gets_forms(cast: Cast, agent: Agent, visit: As) -> None:
     factories.ready(agent)
     assert 'type="file"' in page(visit(cast.alice), agent)
