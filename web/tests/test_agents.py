@@ -86,6 +86,17 @@ def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, cl
     assert "The engine did not answer." in shown
 
 
+def test_a_waiting_phase_says_where_it_stands_in_the_queue(agent: Agent, client: Client) -> None:
+    resting, first, second = (factories.submission(agent) for _ in range(3))
+    factories.build(resting, JobState.QUEUED, not_before=factories.NOON)
+    factories.build(first, JobState.QUEUED)
+    factories.validation(factories.submission(agent), JobState.QUEUED)
+    factories.build(second, JobState.QUEUED)
+    shown = client.get(address(agent)).context["versions"]
+    assert [phase.place for version in shown for phase in version.phases if phase.place] == [2, 1]
+    assert "waiting, number 2 in the queue" in page(client, agent)
+
+
 def test_the_owner_is_told_what_helps_after_a_fault_of_the_platform(cast: Cast, agent: Agent, visit: As) -> None:
     submission = factories.submission(agent)
     factories.build(submission, JobState.FAILED, error="The engine did not answer.", fault=JobFault.PLATFORM)

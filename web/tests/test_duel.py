@@ -104,7 +104,7 @@ def test_a_waiting_duel_says_so_and_asks_again(client: Client, stage: Stage) -> 
 
     page = html(client, address(duel))
 
-    assert "Waiting for a worker" in page
+    assert "Waiting for a worker, number 1 in the queue" in page
     assert f'hx-get="/duels/{duel.pk}/" hx-trigger="every 2s"' in page
 
 
