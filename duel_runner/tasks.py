@@ -32,7 +32,13 @@ def validation_run(job_id: int) -> None:
 
 
 def duel_run(job_id: int) -> None:
-    """Play a rated duel and write its result to the ledger."""
+    """Play a rated duel and write its result to the ledger; before it a validation, if one waits.
+
+    Somebody waits for a validation, and the messages of a whole edition may be before its own.
+    """
+    validation = Validation.objects.filter(state=JobState.QUEUED, not_before=None).order_by("pk").first()
+    if validation is not None:
+        validation_run(validation.pk)
     perform(Duel, job_id, _duel)
 
 
