@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from core.models import Agent, Environment, JobFault, JobState, Submission
+from core.models import Agent, Environment, JobFault, JobState, Participant, Submission, Tournament, TournamentState
 from core.services.jobs import job_release
 from core.tests import factories
 from core.tests.factories import Cast
@@ -127,6 +127,31 @@ def test_versions_come_newest_first_with_their_phases_and_ranks(agent: Agent, cl
     assert [version.submission.number for version in versions] == [2, 1]
     assert [phase.title for phase in versions[0].phases] == ["Build", "Validation"]
     assert "2 of 2, 0 points" in response.content.decode()
+
+
+def test_a_ready_version_says_when_it_will_play(agent: Agent, client: Client, cast: Cast) -> None:
+    factories.ready(agent)
+    second = factories.ready(agent)
+    assert page(client, agent).count("once a second agent is ready.") == 1
+    rival = factories.ready(factories.agent(cast.bob, agent.environment))
+    assert "the next edition, which starts within minutes." in page(client, agent)
+    edition = factories.tournament([rival, factories.ready(factories.agent(cast.bob, agent.environment))])
+    Tournament.objects.update(state=TournamentState.RUNNING, ended_at=None)
+    assert f"follows when edition {edition.edition} is over." in page(client, agent)
+    Participant.objects.create(tournament=edition, submission=second)
+    assert "It takes part in the" not in page(client, agent)
+
+
+def test_a_version_that_may_not_play_promises_nothing(agent: Agent, client: Client) -> None:
+    factories.ready(agent)
+    agent.is_disabled = True
+    agent.save()
+    assert "It takes part in the" not in page(client, agent)
+    agent.is_disabled = False
+    agent.save()
+    agent.environment.is_active = False
+    agent.environment.save()
+    assert "This environment is closed at the moment" in page(client, agent)
 
 
 def test_an_agent_is_found_in_any_case_and_only_in_its_environment(agent: Agent, client: Client) -> None:
