@@ -90,10 +90,16 @@ def missing_network() -> str:
     return "" if answer.returncode == 0 else "no package index can be reached"
 
 
+@cache
+def missing_nginx() -> str:
+    return "" if shutil.which("nginx") else "nginx is not installed"
+
+
 MISSING: dict[str, Callable[[], str]] = {
     "docker": missing_docker,
     "postgres": missing_postgres,
     "redis": missing_redis,
+    "nginx": missing_nginx,
     "browser": missing_browser,
     "network": missing_network,
 }

@@ -86,11 +86,16 @@ def recipe() -> Recipe:
 
 def _build(build: Build, pulse: Pulse) -> None:
     submission = build.submission
+
+    def log(line: str) -> None:
+        pulse.raise_if_lost()
+        pulse.log(line)
+
     labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
     try:
         with submission.archive.open("rb") as archive:
             result = recipe().build(
-                archive, name=f"s{submission.pk}-b{build.pk}-a{build.attempt}", labels=labels, log=pulse.log
+                archive, name=f"s{submission.pk}-b{build.pk}-a{build.attempt}", labels=labels, log=log
             )
     except BuildFailed as failure:
         pulse.log(f"Failed: {failure}")

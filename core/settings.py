@@ -37,9 +37,9 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "core",  # before django_q: its `qcluster` is ours
     "django_q",
     "django_htmx",
-    "core",
     "builder",
     "duel_runner",
     "tournament_manager",

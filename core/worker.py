@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import mmap
 import os
 import socket
 import threading
@@ -14,7 +15,7 @@ from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
 from core.models import Job
-from core.services.jobs import job_claim, job_heartbeat, job_release
+from core.services.jobs import job_claim, job_hand_back, job_heartbeat, job_release
 from core.states import StaleJob
 
 logger = logging.getLogger(__name__)
@@ -23,6 +24,9 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 NEWS_SECONDS = 1.0
 """New log lines and progress reach the row at most this often."""
 
+_stopping = mmap.mmap(-1, 1)
+"""Not 0 once the workers shall stop: a byte that a process shares with all that it forks."""
+
 
 class PlatformFault(Exception):
     """The arena, not the submission, failed: the job is tried again on the platform's own budget."""
@@ -30,6 +34,15 @@ class PlatformFault(Exception):
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class WorkerStopped(Exception):
+    """This worker was asked to stop: what it does is given back and starts again elsewhere."""
+
+
+def ask_to_stop() -> None:
+    """Let this process and those it has forked give back their jobs; may be called by a signal handler."""
+    _stopping[0] = 1
 
 
 def worker_name() -> str:
@@ -47,21 +60,27 @@ def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], N
         return
     with Pulse(job) as pulse:
         try:
+            pulse.raise_if_lost()
             action(job, pulse)
+        except WorkerStopped:
+            logger.info("%s %s is given back: this worker stops.", job.KIND, job.pk)
+            _give_back(job, lambda: job_hand_back(job=job, log=pulse.text))
         except StaleJob:
             logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
         except PlatformFault as fault:
             logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
-            _give_back(job, pulse, fault.code, str(fault))
+            code, error = fault.code, str(fault)
+            _give_back(job, lambda: job_release(job=job, code=code, error=error, log=pulse.text))
         except Exception:
             logger.exception("%s %s broke a worker.", job.KIND, job.pk)
-            _give_back(job, pulse, "internal_error", "Something went wrong inside the arena, not in the submission.")
+            error = "Something went wrong inside the arena, not in the submission."
+            _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=pulse.text))
 
 
-def _give_back(job: Job, pulse: Pulse, code: str, error: str) -> None:
+def _give_back(job: Job, write: Callable[[], None]) -> None:
     close_old_connections()
     try:
-        job_release(job=job, code=code, error=error, log=pulse.text)
+        write()
     except StaleJob:
         logger.warning("%s %s was taken from this worker meanwhile.", job.KIND, job.pk)
 
@@ -69,7 +88,7 @@ def _give_back(job: Job, pulse: Pulse, code: str, error: str) -> None:
 class Pulse:
     """The sign of life of a running job: renews its lease and carries its log and progress to the row.
 
-    `lost` is set once another worker holds the job or it was cancelled; long work looks at it and stops.
+    `lost` is set once another worker holds the job or it was cancelled; long work calls `raise_if_lost` now and then.
     """
 
     def __init__(self, job: Job) -> None:
@@ -105,6 +124,9 @@ class Pulse:
         self._news = True
 
     def raise_if_lost(self) -> None:
+        """Raise StaleJob when the job is no longer ours, WorkerStopped when it shall be given back."""
+        if _stopping[0]:
+            raise WorkerStopped
         if self.lost.is_set():
             raise StaleJob(f"{self._job.KIND} {self._job.pk} was taken from this worker.")
 

@@ -59,7 +59,7 @@ class Duel:
         self._unexplained: list[tuple[list[Match], PlayerLost] | None] = [None, None]
         """By player: the matches that were open at its last loss, while nobody knows yet which one it was."""
         self._thinking = [0.0, 0.0]
-        self._reported = 0
+        self._reported, self._reported_at = 0, clock()
 
     def play(self) -> None:
         for link in self.links:
@@ -127,13 +127,15 @@ class Duel:
                 self.links[request.player].waiting.append(request)
 
     def _report(self) -> None:
-        if len(self.records) != self._reported:
-            self._reported = len(self.records)
-            begun = self._clock()
-            self._on_progress(self._reported)
-            if self._clock() - begun > LONG_PAUSE_SECONDS:
-                for link in self.links:
-                    link.forgive_pause()
+        """Tell how far the duel is: after every result, and now and then, because who is told may want to stop it."""
+        begun = self._clock()
+        if len(self.records) == self._reported and begun - self._reported_at < POLL_SECONDS:
+            return
+        self._reported, self._reported_at = len(self.records), begun
+        self._on_progress(self._reported)
+        if self._clock() - begun > LONG_PAUSE_SECONDS:
+            for link in self.links:
+                link.forgive_pause()
 
     # --- Events -------------------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from duel_runner.protocol import (
     ProtocolViolation,
     Question,
     hello,
-    plain_text,
 )
 from duel_runner.sandbox.base import Container, Ending, PlayerDidNotStart
 from environments.spec import EnvironmentSpec, Limits
@@ -86,9 +85,8 @@ class PlayerLink:
             self._container = self._launch()
         except PlayerDidNotStart as error:
             self._logs.append(error.log)
-            detail = _last_line(error.log) if error.ending is Ending.EXITED else ""
             fault = PlayerFault.OUT_OF_MEMORY if error.ending is Ending.OUT_OF_MEMORY else PlayerFault.DID_NOT_START
-            raise PlayerLost(fault, f"{error} {detail}".strip()) from None
+            raise PlayerLost(fault, str(error)) from None
         self._wire = self._container.wire
         self._decoder, self._out, self.broken = Decoder(), bytearray(), None
         self.outstanding.clear()
@@ -268,8 +266,3 @@ class PlayerLink:
     def forgive_pause(self) -> None:
         """The referee was busy elsewhere: that time is not the player's."""
         self._busy_since = self._clock()
-
-
-def _last_line(log: str) -> str:
-    lines = [line for line in log.splitlines() if line.strip()]
-    return plain_text(lines[-1]).strip()[:300] if lines else ""

@@ -7,7 +7,7 @@ import time
 from django.conf import settings
 from django.db import close_old_connections
 
-from core.models import Duel, PlayedJob, Submission, Validation
+from core.models import Duel, JobState, PlayedJob, Submission, Validation
 from core.selectors.duels import duels_next
 from core.services.artifacts import artifacts_store
 from core.services.duels import duel_succeed
@@ -16,13 +16,17 @@ from core.worker import PlatformFault, Pulse, perform
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
+from duel_runner.faults import PlayerFault
 from duel_runner.presence import tokens_alive
+from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Container, SandboxError
-from environments.records import DuelRecord, Fault
+from environments.records import Fault
 from environments.registry import get_spec
 
 PREPARED_DUELS = 2
 """Duels at the head of the queue whose players are made ready while another duel is played."""
+QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
+"""Faults that say little without the player's output."""
 
 
 def validation_run(job_id: int) -> None:
@@ -31,7 +35,13 @@ def validation_run(job_id: int) -> None:
 
 
 def duel_run(job_id: int) -> None:
-    """Play a rated duel and write its result to the ledger."""
+    """Play a rated duel and write its result to the ledger; before it a validation, if one waits.
+
+    Somebody waits for a validation, and the messages of a whole edition may be before its own.
+    """
+    validation = Validation.objects.filter(state=JobState.QUEUED, not_before=None).order_by("pk").first()
+    if validation is not None:
+        validation_run(validation.pk)
     perform(Duel, job_id, _duel)
 
 
@@ -43,13 +53,15 @@ def leftovers_reap(_: int = 0) -> None:
 def _validate(validation: Validation, pulse: Pulse) -> None:
     submission = validation.submission
     duel = _play(validation, submission, submission, pulse)
-    fault = first_fault(duel.record)
+    fault = first_fault(duel)
     if fault is not None and not submission.needs_fresh_container:
         # What cannot be forked (threads of native code, handles of a GPU) shows here, before anything is rated.
-        pulse.log(f"{fault[1]}\nOnce more, each player in a fresh container that loads it for this duel alone.")
+        pulse.log(
+            f"A player failed ({fault[0]}). Once more, each player in a fresh container that loads it for this duel alone."
+        )
         submission.needs_fresh_container = True
         duel = _play(validation, submission, submission, pulse)
-        fault = first_fault(duel.record)
+        fault = first_fault(duel)
         if fault is None:
             pulse.log("That works: this version gets a fresh container for every duel.")
     artifacts = artifacts_store(job=validation, record=duel.record, player_logs=duel.player_logs)
@@ -66,11 +78,18 @@ def _duel(duel: Duel, pulse: Pulse) -> None:
     duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=pulse.text)
 
 
-def first_fault(record: DuelRecord) -> tuple[str, str] | None:
-    """Typed code and sentence of the first match that a player forfeited, None when all went well."""
-    for match in record.matches:
+def first_fault(duel: referee.PlayedDuel) -> tuple[str, str] | None:
+    """Typed code and sentence of the first match that a player forfeited, None when all went well.
+
+    For the owner: of a player that did not start or died the last line of its output is quoted.
+    """
+    for match in duel.record.matches:
         if match.fault is Fault.PLAYER:
-            return match.error_code, f"Match {match.number}: {match.error}"
+            sentence = f"Match {match.number}: {match.error}"
+            last_line = plain_text(duel.player_logs[match.faulty_player or 0]).strip().rpartition("\n")[2][:300]
+            if match.error_code in QUOTED and last_line and last_line not in sentence:
+                sentence += f" Its output ends with: {last_line}"
+            return match.error_code, sentence
     return None
 
 

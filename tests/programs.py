@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,19 @@ def manage(variables: Mapping[str, str], *arguments: str) -> None:
     """Run a management command to its end."""
     command = [sys.executable, "manage.py", *arguments]
     subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, check=True, timeout=120)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def answers(port: int) -> bool:
+    """Whether somebody listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager

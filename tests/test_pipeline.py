@@ -9,6 +9,7 @@ from django.utils.module_loading import import_string
 from django_q.models import OrmQ
 from pytest_django.fixtures import Settings
 
+from builder.tasks import build_run
 from core.models import (
     Build,
     Duel,
@@ -22,6 +23,7 @@ from core.models import (
     Validation,
 )
 from core.services.agents import submission_create
+from duel_runner.tasks import duel_run
 from environments.archive_format import DuelArchive
 from environments.registry import get_spec
 from environments.replay import replay
@@ -36,6 +38,7 @@ from tests.samples import (
     tic_tac_toe,
     upload,
 )
+from tournament_manager.editions import start_now
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -113,6 +116,39 @@ def test_a_player_that_breaks_fails_its_validation_with_reason_and_log(sandbox: 
     with validation.player_1_log.open("rb") as log:
         assert b"about to break" in log.read()
     assert not Tournament.objects.exists()
+
+
+def test_a_player_that_cannot_be_loaded_fails_its_validation_with_the_last_line_of_its_output(
+    sandbox: str, environment: Environment
+) -> None:
+    upload(environment, "unloadable", "import a_model_that_was_forgotten\n" + FIRST)
+
+    deliver_messages()
+
+    validation = Validation.objects.get()
+    assert (validation.state, validation.error_code) == (JobState.FAILED, "player_failed_to_start")
+    assert validation.error.startswith("Match 1: The player could not be started.")
+    assert validation.error.endswith("No module named 'a_model_that_was_forgotten'")
+
+
+def test_an_upload_need_not_wait_for_the_end_of_an_edition(sandbox: str, environment: Environment) -> None:
+    upload(environment, "first", FIRST)
+    upload(environment, "last", LAST)
+    deliver_messages()
+    second = upload(environment, "second", SECOND)
+    (build,) = second.builds.all()
+    build_run(build.pk)
+    (duel,) = start_now(environment).duels.all()
+
+    # The message of the duel comes first.
+    duel_run(duel.pk)
+
+    duel.refresh_from_db()
+    (validation,) = second.validations.all()
+    assert (validation.state, duel.state) == (JobState.SUCCEEDED, JobState.SUCCEEDED)
+    assert validation.ended_at is not None
+    assert duel.started_at is not None
+    assert validation.ended_at <= duel.started_at
 
 
 def test_a_new_version_starts_the_next_edition(sandbox: str, environment: Environment) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import socket
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +13,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from core.models import Tournament, TournamentState
-from tests.programs import database_url, manage, running
+from tests.programs import answers, database_url, free_port, manage, running
 from tests.samples import FIRST, LAST, tic_tac_toe, upload
 
 DEADLINE_SECONDS = 180
@@ -63,18 +62,6 @@ def get(port: int, path: str) -> Page:
         site.request("GET", path)
         answer = site.getresponse()
         return Page(answer.status, answer.getheader("Cache-Control") or "", answer.read().decode())
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def test_workers_on_redis_and_postgresql_play_what_was_uploaded(variables: dict[str, str]) -> None:

@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from django.db.models import Q
+
 from core.errors import Refused
 from core.models import Build, Environment, JobState, Submission, Tournament, TournamentState, Validation
 from core.services.ratings import ratings_keep
@@ -59,7 +61,8 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     fresh = [submission for submission in submissions if submission.pk not in before]
     if not environment.is_active or len(submissions) < 2 or before == {row.pk for row in submissions}:
         return None
-    if is_waiting(environment, fresh, now=now):
+    missing = before - {submission.pk for submission in submissions}
+    if are_built_again(missing, fresh) or is_waiting(environment, fresh, now=now):
         return None
     try:
         return start(environment, last, submissions)
@@ -110,6 +113,21 @@ def entrants(environment: Environment) -> list[Submission]:
     for submission in valid.order_by("agent_id", "number"):
         latest[submission.agent_id] = submission
     return list(latest.values())
+
+
+def are_built_again(missing: set[int], fresh: Sequence[Submission]) -> bool:
+    """Whether all that has changed is that submissions are built or validated again, e.g. by an organiser.
+
+    However long that takes, an edition without them, or with older versions in their place, would be news of nothing.
+    """
+    is_open = Q(builds__state__in=OPEN) | Q(validations__state__in=OPEN)
+    again = Submission.objects.filter(is_open, pk__in=missing).distinct()
+    numbers = {submission.agent_id: submission.number for submission in again}
+    return (
+        bool(missing)
+        and len(numbers) == len(missing)
+        and all(submission.number < numbers.get(submission.agent_id, 0) for submission in fresh)
+    )
 
 
 def is_waiting(environment: Environment, fresh: Sequence[Submission], *, now: datetime) -> bool:

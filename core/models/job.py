@@ -40,6 +40,7 @@ class Job(models.Model):
     error = models.TextField(blank=True, editable=False, help_text="A sentence for a person.")
     log = models.TextField(blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    not_before = models.DateTimeField(null=True, editable=False, help_text="It rests until then.")
     woken_at = models.DateTimeField(null=True, editable=False, help_text="When its last message was sent.")
     started_at = models.DateTimeField(null=True, editable=False)
     ended_at = models.DateTimeField(null=True, editable=False)

@@ -43,6 +43,8 @@ class Version:
     log: OpenLog | None
     places: tuple[Place, ...]
     is_moving: bool
+    outlook: str = ""
+    """When a version that may play, but has not yet, will do so: a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def version_list(agent: Agent, *, is_publishing: bool, number: int | None = None
         submissions = submissions.filter(number=number)
     rows = list(submissions.prefetch_related(Prefetch("participations", participations)).order_by("-number"))
     sizes = _sizes({place.tournament_id for row in rows for place in row.participations.all()})
+    latest = Submission.objects.valid().filter(agent=agent).order_by("-number").first()
     return [
         Version(
             submission=row,
@@ -103,6 +106,7 @@ def version_list(agent: Agent, *, is_publishing: bool, number: int | None = None
             log=open_log(row) if is_moving(row) or row is rows[0] else None,
             places=tuple(Place(place, sizes[place.tournament_id]) for place in row.participations.all()),
             is_moving=is_moving(row),
+            outlook=edition_outlook(agent.environment) if row == latest and not row.participations.all() else "",
         )
         for row in rows
     ]
@@ -128,6 +132,18 @@ def edition_expected(environment: Environment) -> bool:
     newer = valid.filter(agent=OuterRef("agent"), number__gt=OuterRef("number"))
     fresh = valid.filter(~Exists(newer), participations=None)
     return environment.is_active and fresh.exists() and valid.values("agent").distinct().count() > 1
+
+
+def edition_outlook(environment: Environment) -> str:
+    """When a valid submission that has not played yet will do so."""
+    if not environment.is_active:
+        return "This environment is closed at the moment; no edition starts."
+    running = environment.tournaments.filter(state=TournamentState.RUNNING).first()
+    if running is not None:
+        return f"It takes part in the next edition, which follows when edition {running.edition} is over."
+    if Submission.objects.valid().filter(agent__environment=environment).values("agent").distinct().count() < 2:
+        return "It takes part in the first edition that starts once a second agent is ready."
+    return "It takes part in the next edition, which starts within minutes."
 
 
 def _sizes(tournament_ids: set[int]) -> Counter[int]:

@@ -8,6 +8,7 @@ from enum import Enum
 from django.db.models import Prefetch, QuerySet
 
 from core.models import Build, Job, JobState, Publication, Submission, Validation
+from core.selectors.jobs import queue_place
 
 
 class Status(Enum):
@@ -38,6 +39,8 @@ class Phase:
     job: Job | None
     absence: str = "not yet"
     """What to say when there is no job."""
+    place: int | None = None
+    """In the queue, from 1, while it waits there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,11 @@ def phases_of(submission: Submission, *, is_publishing: bool) -> tuple[Phase, ..
 
     is_publishing: whether this arena publishes at all. Only public agents are published.
     """
-    phases = [Phase("Build", submission.latest_build), Phase("Validation", validation_of(submission))]
+    jobs: dict[str, Job | None] = {"Build": submission.latest_build, "Validation": validation_of(submission)}
     publication = submission.latest_publication
     if publication is not None or (is_publishing and submission.agent.is_public):
-        phases.append(Phase("Publication", publication))
-    return tuple(phases)
+        jobs["Publication"] = publication
+    return tuple(Phase(title, job, place=queue_place(job)) for title, job in jobs.items())
 
 
 def validation_of(submission: Submission) -> Validation | None:

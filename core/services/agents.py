@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from io import BytesIO
 from typing import BinaryIO, cast
 
@@ -13,21 +14,31 @@ from django.utils import timezone
 
 from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
 from core.errors import Refused
-from core.models import Agent, Build, Environment, Submission, User
+from core.models import Agent, Build, Environment, JobFault, JobState, Submission, User
 from core.queues import IMAGES_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
+from core.selectors.phases import validation_of
 from core.services.jobs import job_cancel_if_open, job_wake
 
 NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
 
+NEW_VERSION = "It is yours: a new version of it is uploaded on its own page."
+
 
 def agent_create(
-    *, owner: User, environment: Environment, name: str, is_public: bool, archive: UploadedFile[bytes]
+    *,
+    owner: User,
+    environment: Environment,
+    name: str,
+    is_public: bool,
+    archive: UploadedFile[bytes],
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Submission:
     """Create an agent with its first submission and start its build; return the submission.
 
-    Sending the same form twice gives the first one's submission. Raises Refused, saying what to do, for an
-    archive that may not be uploaded or a name that is taken.
+    Sending the same form twice gives the first one's submission, built again when the arena had failed on it; `tell`
+    is given a sentence that says so. Raises Refused, saying what to do, for an archive that may not be uploaded or a
+    name that is taken.
     """
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
@@ -39,17 +50,28 @@ def agent_create(
             return _submission_create(agent, archive, sha256)
     except IntegrityError:
         twin = Submission.objects.filter(
-            agent__environment=environment, agent__owner=owner, agent__name=name, number=1, archive_sha256=sha256
+            agent__environment=environment,
+            agent__owner=owner,
+            agent__name=name,
+            agent__is_public=is_public,
+            number=1,
+            archive_sha256=sha256,
+            deleted_at=None,
         ).first()
         if twin is None:
-            raise Refused(NAME_TAKEN, field="name") from None
-        return twin
+            is_own = Agent.objects.filter(environment=environment, owner=owner, name__iexact=name).exists()
+            raise Refused(f"{NAME_TAKEN} {NEW_VERSION}" if is_own else NAME_TAKEN, field="name") from None
+        with transaction.atomic():
+            return _submission_again(twin, archive, tell)
 
 
-def submission_create(*, agent: Agent, archive: UploadedFile[bytes]) -> Submission:
+def submission_create(
+    *, agent: Agent, archive: UploadedFile[bytes], tell: Callable[[str], None] = lambda _: None
+) -> Submission:
     """Add a new version to an agent and start its build; the same archive as the latest version is that version.
 
-    Raises Refused, saying what to do.
+    Then it is built again when the arena had failed on it, and `tell` is given a sentence that says so. Raises
+    Refused, saying what to do.
     """
     if agent.is_disabled:
         raise Refused("This agent is disabled by the organisers; it takes no new versions.", field="archive")
@@ -60,7 +82,7 @@ def submission_create(*, agent: Agent, archive: UploadedFile[bytes]) -> Submissi
         agent = Agent.objects.select_for_update().get(pk=agent.pk)
         latest = agent.submissions.order_by("-number").first()
         if latest and latest.archive_sha256 == sha256 and latest.deleted_at is None:
-            return latest
+            return _submission_again(latest, archive, tell)
         return _submission_create(agent, archive, sha256, number=latest.number + 1 if latest else 1)
 
 
@@ -112,6 +134,22 @@ def _check_archive(archive: UploadedFile[bytes]) -> str:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
     file.seek(0)
     return hashlib.file_digest(cast(BytesIO, file), "sha256").hexdigest()
+
+
+def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell: Callable[[str], None]) -> Submission:
+    """The same archive has come once more; call it in a transaction."""
+    submission = Submission.objects.select_for_update(of=("self",)).select_related("agent").get(pk=submission.pk)
+    job = validation_of(submission) or submission.latest_build
+    failed = job is not None and job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
+    if not failed or submission.agent.is_disabled:
+        tell(f"Version {submission.number} is this very archive, so nothing new was uploaded.")
+        return submission
+    if not submission.archive.storage.exists(str(submission.archive.name)):
+        archive.seek(0)
+        submission.archive.save("archive.zip", File(archive))
+    submission_rebuild(submission=submission)
+    tell(f"Version {submission.number} is this very archive. The arena had failed on it and now builds it again.")
+    return submission
 
 
 def _submission_create(agent: Agent, archive: UploadedFile[bytes], sha256: str, number: int = 1) -> Submission:

@@ -23,6 +23,8 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """What a job that leaves its worker no longer has."""
 LOG_LIMIT_CHARACTERS = 64 * 1024
+BACK_OFF, BACK_OFF_LIMIT = timedelta(seconds=30), timedelta(minutes=10)
+"""How long a job rests after its first failure by the platform, four times as long after every other, and at most."""
 
 JOB_MODELS: dict[str, type[Job]] = {model.KIND: model for model in (Build, Validation, Duel, Publication)}
 QUEUES_AND_TASKS = {
@@ -34,15 +36,16 @@ QUEUES_AND_TASKS = {
 
 
 def job_wake(*, job: Job) -> None:
-    """Tell the workers of its queue that this job waits."""
+    """Tell the workers of its queue that this job waits and need rest no longer."""
     queue, task = QUEUES_AND_TASKS[job.KIND]
-    type(job)._default_manager.filter(pk=job.pk).update(woken_at=Now())
+    type(job)._default_manager.filter(pk=job.pk).update(woken_at=Now(), not_before=None)
     wake(queue, task, job.pk)
 
 
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
-    """Claim a waiting job for `worker`; None when it is gone, taken or over."""
-    job = kind._default_manager.filter(pk=job_id, state=JobState.QUEUED).first()
+    """Claim a waiting job for `worker`; None when it is gone, taken or over, or rests."""
+    rested = Q(not_before=None) | Q(not_before__lte=Now())
+    job = kind._default_manager.filter(rested, pk=job_id, state=JobState.QUEUED).first()
     if job is None:
         return None
     try:
@@ -51,7 +54,8 @@ def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
             JobState.RUNNING,
             expected_token=job.claim_token,
             claim_token=uuid.uuid4(),
-            lease_expires_at=_lease_end(),
+            lease_expires_at=_in(timedelta(seconds=settings.JOB_LEASE_SECONDS)),
+            not_before=None,
             attempt=F("attempt") + 1,
             worker=worker[:100],
             started_at=Now(),
@@ -68,7 +72,7 @@ def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
 
 def job_heartbeat(*, job: Job, log: str | None = None, matches_done: int | None = None) -> None:
     """Renew the lease of a running job, writing progress along with it. Raises StaleJob when the claim is lost."""
-    fields: dict[str, object] = {"lease_expires_at": _lease_end()}
+    fields: dict[str, object] = {"lease_expires_at": _in(timedelta(seconds=settings.JOB_LEASE_SECONDS))}
     if log is not None:
         fields["log"] = log_tail(log)
     if matches_done is not None:
@@ -89,7 +93,10 @@ def job_fail(*, job: Job, fault: JobFault, code: str, error: str, log: str = "",
 
 
 def job_release(*, job: Job, code: str, error: str, log: str = "") -> None:
-    """Give a running job back after a platform fault: it is tried again while attempts are left, else it fails."""
+    """Give a running job back after a platform fault; without attempts left it fails.
+
+    It rests first, so that an outage does not use up all attempts at once; the watchdog wakes it then.
+    """
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
         job_fail(job=job, fault=JobFault.PLATFORM, code=code, error=error, log=log)
         return
@@ -98,12 +105,30 @@ def job_release(*, job: Job, code: str, error: str, log: str = "") -> None:
         JobState.QUEUED,
         expected_token=job.claim_token,
         **UNCLAIMED,
+        not_before=_in(min(BACK_OFF * 4 ** (job.attempt - 1), BACK_OFF_LIMIT)),
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
         log=log_tail(log),
     )
-    job_wake(job=job)
+
+
+def job_hand_back(*, job: Job, log: str = "") -> None:
+    """Give a running job back because its worker is asked to stop; this costs it no attempt.
+
+    The watchdog wakes it: a message sent at once might be taken by the very workers that stop.
+    """
+    transition(
+        job,
+        JobState.QUEUED,
+        expected_token=job.claim_token,
+        **UNCLAIMED,
+        attempt=job.attempt - 1,
+        not_before=Now(),
+        error_code="worker_stopped",
+        error="Its worker was stopped.",
+        log=log_tail(log),
+    )
 
 
 def job_cancel(*, job: Job, reason: str) -> None:
@@ -159,17 +184,16 @@ def jobs_requeue_expired() -> int:
 
 
 def jobs_wake_waiting(*, older_than: timedelta, queues: Collection[str] | None = None) -> int:
-    """Send a new message for every job that has waited long: its message may be lost. Return how many.
+    """Wake every job that has rested enough or has waited long: its message may be lost. Return how many.
 
-    queues: those looked after; None: all.
+    queues: those in which messages may be lost; None: all.
     """
     count = 0
-    limit = ExpressionWrapper(Now() - older_than, output_field=DateTimeField())
+    rested = Q(not_before__lte=Now())
+    lost = Q(not_before=None) & (Q(woken_at=None) | Q(woken_at__lt=_in(-older_than)))
     for kind, model in JOB_MODELS.items():
-        if queues is not None and QUEUES_AND_TASKS[kind][0] not in queues:
-            continue
-        waiting = model._default_manager.filter(state=JobState.QUEUED)
-        for job in waiting.filter(Q(woken_at=None) | Q(woken_at__lt=limit)):
+        is_looked_after = queues is None or QUEUES_AND_TASKS[kind][0] in queues
+        for job in model._default_manager.filter(rested | lost if is_looked_after else rested, state=JobState.QUEUED):
             job_wake(job=job)
             count += 1
     return count
@@ -183,10 +207,9 @@ def log_tail(log: str) -> str:
     return "[start of the log cut]\n" + clean[-LOG_LIMIT_CHARACTERS:]
 
 
-def _lease_end() -> ExpressionWrapper[CombinedExpression]:
+def _in(time: timedelta) -> ExpressionWrapper[CombinedExpression]:
     # The database's clock, so that a worker with a wrong clock neither loses nor keeps a claim by it.
-    lease = timedelta(seconds=settings.JOB_LEASE_SECONDS)
-    return ExpressionWrapper(Now() + lease, output_field=DateTimeField())
+    return ExpressionWrapper(Now() + time, output_field=DateTimeField())
 
 
 def _finish(job: Job, state: JobState, **fields: object) -> None:

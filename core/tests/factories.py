@@ -71,7 +71,7 @@ def environment(slug: str = "tic-tac-toe") -> Environment:
 
 def agent(owner: User, environment: Environment, name: str = "", *, is_public: bool = False) -> Agent:
     return Agent.objects.create(
-        owner=owner, environment=environment, name=name or f"agent-{next(_numbers)}", is_public=is_public
+        owner=owner, environment=environment, name=name or f"agent-{next(_numbers):05}", is_public=is_public
     )
 
 

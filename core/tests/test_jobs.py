@@ -52,6 +52,11 @@ def let_lease_expire(job: Job) -> None:
     type(job)._default_manager.filter(pk=job.pk).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
 
+def let_rest(job: Job) -> None:
+    """Let the time pass that a job rests after a fault of the platform."""
+    type(job)._default_manager.filter(pk=job.pk).update(not_before=timezone.now() - timedelta(seconds=1))
+
+
 def messages() -> list[tuple[str, str, tuple[object, ...]]]:
     """Queue, task and arguments of what was sent."""
     return [(row.key, row.task["func"], row.task["args"]) for row in OrmQ.objects.order_by("pk")]
@@ -98,6 +103,7 @@ def test_a_zombies_result_is_refused(build: Build) -> None:
     zombie = claimed(build, "zombie")
     let_lease_expire(zombie)
     assert jobs_requeue_expired() == 1
+    let_rest(build)
     heir = claimed(build, "heir")
 
     with pytest.raises(StaleJob):
@@ -139,6 +145,7 @@ def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, ho
         else:
             let_lease_expire(job)
             jobs_requeue_expired()
+        let_rest(build)
     build.refresh_from_db()
     assert (build.state, build.fault) == (JobState.FAILED, JobFault.PLATFORM)
     assert build.error_code == ("engine_down" if how == "released" else "worker_lost")
@@ -148,8 +155,46 @@ def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, ho
 
 def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.", log="tried")
+    let_rest(build)
     job = claimed(build)
     assert (job.fault, job.error_code, job.error, job.attempt) == (JobFault.NONE, "", "", 2)
+    assert job.not_before is None
+
+
+@pytest.mark.parametrize(("attempt", "seconds"), [(1, 30), (2, 120), (3, 480), (4, 600), (9, 600)])
+def test_a_job_rests_longer_after_every_fault_of_the_platform(
+    build: Build, settings: Settings, attempt: int, seconds: int
+) -> None:
+    settings.JOB_MAX_ATTEMPTS = 10
+    Build.objects.filter(pk=build.pk).update(attempt=attempt - 1)
+    job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
+    build.refresh_from_db()
+    assert build.not_before is not None
+    assert abs(build.not_before - timezone.now() - timedelta(seconds=seconds)) < timedelta(seconds=20)
+
+
+def test_a_job_that_rests_is_neither_woken_nor_claimed_until_it_is_time(
+    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
+        assert jobs_wake_waiting(older_than=timedelta(0)) == 0
+    assert messages() == []
+    assert job_claim(kind=Build, job_id=build.pk, worker="worker-2") is None
+
+    let_rest(build)
+    with django_capture_on_commit_callbacks(execute=True):
+        # Its message was never sent: that others wait in its queue does not matter.
+        assert jobs_wake_waiting(older_than=timedelta(hours=1), queues=[]) == 1
+        assert jobs_wake_waiting(older_than=timedelta(hours=1)) == 0
+    assert messages() == [("build", "builder.tasks.build_run", (build.pk,))]
+    assert claimed(build).attempt == 2
+
+
+def test_a_job_that_is_woken_by_hand_need_not_rest(build: Build) -> None:
+    job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
+    job_wake(job=build)
+    assert claimed(build).attempt == 2
 
 
 def test_a_running_job_can_be_cancelled_under_its_worker(build: Build) -> None:

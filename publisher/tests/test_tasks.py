@@ -104,6 +104,7 @@ def test_a_missing_remote_is_tried_again_until_attempts_are_used_up(
     job = publish(submission(agent))
     assert (job.state, job.fault, job.error_code) == (JobState.QUEUED, JobFault.PLATFORM, "git_failed")
     for _ in range(settings.JOB_MAX_ATTEMPTS - 1):
+        Publication.objects.update(not_before=None)
         publication_run(job.pk)
     job.refresh_from_db()
     assert (job.state, job.fault, job.attempt) == (JobState.FAILED, JobFault.PLATFORM, settings.JOB_MAX_ATTEMPTS)

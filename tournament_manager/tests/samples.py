@@ -10,6 +10,7 @@ from core.services.duels import duel_succeed
 from core.services.jobs import job_claim, job_release
 from core.tests import factories
 from environments.records import DuelRecord, MatchRecord, Outcome
+from tournament_manager.editions import advance
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
 """All uploads of a test are old by then."""
@@ -41,6 +42,7 @@ def break_down(duel: Duel) -> None:
     """The engine is down until the platform's attempts are used up."""
     while (job := job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")) is not None:
         job_release(job=job, code="engine_down", error="The engine does not answer.")
+        Duel.objects.filter(pk=duel.pk).update(not_before=None)
 
 
 def uploaded(rows: list[Submission], *, ago: timedelta, now: datetime) -> None:
@@ -52,3 +54,19 @@ def uploaded(rows: list[Submission], *, ago: timedelta, now: datetime) -> None:
 def table(tournament: Tournament) -> list[tuple[int, int, int]]:
     """(submission, rank, points) by rank."""
     return list(tournament.participants.order_by("rank", "submission").values_list("submission", "rank", "points"))
+
+
+def edition(environment: Environment) -> Tournament:
+    return environment.tournaments.order_by("-edition")[0]
+
+
+def entrants_of(tournament: Tournament) -> set[int]:
+    return set(tournament.participants.values_list("submission", flat=True))
+
+
+def finished_edition(environment: Environment, count: int = 3) -> tuple[Tournament, list[Submission]]:
+    rows = players(environment, count)
+    advance(environment, now=LATER)
+    play_all(edition(environment))
+    advance(environment, now=LATER)
+    return edition(environment), rows

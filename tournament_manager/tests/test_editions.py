@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
 from core.errors import Refused
@@ -16,7 +14,6 @@ from core.models import (
     Tournament,
     TournamentState,
     User,
-    Validation,
 )
 from core.services.agents import agent_disable, submission_delete
 from core.services.duels import duel_void
@@ -24,32 +21,25 @@ from core.services.tournaments import tournament_cancel
 from core.tests import factories
 from environments.records import Outcome
 from tournament_manager import editions
-from tournament_manager.editions import PENDING_WAIT, advance, start_now
-from tournament_manager.tests.samples import LATER, break_down, play, play_all, players, table, uploaded
+from tournament_manager.editions import advance, start_now
+from tournament_manager.tests.samples import (
+    LATER,
+    break_down,
+    edition,
+    entrants_of,
+    finished_edition,
+    play,
+    play_all,
+    players,
+    table,
+)
 
 pytestmark = pytest.mark.django_db
-NOW = datetime.now(UTC)
 
 
 @pytest.fixture
 def environment() -> Environment:
     return factories.environment()
-
-
-def edition(environment: Environment) -> Tournament:
-    return environment.tournaments.order_by("-edition")[0]
-
-
-def entrants_of(tournament: Tournament) -> set[int]:
-    return set(tournament.participants.values_list("submission", flat=True))
-
-
-def finished_edition(environment: Environment, count: int = 3) -> tuple[Tournament, list[Submission]]:
-    rows = players(environment, count)
-    advance(environment, now=LATER)
-    play_all(edition(environment))
-    advance(environment, now=LATER)
-    return edition(environment), rows
 
 
 # --- Starting ---------------------------------------------------------------------------------------------
@@ -140,53 +130,6 @@ def test_a_cancelled_edition_is_not_started_again_by_itself(environment: Environ
     factories.ready(rows[0].agent)
     advance(environment, now=LATER)
     assert edition(environment).edition == 2
-
-
-def test_a_new_edition_waits_for_fresh_uploads(environment: Environment) -> None:
-    rows = players(environment, 2)
-    uploaded(rows, ago=timedelta(seconds=20), now=NOW)
-    late = factories.submission(factories.agent(rows[0].agent.owner, environment))
-    build = factories.build(late, JobState.RUNNING)
-    advance(environment, now=NOW)
-    assert not Tournament.objects.exists()
-
-    type(build).objects.update(state=JobState.SUCCEEDED)
-    validation = factories.validation(late, JobState.QUEUED)
-    advance(environment, now=NOW)
-    assert not Tournament.objects.exists()
-
-    Validation.objects.filter(pk=validation.pk).update(state=JobState.SUCCEEDED, ended_at=NOW)
-    advance(environment, now=NOW)
-    assert late.pk in entrants_of(edition(environment))
-
-
-def test_a_new_edition_does_not_wait_long_for_an_upload_that_hangs(environment: Environment) -> None:
-    rows = players(environment, 2)
-    uploaded(rows, ago=timedelta(seconds=20), now=NOW)
-    hangs = factories.build(factories.submission(rows[0].agent), JobState.QUEUED)
-    type(hangs).objects.filter(pk=hangs.pk).update(created_at=NOW - PENDING_WAIT - timedelta(seconds=1))
-    advance(environment, now=NOW)
-    assert Tournament.objects.exists()
-
-
-def test_uploads_one_after_the_other_cannot_put_off_an_edition_for_ever(environment: Environment) -> None:
-    rows = players(environment, 2)
-    factories.build(factories.submission(factories.agent(rows[0].agent.owner, environment)), JobState.QUEUED)
-    uploaded(rows, ago=PENDING_WAIT - timedelta(seconds=5), now=NOW)
-    advance(environment, now=NOW)
-    assert not Tournament.objects.exists()
-
-    advance(environment, now=NOW + timedelta(seconds=10))
-    assert entrants_of(edition(environment)) == {row.pk for row in rows}
-
-
-def test_uploads_elsewhere_are_not_waited_for(environment: Environment) -> None:
-    rows = players(environment, 2)
-    uploaded(rows, ago=timedelta(seconds=20), now=NOW)
-    elsewhere = factories.agent(rows[0].agent.owner, factories.environment("quarto"))
-    factories.build(factories.submission(elsewhere), JobState.QUEUED)
-    advance(environment, now=NOW)
-    assert Tournament.objects.exists()
 
 
 def test_who_is_slower_starts_nothing(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:

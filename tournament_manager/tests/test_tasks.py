@@ -81,10 +81,12 @@ def test_the_watchdog_gives_back_what_dead_workers_hold(
     assert duel is not None
     Duel.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
-    with django_capture_on_commit_callbacks(execute=True):
-        watchdog()
+    watchdog()
     duel.refresh_from_db()
     assert (duel.state, duel.error_code) == (JobState.QUEUED, "worker_lost")
+    Duel.objects.update(not_before=timezone.now())
+    with django_capture_on_commit_callbacks(execute=True):
+        watchdog()
     assert [row.task["func"] for row in OrmQ.objects.filter(key="duel")] == ["duel_runner.tasks.duel_run"]
 
 

@@ -60,6 +60,13 @@ def moment(value: datetime) -> SafeString:
 
 
 @register.filter
+def clock(value: datetime) -> SafeString:
+    """The time of a moment that is near, in UTC."""
+    utc = value.astimezone(UTC)
+    return format_html('<time datetime="{}">{} UTC</time>', utc.isoformat(timespec="seconds"), f"{utc:%H:%M}")
+
+
+@register.filter
 def took(job: object) -> str:
     """How long a job ran: 0.4 s, 12 s, 3 min."""
     started: datetime | None = getattr(job, "started_at", None)

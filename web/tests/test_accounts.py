@@ -8,7 +8,7 @@ from django.core import mail
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from core.models import User
+from core.models import Environment, User
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
 
@@ -33,6 +33,21 @@ def test_a_new_user_is_logged_in_and_sent_home(client: Client) -> None:
     user = User.objects.get(email="dora@arena.example")
     assert (user.username, user.team, user.github, user.is_staff) == ("dora", "", "dora-rl", False)
     assert response.context["user"] == user
+
+
+def test_who_signs_up_to_upload_comes_back_to_the_environment(client: Client, environment: Environment) -> None:
+    page = "/environments/tic-tac-toe/"
+    assert f'href="/sign-up/?next={page}"' in client.get(page).content.decode()
+    assert f'href="/sign-up/?next={page}"' in client.get("/login/", {"next": page}).content.decode()
+    assert f'name="next" value="{page}"' in client.get("/sign-up/", {"next": page}).content.decode()
+    response = client.post("/sign-up/", NEW | {"next": page})
+    assert (response.status_code, response["Location"]) == (302, page)
+
+
+@pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example/", "javascript:alert(1)"])
+def test_signing_up_never_leads_to_another_site(client: Client, elsewhere: str) -> None:
+    assert "evil" not in client.get("/sign-up/", {"next": elsewhere}).content.decode()
+    assert client.post("/sign-up/", NEW | {"next": elsewhere})["Location"] == "/"
 
 
 def test_logged_in_users_are_sent_home_from_sign_up_and_login(cast: Cast, visit: As) -> None:

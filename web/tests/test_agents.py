@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from core.models import Agent, Environment, JobFault, JobState, Submission
+from core.models import Agent, Environment, JobFault, JobState, Participant, Submission, Tournament, TournamentState
+from core.services.jobs import job_release
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, archive
@@ -72,6 +75,38 @@ def test_a_fault_of_the_platform_is_no_secret(agent: Agent, client: Client) -> N
     assert "The engine did not answer." in page(client, agent)
 
 
+def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, client: Client) -> None:
+    build = factories.build(factories.submission(agent), JobState.RUNNING)
+    job_release(job=build, code="engine_down", error="The engine did not answer.")
+    build.refresh_from_db()
+    assert build.not_before is not None
+    shown = page(client, agent)
+    assert "tried again at about" in shown
+    assert f"{build.not_before.astimezone(UTC):%H:%M} UTC</time>" in shown
+    assert "The engine did not answer." in shown
+
+
+def test_a_waiting_phase_says_where_it_stands_in_the_queue(agent: Agent, client: Client) -> None:
+    resting, first, second = (factories.submission(agent) for _ in range(3))
+    factories.build(resting, JobState.QUEUED, not_before=factories.NOON)
+    factories.build(first, JobState.QUEUED)
+    factories.validation(factories.submission(agent), JobState.QUEUED)
+    factories.build(second, JobState.QUEUED)
+    shown = client.get(address(agent)).context["versions"]
+    assert [phase.place for version in shown for phase in version.phases if phase.place] == [2, 1]
+    assert "waiting, number 2 in the queue" in page(client, agent)
+
+
+def test_the_owner_is_told_what_helps_after_a_fault_of_the_platform(cast: Cast, agent: Agent, visit: As) -> None:
+    submission = factories.submission(agent)
+    factories.build(submission, JobState.FAILED, error="The engine did not answer.", fault=JobFault.PLATFORM)
+    advice = "Upload the same file again"
+    assert advice in page(visit(cast.alice), agent)
+    assert advice not in page(visit(cast.bob), agent)
+    factories.build(submission, JobState.FAILED, error="It does not build.")
+    assert advice not in page(visit(cast.alice), agent)
+
+
 def test_only_the_owner_gets_forms(cast: Cast, agent: Agent, visit: As) -> None:
     factories.ready(agent)
     assert 'type="file"' in page(visit(cast.alice), agent)
@@ -92,6 +127,31 @@ def test_versions_come_newest_first_with_their_phases_and_ranks(agent: Agent, cl
     assert [version.submission.number for version in versions] == [2, 1]
     assert [phase.title for phase in versions[0].phases] == ["Build", "Validation"]
     assert "2 of 2, 0 points" in response.content.decode()
+
+
+def test_a_ready_version_says_when_it_will_play(agent: Agent, client: Client, cast: Cast) -> None:
+    factories.ready(agent)
+    second = factories.ready(agent)
+    assert page(client, agent).count("once a second agent is ready.") == 1
+    rival = factories.ready(factories.agent(cast.bob, agent.environment))
+    assert "the next edition, which starts within minutes." in page(client, agent)
+    edition = factories.tournament([rival, factories.ready(factories.agent(cast.bob, agent.environment))])
+    Tournament.objects.update(state=TournamentState.RUNNING, ended_at=None)
+    assert f"follows when edition {edition.edition} is over." in page(client, agent)
+    Participant.objects.create(tournament=edition, submission=second)
+    assert "It takes part in the" not in page(client, agent)
+
+
+def test_a_version_that_may_not_play_promises_nothing(agent: Agent, client: Client) -> None:
+    factories.ready(agent)
+    agent.is_disabled = True
+    agent.save()
+    assert "It takes part in the" not in page(client, agent)
+    agent.is_disabled = False
+    agent.save()
+    agent.environment.is_active = False
+    agent.environment.save()
+    assert "This environment is closed at the moment" in page(client, agent)
 
 
 def test_an_agent_is_found_in_any_case_and_only_in_its_environment(agent: Agent, client: Client) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC
 
 import pytest
 from django.test import Client
@@ -103,7 +104,7 @@ def test_a_waiting_duel_says_so_and_asks_again(client: Client, stage: Stage) -> 
 
     page = html(client, address(duel))
 
-    assert "Waiting for a worker" in page
+    assert "Waiting for a worker, number 1 in the queue" in page
     assert f'hx-get="/duels/{duel.pk}/" hx-trigger="every 2s"' in page
 
 
@@ -113,7 +114,10 @@ def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: 
 
     page = html(client, address(duel))
 
-    assert "last time: The engine did not answer." in page
+    duel.refresh_from_db()
+    assert duel.not_before is not None
+    assert f"{duel.not_before.astimezone(UTC):%H:%M} UTC</time>; last time: The engine did not answer." in page
+    assert "Tried again at about" in page
     assert HOSTILE not in page
 
 

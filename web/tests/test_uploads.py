@@ -13,7 +13,7 @@ from django.db import connections
 from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
-from core.models import Agent, Environment, JobState, Submission
+from core.models import Agent, Build, Environment, JobFault, JobState, Submission
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, archive, zip_of
@@ -23,6 +23,7 @@ from web.uploads import BoundedUploadHandler
 pytestmark = pytest.mark.django_db
 ADDRESS = "/environments/tic-tac-toe/agents/"
 TAKEN = "Another agent with this name already exists. Please try a different one."
+TAKEN_BY_ONESELF = f"{TAKEN} It is yours: a new version of it is uploaded on its own page."
 
 
 def form(name: str = "newcomer", content: bytes = b"", **fields: Any) -> dict[str, Any]:
@@ -54,6 +55,17 @@ def test_one_has_to_be_logged_in(client: Client, environment: Environment) -> No
     response = client.post(ADDRESS, form())
     assert response["Location"] == f"/login/?next={ADDRESS}"
     assert not Agent.objects.exists()
+
+
+def test_who_had_to_log_in_first_comes_back_to_the_form(cast: Cast, environment: Environment, visit: As) -> None:
+    factories.agent(cast.alice, environment, "mine")
+    client = visit(cast.alice)
+    for address, page in (
+        (ADDRESS, "/environments/tic-tac-toe/"),
+        (f"{ADDRESS}mine/versions/", f"{ADDRESS}mine/"),
+    ):
+        response = client.get(address)
+        assert (response.status_code, response["Location"]) == (302, page)
 
 
 def test_a_form_from_another_site_is_refused_with_a_sentence(cast: Cast, environment: Environment) -> None:
@@ -143,6 +155,55 @@ def test_the_same_form_sent_twice_makes_one_agent(cast: Cast, environment: Envir
     assert Submission.objects.count() == 1
 
 
+@pytest.mark.parametrize("phase", ["build", "validation"])
+def test_the_same_archive_again_after_a_fault_of_the_platform_is_built_again(
+    cast: Cast, environment: Environment, visit: As, phase: str
+) -> None:
+    client = visit(cast.alice)
+    client.post(ADDRESS, form())
+    submission = Submission.objects.get()
+    build = submission.latest_build
+    assert build is not None
+    if phase == "build":
+        Build.objects.update(state=JobState.FAILED, fault=JobFault.PLATFORM)
+    else:
+        Build.objects.update(state=JobState.SUCCEEDED)
+        factories.validation(submission, JobState.FAILED, fault=JobFault.PLATFORM)
+    submission.archive.storage.delete(str(submission.archive.name))
+    page = client.post(ADDRESS, form(), follow=True).content.decode()
+    assert "Version 1 is this very archive. The arena had failed on it and now builds it again." in page
+    # This one finds that build waiting.
+    version = {"archive": archive(FIRST)}
+    page = client.post(ADDRESS + "newcomer/versions/", version, follow=True).content.decode()
+    assert "Version 1 is this very archive, so nothing new was uploaded." in page
+    again = Submission.objects.get()
+    assert again.latest_build is not None
+    assert (again.latest_build.pk > build.pk, again.latest_build.state) == (True, JobState.QUEUED)
+    assert again.builds.count() == 2
+    with again.archive.open("rb") as file:
+        assert file.read() == zip_of(FIRST)
+
+
+def test_the_same_archive_again_after_a_fault_of_its_own_is_not_built_again(
+    cast: Cast, environment: Environment, visit: As
+) -> None:
+    client = visit(cast.alice)
+    client.post(ADDRESS, form())
+    Build.objects.update(state=JobState.FAILED, fault=JobFault.PLAYER)
+    page = client.post(ADDRESS, form(), follow=True).content.decode()
+    assert "Version 1 is this very archive, so nothing new was uploaded." in page
+    assert Build.objects.count() == 1
+
+
+def test_a_deleted_or_differently_public_twin_is_no_twin(cast: Cast, environment: Environment, visit: As) -> None:
+    client = visit(cast.alice)
+    client.post(ADDRESS, form())
+    assert errors(client.post(ADDRESS, form(is_public="on")))["name"] == [TAKEN_BY_ONESELF]
+    client.post(ADDRESS + "newcomer/versions/1/delete/")
+    assert errors(client.post(ADDRESS, form()))["name"] == [TAKEN_BY_ONESELF]
+    assert Submission.objects.count() == 1
+
+
 def test_a_name_is_taken_in_any_case_within_its_environment_only(
     cast: Cast, environment: Environment, visit: As
 ) -> None:
@@ -155,7 +216,7 @@ def test_a_name_is_taken_in_any_case_within_its_environment_only(
 def test_the_owners_own_name_with_another_archive_is_taken_too(cast: Cast, environment: Environment, visit: As) -> None:
     client = visit(cast.alice)
     client.post(ADDRESS, form())
-    assert errors(client.post(ADDRESS, {"name": "newcomer", "archive": archive(LAST)}))["name"] == [TAKEN]
+    assert errors(client.post(ADDRESS, {"name": "newcomer", "archive": archive(LAST)}))["name"] == [TAKEN_BY_ONESELF]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -9,6 +9,7 @@ from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from core.errors import Refused
 from core.models import User
@@ -17,6 +18,10 @@ from web.forms import LoginForm, ProfileForm, SignUpForm, refuse
 
 
 def sign_up(request: HttpRequest) -> HttpResponse:
+    """A new account, logged in at once and sent on to where it was wanted for."""
+    wanted = request.POST.get("next", "") or request.GET.get("next", "")
+    if not url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure()):
+        wanted = ""
     if request.user.is_authenticated:
         return redirect("web:home")
     form = SignUpForm(request.POST or None)
@@ -34,8 +39,8 @@ def sign_up(request: HttpRequest) -> HttpResponse:
             refuse(form, refusal)
         else:
             login(request, user)
-            return redirect("web:home")
-    return render(request, "web/account/sign_up.html", {"form": form})
+            return redirect(wanted or "web:home")
+    return render(request, "web/account/sign_up.html", {"form": form, "next": wanted})
 
 
 class Login(views.LoginView):

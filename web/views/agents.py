@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -20,16 +22,22 @@ from web.fragments import render_page
 from web.views.environments import environment_page
 
 
-@require_POST
 @login_required
 def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
-    """Upload a new agent."""
+    """Upload a new agent; who comes here from the login, the form being lost, gets the form."""
+    if request.method != "POST":
+        return redirect("web:environment", slug)
     assert isinstance(request.user, User)
     environment = get_object_or_404(Environment, slug=slug)
     form = AgentForm(request.POST, request.FILES)
     if form.is_valid():
         try:
-            submission = services.agent_create(owner=request.user, environment=environment, **form.cleaned_data)
+            submission = services.agent_create(
+                owner=request.user,
+                environment=environment,
+                **form.cleaned_data,
+                tell=partial(messages.info, request),
+            )
         except Refused as refusal:
             refuse(form, refusal)
         else:
@@ -42,15 +50,18 @@ def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     return _page(request, _get(slug, name), ArchiveForm())
 
 
-@require_POST
 @login_required
 def submission_create(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Upload a new version; for the owner alone."""
+    """Upload a new version; for the owner alone. As above, the form is for those who come from the login."""
+    if request.method != "POST":
+        return redirect("web:agent", slug, name)
     row = _get_own(request, slug, name)
     form = ArchiveForm(request.POST, request.FILES)
     if form.is_valid():
         try:
-            services.submission_create(agent=row, archive=form.cleaned_data["archive"])
+            services.submission_create(
+                agent=row, archive=form.cleaned_data["archive"], tell=partial(messages.info, request)
+            )
         except Refused as refusal:
             refuse(form, refusal)
         else:

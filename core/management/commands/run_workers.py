@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from core.supervisor import Supervisor
 
 GRACE_SECONDS = 20.0
-"""A cluster that is asked to stop finishes what its workers do; a long duel is given back by its lease instead."""
+"""A cluster that is asked to stop gives back what its workers do; whatever takes longer is given back by its lease."""
 
 
 class Command(BaseCommand):

@@ -1,0 +1,128 @@
+"""nginx as it is configured for production, in front of a site that only says yes."""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.programs import answers, free_port
+
+ROOT = Path(__file__).resolve().parent.parent
+DEADLINE_SECONDS = 20
+TRIES = 6
+"""Posts to the accounts that one visitor may send at once."""
+Ask = Callable[..., tuple[int, str]]
+pytestmark = pytest.mark.nginx
+
+
+class Site(BaseHTTPRequestHandler):
+    """Answers everything with the address that nginx says the visitor has."""
+
+    def do_GET(self) -> None:
+        answer = self.headers.get("X-Forwarded-For", "").encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@contextmanager
+def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Ask]:
+    """Run nginx with the configuration and these changes; what is yielded asks it as a visitor."""
+    port, site = free_port(), ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=site.serve_forever, daemon=True).start()
+    text = (ROOT / "nginx/default.conf").read_text()
+    places = (
+        ("server web:8000;", f"server 127.0.0.1:{site.server_port};"),
+        ("listen 80 default_server;", f"listen 127.0.0.1:{port};"),
+        ("/tmp/arena-static", str(folder / "static")),
+    )
+    for old, new in (*places, *changes):
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "site.conf").write_text(text)
+    temporary = "".join(
+        f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/pid; worker_processes 1; events {{}}\n"
+        f"http {{ access_log off; {temporary} include {folder}/site.conf; }}\n"
+    )
+    process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")])
+
+    def ask(method: str, path: str, visitor: str = "", body: bytes = b"") -> tuple[int, str]:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_SECONDS)) as connection:
+            connection.request(method, path, body, {"X-Forwarded-For": visitor} if visitor else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    try:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not answers(port):
+            assert process.poll() is None, (folder / "error.log").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield ask
+    finally:
+        process.terminate()
+        process.wait(DEADLINE_SECONDS)
+        site.shutdown()
+        site.server_close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    # Its workers are another user, who has to reach the folder.
+    tmp_path.chmod(0o755)
+    return tmp_path
+
+
+def test_who_tries_many_passwords_reads_what_to_do(folder: Path) -> None:
+    with nginx(folder) as ask:
+        given = [ask("POST", "/login/") for _ in range(TRIES + 1)]
+        assert [status for status, _ in given] == [200] * TRIES + [429]
+        assert "Many tries came from your address" in given[-1][1]
+        # Looking costs nothing.
+        assert ask("GET", "/login/")[0] == 200
+
+
+def test_what_a_visitor_says_of_its_address_does_not_count(folder: Path) -> None:
+    with nginx(folder) as ask:
+        given = [ask("POST", "/login/", f"198.51.100.{number}") for number in range(TRIES + 1)]
+    assert [status for status, _ in given] == [200] * TRIES + [429]
+    assert given[0][1] == "127.0.0.1"
+
+
+def test_behind_a_proxy_that_is_named_every_visitor_is_limited_alone(folder: Path) -> None:
+    named = (
+        ("# set_real_ip_from 192.0.2.1;", "set_real_ip_from 127.0.0.1;"),
+        ("# real_ip_header", "real_ip_header"),
+        ("# real_ip_recursive", "real_ip_recursive"),
+    )
+    with nginx(folder, *named) as ask:
+        given = [ask("POST", "/login/", "198.51.100.7") for _ in range(TRIES + 1)]
+        assert [status for status, _ in given] == [200] * TRIES + [429]
+        assert ask("POST", "/login/", "198.51.100.8") == (200, "198.51.100.8")
+
+
+def test_what_is_too_large_and_a_site_that_is_away_are_said_in_a_sentence(folder: Path) -> None:
+    away = ("proxy_read_timeout 130s;", "proxy_read_timeout 130s; location /away/ { proxy_pass http://127.0.0.1:1; }")
+    with nginx(folder, away, ("client_max_body_size 105m;", "client_max_body_size 1k;")) as ask:
+        status, page = ask("POST", "/environments/connect-four/agents/", body=b"x" * 2048)
+        assert (status, "larger than the arena takes" in page) == (413, True)
+        status, page = ask("GET", "/away/")
+        assert (status, "does not answer at the moment" in page) == (502, True)
