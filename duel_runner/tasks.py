@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from core.models import Duel, JobState, PlayedJob, Submission, Validation
-from core.services.artifacts import artifacts_store
+from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.phases import validation_fail, validation_succeed
 from core.worker import PlatformFault, Pulse, perform
@@ -17,8 +17,10 @@ from duel_runner.cores import free_core
 from duel_runner.sandbox.base import Container, Launch, Sandbox, SandboxError
 from duel_runner.sandbox.docker import DockerSandbox
 from duel_runner.sandbox.process import ProcessSandbox
+from environments.api import UnknownEnvironment
 from environments.records import DuelRecord, Fault
 from environments.registry import get_spec
+from environments.spec import EnvironmentSpec
 
 
 def validation_run(job_id: int) -> None:
@@ -41,33 +43,49 @@ def _live_claims() -> frozenset[str]:
     return frozenset(str(token) for jobs in running for token in jobs.values_list("claim_token", flat=True))
 
 
-def sandbox() -> Sandbox:
-    """The sandbox that the settings name; never silently another one."""
-    if settings.SANDBOX == "docker":
+def sandbox(name: str = "") -> Sandbox:
+    """The sandbox of this name, by default the one of the settings; never silently another one."""
+    name = name or settings.SANDBOX
+    if name == "docker":
         return DockerSandbox(
             base_image=settings.PLAYER_BASE_IMAGE, runtime=settings.PLAYER_RUNTIME, channel_dir=settings.CHANNEL_DIR
         )
-    if settings.SANDBOX == "process" and settings.DEBUG:
+    if name == "process" and settings.DEBUG:
         return ProcessSandbox(channel_dir=settings.CHANNEL_DIR)
-    raise PlatformFault(f"The sandbox {settings.SANDBOX!r} may not be used here.", code="sandbox_refused")
+    raise PlatformFault(f"The sandbox {name!r} may not be used here.", code="sandbox_refused")
+
+
+def rules(job: PlayedJob) -> EnvironmentSpec:
+    """The very version of the rules that a job was created for: an edition never mixes two. Raises PlatformFault."""
+    try:
+        return get_spec(job.environment_version)
+    except UnknownEnvironment:
+        raise PlatformFault(
+            f"This {job.KIND} is to be played with {job.environment_version}, rules that this arena no longer has.",
+            code="rules_missing",
+        ) from None
 
 
 def _validate(validation: Validation, pulse: Pulse) -> None:
     submission = validation.submission
     duel = _play(validation, submission, submission, pulse)
-    artifacts = artifacts_store(job=validation, record=duel.record, player_logs=duel.player_logs)
+    digests = (submission.image_digest, submission.image_digest)
     fault = first_fault(duel.record)
-    if fault is None:
-        validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
-    else:
-        code, sentence = fault
-        validation_fail(validation=validation, artifacts=artifacts, code=code, error=sentence, log=pulse.text)
+    with artifacts_stored(
+        job=validation, record=duel.record, player_logs=duel.player_logs, digests=digests
+    ) as artifacts:
+        if fault is None:
+            validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
+        else:
+            code, sentence = fault
+            validation_fail(validation=validation, artifacts=artifacts, code=code, error=sentence, log=pulse.text)
 
 
 def _duel(duel: Duel, pulse: Pulse) -> None:
     played = _play(duel, duel.player_1, duel.player_2, pulse)
-    artifacts = artifacts_store(job=duel, record=played.record, player_logs=played.player_logs)
-    duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=pulse.text)
+    digests = (duel.player_1.image_digest, duel.player_2.image_digest)
+    with artifacts_stored(job=duel, record=played.record, player_logs=played.player_logs, digests=digests) as artifacts:
+        duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=pulse.text)
 
 
 def first_fault(record: DuelRecord) -> tuple[str, str] | None:
@@ -80,10 +98,11 @@ def first_fault(record: DuelRecord) -> tuple[str, str] | None:
 
 def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pulse) -> referee.PlayedDuel:
     environment = player_1.agent.environment
-    spec = get_spec(environment.slug)
+    spec = rules(job)
     arena = sandbox()
     names = (str(player_1), str(player_2))
-    images = (player_1.image, player_2.image)
+    # By content where it is known, so that the digest in the row is the one that played.
+    images = (player_1.image_digest or player_1.image, player_2.image_digest or player_2.image)
     labels = {"arena.job": f"{job.KIND}-{job.pk}", "arena.claim": str(job.claim_token)}
     launches = iter(range(1, 1_000_000))
 
