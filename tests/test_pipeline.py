@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from django.utils.module_loading import import_string
-from django_q.models import OrmQ
-from pytest_django.fixtures import Settings
 
 from core.models import (
     Build,

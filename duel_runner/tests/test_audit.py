@@ -106,14 +106,12 @@ def damage(duel: Duel) -> None:
 
 def head_otherwise(duel: Duel, change: Callable[[dict[str, Any]], object]) -> None:
     """Change the header beside the matches, which pages show without reading them."""
-    with duel.records.open("rb") as file, zipfile.ZipFile(file) as archive:
+    with duel.records.open("rb") as old, zipfile.ZipFile(old) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     header = json.loads(parts["duel.json"])
     change(header)
-    with (
-        duel.records.storage.open(str(duel.records.name), "wb") as file,
-        zipfile.ZipFile(file, "w") as archive,
-    ):
+    new = duel.records.storage.open(str(duel.records.name), "wb")
+    with new, zipfile.ZipFile(new, "w") as archive:
         for name, data in (parts | {"duel.json": json.dumps(header).encode()}).items():
             archive.writestr(name, data)
 
