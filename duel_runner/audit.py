@@ -50,8 +50,10 @@ def duels_verify(_: int = 0) -> None:
         except PlatformFault as fault:
             logger.warning("Duel %s cannot be checked: %s", duel.pk, fault)
         except Exception:
-            # One duel in trouble must not keep the others from being looked at.
+            # One duel in trouble must not keep the others from being looked at, now or next time.
             logger.exception("Checking duel %s went wrong.", duel.pk)
+            trouble = "Something went wrong inside the arena while it was checked."
+            duel_verdict(duel=duel, verdict=DuelVerdict.UNCHECKABLE, verification=trouble)
 
 
 def duel_audit(duel: Duel) -> Audit:

@@ -61,7 +61,7 @@ def rules(job: PlayedJob) -> EnvironmentSpec:
         return get_spec(job.environment_version)
     except UnknownEnvironment:
         raise PlatformFault(
-            f"This {job.KIND} is to be played with {job.environment_version}, rules that this arena no longer has.",
+            f"The rules of this {job.KIND}, {job.environment_version}, are not in this arena's code any more.",
             code="rules_missing",
         ) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 
 from core.admin.base import ReadOnlyAdmin, do_each
 from core.models import Alarm
@@ -20,7 +21,7 @@ class AlarmAdmin(ReadOnlyAdmin[Alarm]):
     actions = ("settle",)
 
     def view_on_site(self, alarm: Alarm) -> str:
-        return alarm.address
+        return alarm.address or reverse("admin:core_alarm_changelist")
 
     @admin.action(description="Settle: it has been taken care of", permissions=["change"])
     def settle(self, request: HttpRequest, queryset: QuerySet[Alarm]) -> None:

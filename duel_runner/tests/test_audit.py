@@ -24,6 +24,7 @@ from duel_runner.tests.duels import at, last_valid, mixed, play
 from environments.archive_format import DuelArchive, write_duel
 from environments.records import DuelRecord, MatchRecord
 from environments.registry import get_spec
+from environments.tic_tac_toe.environment import TicTacToe
 
 pytestmark = pytest.mark.django_db
 
@@ -221,8 +222,21 @@ def test_a_duel_in_trouble_does_not_keep_others_from_being_checked(duels: list[D
 
     verdicts = [duel.verdict for duel in Duel.objects.order_by("pk")]
     assert verdicts == [DuelVerdict.UNCHECKABLE, DuelVerdict.VERIFIED, DuelVerdict.VERIFIED]
-    assert "rules that this arena no longer has" in Duel.objects.get(pk=duels[0].pk).verification
+    assert "are not in this arena's code any more" in Duel.objects.get(pk=duels[0].pk).verification
     assert not Alarm.objects.exists()
+
+
+def test_what_breaks_a_check_does_not_break_the_next(
+    duels: list[Duel], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished(duels[0])
+    settings.VERIFY_SAMPLE = 1.0
+    monkeypatch.setattr(TicTacToe, "reset", lambda *_: 1 / 0)
+
+    duels_verify()
+
+    duel = Duel.objects.get(pk=duels[0].pk)
+    assert (duel.verdict, duel.verified_at is None) == (DuelVerdict.UNCHECKABLE, False)
 
 
 # --- The command -------------------------------------------------------------------------------------------
@@ -267,7 +281,7 @@ def test_the_command_checks_what_has_a_result_alone(duels: list[Duel], duel: Due
     for number, sentence in (
         (duels[1].pk, "has no result to check: it is waiting"),
         (987654, "There is no duel 987654"),
-        (duel.pk, "cannot be checked: This duel is to be played with tic-tac-toe-v0"),
+        (duel.pk, "cannot be checked: The rules of this duel, tic-tac-toe-v0, are not"),
     ):
         with pytest.raises(CommandError, match=sentence) as refused:
             call_command("verify_duel", str(number))
@@ -287,4 +301,4 @@ def test_a_duel_whose_rules_are_gone_is_not_played_with_others(duels: list[Duel]
 
     duel = Duel.objects.get(pk=duels[0].pk)
     assert (duel.state, duel.fault, duel.error_code) == (JobState.FAILED, JobFault.PLATFORM, "rules_missing")
-    assert duel.error == "This duel is to be played with tic-tac-toe-v0, rules that this arena no longer has."
+    assert duel.error == "The rules of this duel, tic-tac-toe-v0, are not in this arena's code any more."
