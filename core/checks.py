@@ -69,6 +69,7 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
         ("JOB_MAX_ATTEMPTS", 1),
         ("JOB_LEASE_SECONDS", MIN_LEASE_SECONDS),
         ("DUEL_PARALLELISM", 1),
+        ("VERIFY_PER_RUN", 0),
     ):
         if getattr(settings, name) < smallest:
             hint = f"Set it to {smallest} or more, or leave it out."

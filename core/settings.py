@@ -150,6 +150,8 @@ QUEUES = ("build", "duel", "tournament", "publish")
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 60)
 JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 3)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
+VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)
+VERIFY_PER_RUN = env.number("VERIFY_PER_RUN", 20)
 _MESSAGE_SECONDS = 4 * 3600
 Q_CLUSTER: dict[str, Any] = {
     "name": "rl-arena",

@@ -49,6 +49,17 @@ class Variables:
         except ValueError:
             raise ImproperlyConfigured(f"{name} must be a whole number, not {word!r}.") from None
 
+    def share(self, name: str, default: float) -> float:
+        """A number from 0 to 1."""
+        word = self.text(name, str(default))
+        try:
+            value = float(word)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value <= 1:
+            raise ImproperlyConfigured(f"{name} must be a number from 0 to 1, not {word!r}.")
+        return value
+
     def words(self, name: str, default: str = "") -> list[str]:
         """A comma-separated list, spaces around its parts dropped."""
         return [part.strip() for part in self.text(name, default).split(",") if part.strip()]

@@ -23,15 +23,16 @@ def worker_label() -> str:
     return f"arena.worker.{settings.PLAYER_IMAGE_PREFIX}"
 
 
-def sandbox() -> Sandbox:
-    """The sandbox that the settings name; never silently another one."""
-    if settings.SANDBOX == "docker":
+def sandbox(name: str = "") -> Sandbox:
+    """The sandbox of this name, by default the one of the settings; never silently another one."""
+    name = name or settings.SANDBOX
+    if name == "docker":
         return DockerSandbox(
             base_image=settings.PLAYER_BASE_IMAGE, runtime=settings.PLAYER_RUNTIME, channel_dir=settings.CHANNEL_DIR
         )
-    if settings.SANDBOX == "process" and settings.DEBUG:
+    if name == "process" and settings.DEBUG:
         return ProcessSandbox(channel_dir=settings.CHANNEL_DIR)
-    raise PlatformFault(f"The sandbox {settings.SANDBOX!r} may not be used here.", code="sandbox_refused")
+    raise PlatformFault(f"The sandbox {name!r} may not be used here.", code="sandbox_refused")
 
 
 class Bench:
@@ -60,7 +61,8 @@ class Bench:
         """How to start a submission here."""
         core = self.core
         return Launch(
-            image=submission.image,
+            # By content where it is known, so that the digest in the row is the one that played.
+            image=submission.image_digest or submission.image,
             name=f"arena-{self._presence.token[:12]}-{next(self._numbers)}",
             limits=submission.agent.environment.limits,
             labels={worker_label(): self._presence.token, "arena.submission": str(submission.pk)},

@@ -9,7 +9,7 @@ from django.db import close_old_connections
 
 from core.models import Duel, JobState, PlayedJob, Submission, Validation
 from core.selectors.duels import duels_next
-from core.services.artifacts import artifacts_store
+from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.phases import validation_fail, validation_succeed
 from core.worker import PlatformFault, Pulse, perform
@@ -20,8 +20,10 @@ from duel_runner.faults import PlayerFault
 from duel_runner.presence import tokens_alive
 from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Container, SandboxError
+from environments.api import UnknownEnvironment
 from environments.records import Fault
 from environments.registry import get_spec
+from environments.spec import EnvironmentSpec
 
 PREPARED_DUELS = 2
 """Duels at the head of the queue whose players are made ready while another duel is played."""
@@ -50,32 +52,45 @@ def leftovers_reap(_: int = 0) -> None:
     sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
 
 
+def rules(job: PlayedJob) -> EnvironmentSpec:
+    """The very version of the rules that a job was created for: an edition never mixes two. Raises PlatformFault."""
+    try:
+        return get_spec(job.environment_version)
+    except UnknownEnvironment:
+        raise PlatformFault(
+            f"The rules of this {job.KIND}, {job.environment_version}, are not in this arena's code any more.",
+            code="rules_missing",
+        ) from None
+
+
 def _validate(validation: Validation, pulse: Pulse) -> None:
     submission = validation.submission
     duel = _play(validation, submission, submission, pulse)
     fault = first_fault(duel)
     if fault is not None and not submission.needs_fresh_container:
         # What cannot be forked (threads of native code, handles of a GPU) shows here, before anything is rated.
-        pulse.log(
-            f"A player failed ({fault[0]}). Once more, each player in a fresh container that loads it for this duel alone."
-        )
+        pulse.log(f"A player failed ({fault[0]}). Once more, each in a fresh container that loads it for this alone.")
         submission.needs_fresh_container = True
         duel = _play(validation, submission, submission, pulse)
         fault = first_fault(duel)
         if fault is None:
             pulse.log("That works: this version gets a fresh container for every duel.")
-    artifacts = artifacts_store(job=validation, record=duel.record, player_logs=duel.player_logs)
-    if fault is None:
-        validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
-    else:
-        code, sentence = fault
-        validation_fail(validation=validation, artifacts=artifacts, code=code, error=sentence, log=pulse.text)
+    digests = (submission.image_digest, submission.image_digest)
+    with artifacts_stored(
+        job=validation, record=duel.record, player_logs=duel.player_logs, digests=digests
+    ) as artifacts:
+        if fault is None:
+            validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
+        else:
+            code, sentence = fault
+            validation_fail(validation=validation, artifacts=artifacts, code=code, error=sentence, log=pulse.text)
 
 
 def _duel(duel: Duel, pulse: Pulse) -> None:
     played = _play(duel, duel.player_1, duel.player_2, pulse)
-    artifacts = artifacts_store(job=duel, record=played.record, player_logs=played.player_logs)
-    duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=pulse.text)
+    digests = (duel.player_1.image_digest, duel.player_2.image_digest)
+    with artifacts_stored(job=duel, record=played.record, player_logs=played.player_logs, digests=digests) as artifacts:
+        duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=pulse.text)
 
 
 def first_fault(duel: referee.PlayedDuel) -> tuple[str, str] | None:
@@ -95,7 +110,7 @@ def first_fault(duel: referee.PlayedDuel) -> tuple[str, str] | None:
 
 def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pulse) -> referee.PlayedDuel:
     environment = player_1.agent.environment
-    spec = get_spec(environment.slug)
+    spec = rules(job)
     names = (str(player_1), str(player_2))
     try:
         bench = bench_of_this_worker()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from environments.archive_format import DuelArchive
@@ -16,18 +16,21 @@ _WON = {Outcome.PLAYER_1: "PLAYER_1_WIN", Outcome.PLAYER_2: "PLAYER_2_WIN", Outc
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
-def classic_document(spec: EnvironmentSpec, duel: DuelRecord | DuelArchive, error: str = "") -> Iterator[str]:
+def classic_document(
+    spec: EnvironmentSpec, duel: DuelRecord | DuelArchive, error: str = "", *, check: Mapping[str, object] | None = None
+) -> Iterator[str]:
     """The document as chunks of JSON text, one match at a time, so that large duels need little memory.
 
     duel: records in memory, or an open archive, of which one block at a time is read.
     error: the platform's error when the duel could not be played; the result is then ERROR. The same seed and
     deterministic players give the same bytes: times, tracebacks and memory addresses are left out.
+    check: what the duel can be checked by, put before the matches under this key when it is given.
     Raises ReplayMismatch or ArtifactDamaged, also in the middle, when the records are not those of `spec`.
     """
     summary = duel.summary
     rows = duel.index if isinstance(duel, DuelArchive) else duel.matches
     other_errors = sum(_unplayed(row.fault, row.outcome) for row in rows)
-    head = {
+    head: dict[str, object] = {
         "result": "ERROR" if error or other_errors else _WON[summary.outcome],
         "error_msg": _first_line(error),
         "num_matches": summary.match_count,
@@ -40,6 +43,8 @@ def classic_document(spec: EnvironmentSpec, duel: DuelRecord | DuelArchive, erro
         "player_1_score": summary.scores[0],
         "player_2_score": summary.scores[1],
     }
+    if check is not None:
+        head["check"] = dict(check)
     yield json.dumps(head)[:-1] + ', "matches": ['
     matches = duel.matches() if isinstance(duel, DuelArchive) else duel.matches
     for index, match in enumerate(matches):

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -123,3 +125,33 @@ def summarise(matches: Iterable[MatchRecord]) -> DuelSummary:
         else Outcome.DRAW
     )
     return DuelSummary(outcome, match_count, (wins[0], wins[1]), (errors[0], errors[1]), draws, (scores[0], scores[1]))
+
+
+def canonical_lines(record: DuelRecord) -> Iterator[str]:
+    """What a record says of a duel, in one form that is the same on every machine: ASCII lines of JSON, no spaces.
+
+    First `["arena-duel",1,environment,seed,number of matches]`, then per match `[number,seed,seats,actions,outcome,
+    scores,fault,faulty_player,error_code,move_counts]`. Scores are the shortest decimals that give the same double,
+    always with a point or exponent, and zero has no sign. Left out is what may differ without the play being another:
+    times, the players' names, and the text of an error (a download may lack its trace).
+    """
+    yield _line("arena-duel", 1, record.environment, record.seed, len(record.matches))
+    for match in record.matches:
+        # Adding 0.0 turns the zero with a sign into the one without.
+        scores = [float(score) + 0.0 for score in match.scores]
+        yield _line(
+            match.number, match.seed, match.seats, match.actions, match.outcome.value, scores, match.fault.value,
+            match.faulty_player, match.error_code, match.move_counts,
+        )  # fmt: skip
+
+
+def record_sha256(record: DuelRecord) -> str:
+    """SHA-256 in hex over the canonical lines, each ended by a line feed: equal play, equal hash."""
+    sha256 = hashlib.sha256()
+    for line in canonical_lines(record):
+        sha256.update(line.encode("ascii") + b"\n")
+    return sha256.hexdigest()
+
+
+def _line(*values: object) -> str:
+    return json.dumps(values, separators=(",", ":"))

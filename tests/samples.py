@@ -6,6 +6,8 @@ import io
 import zipfile
 
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils.module_loading import import_string
+from django_q.models import OrmQ
 
 from core.models import Environment, Submission, User
 from core.services.agents import agent_create
@@ -70,3 +72,11 @@ def upload(environment: Environment, name: str, source: str) -> Submission:
     """Upload an agent for a user of the same name."""
     owner, _ = User.objects.get_or_create(email=f"{name}@arena.example", defaults={"username": name})
     return agent_create(owner=owner, environment=environment, name=name, is_public=False, archive=archive(source))
+
+
+def deliver_messages() -> None:
+    """Do what the workers do, one message after the other, until no message is left."""
+    while message := OrmQ.objects.order_by("pk").first():
+        task = message.task
+        message.delete()
+        import_string(task["func"])(*task["args"])

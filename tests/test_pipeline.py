@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from django.utils.module_loading import import_string
-from django_q.models import OrmQ
-from pytest_django.fixtures import Settings
 
 from builder.tasks import build_run
 from core.models import (
@@ -35,6 +30,7 @@ from tests.samples import (
     MATCHES_PER_VALIDATION,
     SECOND,
     archive,
+    deliver_messages,
     tic_tac_toe,
     upload,
 )
@@ -43,26 +39,9 @@ from tournament_manager.editions import start_now
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
-@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
-def sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> str:
-    """Play for real in this sandbox."""
-    settings.SANDBOX = request.param
-    settings.DEBUG = True
-    settings.DATA_DIR = tmp_path
-    return str(request.param)
-
-
 @pytest.fixture
 def environment() -> Environment:
     return tic_tac_toe()
-
-
-def deliver_messages() -> None:
-    """Do what the workers do, one message after the other, until no message is left."""
-    while message := OrmQ.objects.order_by("pk").first():
-        task = message.task
-        message.delete()
-        import_string(task["func"])(*task["args"])
 
 
 def test_uploads_are_built_validated_played_and_ranked(sandbox: str, environment: Environment) -> None:

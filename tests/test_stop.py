@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -19,6 +18,7 @@ from builder.tasks import build_run
 from core.engine import connect
 from core.models import Build, JobFault, JobState, Validation
 from core.services.jobs import job_claim, jobs_wake_waiting
+from duel_runner.bench import worker_label
 from duel_runner.sandbox.process import _labelled_processes
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, tic_tac_toe, upload
@@ -51,13 +51,13 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def players_of(claim: UUID, sandbox: str) -> list[str]:
-    """What runs under a claim: processes or containers."""
+def players_left(sandbox: str) -> list[str]:
+    """What runs for workers of this arena: processes or containers."""
     if sandbox == "process":
-        return [str(pid) for pid, value in _labelled_processes("arena.claim") if value == str(claim)]
+        return [str(pid) for pid, _ in _labelled_processes(worker_label())]
     client = connect()
     try:
-        return [str(row.id) for row in client.containers.list(all=True, filters={"label": f"arena.claim={claim}"})]
+        return [str(row.id) for row in client.containers.list(all=True, filters={"label": worker_label()})]
     finally:
         client.close()
 
@@ -74,9 +74,7 @@ def test_a_worker_that_is_asked_to_stop_gives_its_job_back_and_leaves_no_player(
     )
     try:
         wait_until(Validation.objects.filter(state=JobState.RUNNING, matches_done__gt=0).exists)
-        claim = Validation.objects.get().claim_token
-        assert claim is not None
-        assert players_of(claim, variables["SANDBOX"])
+        assert players_left(variables["SANDBOX"])
         worker.send_signal(signal.SIGTERM)
         worker.wait(DEADLINE_SECONDS)
     finally:
@@ -87,7 +85,7 @@ def test_a_worker_that_is_asked_to_stop_gives_its_job_back_and_leaves_no_player(
     validation = Validation.objects.get()
     assert (validation.state, validation.attempt, validation.fault) == (JobState.QUEUED, 0, JobFault.NONE)
     assert (validation.claim_token, validation.error_code) == (None, "worker_stopped")
-    assert players_of(claim, variables["SANDBOX"]) == []
+    assert players_left(variables["SANDBOX"]) == []
     # It need not rest: whoever is next may have it.
     assert jobs_wake_waiting(older_than=timedelta(hours=1), queues=[]) == 1
     assert job_claim(kind=Validation, job_id=validation.pk, worker="next") is not None

@@ -163,9 +163,10 @@ class PublicationAdmin(PhaseAdmin[Publication]):
 
 @admin.register(Duel)
 class DuelAdmin(JobAdmin[Duel]):
-    list_display = ("id", "player_1", "player_2", "state", "result", "is_struck", "error_code", "tournament", "number",
-                    "matches", "worker", "created_at", "took")  # fmt: skip
-    list_filter = (*JobAdmin.list_filter, "outcome", ("void", admin.EmptyFieldListFilter), "tournament__environment")
+    list_display = ("id", "player_1", "player_2", "state", "result", "is_struck", "verdict", "error_code", "tournament",
+                    "number", "matches", "worker", "created_at", "took")  # fmt: skip
+    list_filter = (*JobAdmin.list_filter, "outcome", "verdict", ("void", admin.EmptyFieldListFilter),
+                   "tournament__environment")  # fmt: skip
     list_select_related = ("tournament__environment", "player_1__agent", "player_2__agent", "void")
     search_fields = ("=id", "player_1__agent__name", "player_2__agent__name", "error", "worker")
     exclude = (*JobAdmin.exclude, "records", "player_1_log", "player_2_log")

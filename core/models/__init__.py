@@ -1,8 +1,9 @@
 """The arena's rows, one concept a file."""
 
 from core.models.agent import Agent, Submission
+from core.models.alarm import Alarm
 from core.models.build import Build
-from core.models.duel import Duel, DuelOutcome
+from core.models.duel import Duel, DuelOutcome, DuelVerdict
 from core.models.environment import Environment
 from core.models.job import Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating
@@ -13,9 +14,11 @@ from core.models.validation import Validation
 
 __all__ = [
     "Agent",
+    "Alarm",
     "Build",
     "Duel",
     "DuelOutcome",
+    "DuelVerdict",
     "Environment",
     "Job",
     "JobFault",

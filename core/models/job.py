@@ -78,13 +78,18 @@ def artifact_name(job: PlayedJob, filename: str) -> str:
 class PlayedJob(Job):
     """A job in which matches are played."""
 
-    environment_version = models.CharField(max_length=60, blank=True, help_text="Id of the spec it was played with.")
+    environment_version = models.CharField(max_length=60, help_text="Id of the spec it is played with, e.g. quarto-v1.")
     seed = models.PositiveBigIntegerField()
     match_count = models.PositiveIntegerField()
     matches_done = models.PositiveIntegerField(default=0, editable=False)
     records = models.FileField(upload_to=artifact_name, max_length=200, blank=True)
     player_1_log = models.FileField(upload_to=artifact_name, max_length=200, blank=True)
     player_2_log = models.FileField(upload_to=artifact_name, max_length=200, blank=True)
+    player_1_digest = models.CharField(
+        max_length=100, blank=True, editable=False, help_text="Content id of the image that played; empty for a folder."
+    )
+    player_2_digest = models.CharField(max_length=100, blank=True, editable=False)
+    record_sha256 = models.CharField(max_length=64, blank=True, editable=False, help_text="Hash over the play.")
 
     class Meta(Job.Meta):
         abstract = True

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Duel, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
+from core.models import Duel, DuelVerdict, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
 from core.queues import TOURNAMENT_TASK, wake
-from core.services.artifacts import DuelArtifacts, artifacts_attach
+from core.services.alarms import alarm_raise, alarm_settle
+from core.services.artifacts import DuelArtifacts
 from core.services.jobs import job_succeed, job_wake
-from environments.records import DuelRecord, Fault, MatchRecord, Outcome
+from environments.records import DuelRecord, DuelSummary, Fault, MatchRecord, Outcome
 
 
 def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, log: str) -> None:
@@ -19,21 +23,8 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
 
     Raises StaleJob when the claim was lost: then nothing is written.
     """
-    summary = record.summary
     with transaction.atomic():
-        job_succeed(
-            job=duel,
-            log=log,
-            outcome=summary.outcome.value,
-            player_1_wins=summary.wins[0],
-            player_2_wins=summary.wins[1],
-            player_1_errors=summary.errors[0],
-            player_2_errors=summary.errors[1],
-            draws=summary.draws,
-            player_1_score=summary.scores[0],
-            player_2_score=summary.scores[1],
-            **artifacts_attach(duel, artifacts),
-        )
+        job_succeed(job=duel, log=log, **result_fields(record.summary), **asdict(artifacts))
         LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
         wake("tournament", TOURNAMENT_TASK, duel.tournament.environment_id)
 
@@ -68,11 +59,43 @@ def duel_play_again(*, duel: Duel) -> Duel:
             round=duel.round,
             player_1=duel.player_1,
             player_2=duel.player_2,
+            # Not those of today: an edition is played with one version of the rules.
+            environment_version=duel.environment_version,
             seed=duel.seed,
             match_count=duel.match_count,
         )
         job_wake(job=again)
     return again
+
+
+def duel_verdict(*, duel: Duel, verdict: DuelVerdict, verification: str) -> None:
+    """Keep what came of checking a duel's record; a mismatch raises an alarm, and a later success settles it.
+
+    verification: for people, what was checked or what is wrong.
+    """
+    duel.verified_at, duel.verdict, duel.verification = timezone.now(), verdict, verification
+    key = f"duel-{duel.pk}-does-not-verify"
+    with transaction.atomic():
+        duel.save(update_fields=["verified_at", "verdict", "verification"])
+        if verdict == DuelVerdict.MISMATCH:
+            message = f"The record of duel {duel.pk}, {duel}, does not verify. {verification}"
+            alarm_raise(key=key, message=message, address=reverse("web:duel", args=[duel.pk]))
+        elif verdict == DuelVerdict.VERIFIED:
+            alarm_settle(key=key)
+
+
+def result_fields(summary: DuelSummary) -> dict[str, object]:
+    """The fields of a duel's row that follow from its record."""
+    return {
+        "outcome": summary.outcome.value,
+        "player_1_wins": summary.wins[0],
+        "player_2_wins": summary.wins[1],
+        "player_1_errors": summary.errors[0],
+        "player_2_errors": summary.errors[1],
+        "draws": summary.draws,
+        "player_1_score": summary.scores[0],
+        "player_2_score": summary.scores[1],
+    }
 
 
 def ledger_entries(duel: Duel, record: DuelRecord) -> Iterator[LedgerEntry]:

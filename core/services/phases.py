@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import asdict
 
 from django.conf import settings
 from django.db import transaction
@@ -10,21 +11,23 @@ from django.db import transaction
 from core.errors import Refused
 from core.models import Build, JobFault, JobState, Publication, Submission, Validation
 from core.queues import TOURNAMENT_TASK, wake
-from core.services.artifacts import DuelArtifacts, artifacts_attach
+from core.services.artifacts import DuelArtifacts
 from core.services.jobs import job_fail, job_succeed, job_wake
 
 
 def build_succeed(*, build: Build, image: str, digest: str, warnings: list[str], log: str) -> Validation:
     """Record the image and start the validation. Raises StaleJob when the claim was lost."""
     submission = build.submission
+    environment = submission.agent.environment
     with transaction.atomic():
         job_succeed(job=build, log=log)
         submission.image, submission.image_digest, submission.warnings = image, digest, warnings
         submission.save(update_fields=["image", "image_digest", "warnings"])
         validation = Validation.objects.create(
             submission=submission,
+            environment_version=environment.spec_id,
             seed=secrets.randbelow(2**31),
-            match_count=submission.agent.environment.matches_per_validation,
+            match_count=environment.matches_per_validation,
         )
         job_wake(job=validation)
     return validation
@@ -34,7 +37,7 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
     """The submission may play from now on. Raises StaleJob when the claim was lost."""
     agent = validation.submission.agent
     with transaction.atomic():
-        job_succeed(job=validation, log=log, **artifacts_attach(validation, artifacts))
+        job_succeed(job=validation, log=log, **asdict(artifacts))
         validation.submission.save(update_fields=["needs_fresh_container"])
         if agent.is_public and settings.PUBLISHER_REMOTE:
             _publication_create(validation.submission)
@@ -44,14 +47,7 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
 def validation_fail(*, validation: Validation, artifacts: DuelArtifacts, code: str, error: str, log: str) -> None:
     """The submission failed its self-play by a fault of its own."""
     with transaction.atomic():
-        job_fail(
-            job=validation,
-            fault=JobFault.PLAYER,
-            code=code,
-            error=error,
-            log=log,
-            **artifacts_attach(validation, artifacts),
-        )
+        job_fail(job=validation, fault=JobFault.PLAYER, code=code, error=error, log=log, **asdict(artifacts))
 
 
 def publication_again(*, publication: Publication) -> Publication:

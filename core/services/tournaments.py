@@ -48,6 +48,7 @@ def tournament_create(
                     round=round_number,
                     player_1=player_1,
                     player_2=player_2,
+                    environment_version=environment.spec_id,
                     seed=seed + number,
                     match_count=environment.matches_per_duel,
                 )

@@ -88,7 +88,9 @@ def build(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields
 
 
 def validation(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Validation:
-    return _job(Validation(submission=submission, seed=7, match_count=50), state, seconds=9, **fields)
+    version = submission.agent.environment.spec_id
+    row = Validation(submission=submission, environment_version=version, seed=7, match_count=50)
+    return _job(row, state, seconds=9, **fields)
 
 
 def publication(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Publication:
@@ -139,6 +141,7 @@ def duel(tournament: Tournament, player_1: Submission, player_2: Submission, *, 
         round=1,
         player_1=player_1,
         player_2=player_2,
+        environment_version=tournament.environment.spec_id,
         seed=number,
         match_count=10,
         outcome=DuelOutcome.PLAYER_1 if is_played else DuelOutcome.NONE,

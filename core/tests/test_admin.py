@@ -29,6 +29,7 @@ from core.models import (
     User,
     Validation,
 )
+from core.services.alarms import alarm_raise
 from core.tests import factories
 from core.tests.organising import REASON, enter_ledger, ready
 
@@ -48,6 +49,7 @@ def test_lists_details_search_and_dates_can_be_opened(
     entry = enter_ledger(tournament.duels.earliest("pk"))
     factories.publication(players[0])
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
+    alarm_raise(key="anna", message="Anna's record does not verify.")
     address = reverse(f"admin:core_{model._meta.model_name}_changelist")
 
     assertContains(organiser.get(address), "result_list")

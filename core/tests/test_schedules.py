@@ -17,12 +17,14 @@ def test_migrating_creates_every_schedule_once() -> None:
     for _ in range(2):
         call_command("migrate", verbosity=0)
     rows = Schedule.objects.values_list("name", "func", "cluster", "schedule_type", "minutes", "repeats")
-    assert sorted(rows) == sorted((name, task, queue, "I", 1, -1) for name, (task, queue) in SCHEDULES.items())
+    assert sorted(rows) == sorted(
+        (name, task, queue, "I", minutes, -1) for name, (task, queue, minutes) in SCHEDULES.items()
+    )
 
 
 def test_schedules_name_tasks_and_queues_that_exist() -> None:
-    assert {queue for _, queue in SCHEDULES.values()} <= set(settings.QUEUES)
-    assert all(callable(import_string(task)) for task, _ in SCHEDULES.values())
+    assert {queue for _, queue, _ in SCHEDULES.values()} <= set(settings.QUEUES)
+    assert all(callable(import_string(task)) for task, _, _ in SCHEDULES.values())
 
 
 def test_what_organisers_changed_stays() -> None:

@@ -27,7 +27,7 @@ from core.tests import factories
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 
 pytestmark = pytest.mark.django_db
-ARTIFACTS = DuelArtifacts("tic-tac-toe-v1", 4, "duels/records.zip", "", "")
+ARTIFACTS = DuelArtifacts(4, "duels/records.zip", "", "")
 
 
 @pytest.fixture

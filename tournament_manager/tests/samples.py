@@ -30,7 +30,7 @@ def play(duel: Duel, outcome: Outcome | None = None) -> None:
     scores = {Outcome.PLAYER_1: (1.0, -1.0), Outcome.PLAYER_2: (-1.0, 1.0), Outcome.DRAW: (0.0, 0.0)}[outcome]
     match = MatchRecord(number=1, seed=1, seats=(0, 1), actions=(), outcome=outcome, scores=scores)
     record = DuelRecord(environment="tic-tac-toe-v1", seed=1, players=("one", "two"), matches=(match,))
-    duel_succeed(duel=job, record=record, artifacts=DuelArtifacts("tic-tac-toe-v1", 1, "", "", ""), log="")
+    duel_succeed(duel=job, record=record, artifacts=DuelArtifacts(1, "", "", ""), log="")
 
 
 def play_all(tournament: Tournament) -> None:

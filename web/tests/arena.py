@@ -7,7 +7,7 @@ from typing import Any
 
 from core.models import Duel, Environment, Submission, Tournament
 from core.selectors.duels import records_open
-from core.services.artifacts import artifacts_store
+from core.services.artifacts import artifacts_stored
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import played
@@ -43,8 +43,9 @@ def damage_match(duel: Duel, number: int, **fields: object) -> None:
         record = archive.record()
     changed: dict[str, Any] = dict(fields)
     matches = tuple(replace(match, **changed) if match.number == number else match for match in record.matches)
-    artifacts = artifacts_store(job=duel, record=replace(record, matches=matches), player_logs=("", ""))
-    Duel.objects.filter(pk=duel.pk).update(records=artifacts.records)
+    damaged = replace(record, matches=matches)
+    with artifacts_stored(job=duel, record=damaged, player_logs=("", ""), digests=("", "")) as artifacts:
+        Duel.objects.filter(pk=duel.pk).update(records=artifacts.records)
     duel.refresh_from_db()
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection
 
 from core.models import Agent, Duel, Environment, JobState, Participant, Submission, Tournament, Validation
-from core.services.artifacts import artifacts_store
+from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.jobs import job_claim
 from core.services.phases import validation_succeed
@@ -16,6 +16,7 @@ from environments.registry import get_spec
 from environments.spec import EnvironmentSpec
 
 TRACE = 'Traceback (most recent call last):\n  File "player.py", line 9, in step\n    secret_move = plan["nine"]'
+DIGESTS = ("sha256:" + "1" * 64, "sha256:" + "2" * 64)
 SENTENCE = "The player raised an exception: KeyError: 'nine'"
 
 
@@ -100,17 +101,23 @@ def play(duel: Duel, *, faults_of_1: Collection[int] = (), faults_of_2: Collecti
     record = random_duel(
         spec, names, duel.match_count, seed=duel.seed, faults_of_1=faults_of_1, faults_of_2=faults_of_2
     )
-    artifacts = artifacts_store(job=claimed, record=record, player_logs=("one said hello\n", ""))
-    duel_succeed(duel=claimed, record=record, artifacts=artifacts, log=f"{names[0]} against {names[1]}: played.")
+    with artifacts_stored(
+        job=claimed, record=record, player_logs=("one said hello\n", ""), digests=DIGESTS
+    ) as artifacts:
+        duel_succeed(duel=claimed, record=record, artifacts=artifacts, log=f"{names[0]} against {names[1]}: played.")
     return Duel.objects.get(pk=duel.pk)
 
 
 def play_validation(submission: Submission, match_count: int = 4) -> Validation:
     """A validation that a worker has just played."""
-    waiting = Validation.objects.create(submission=submission, seed=7, match_count=match_count)
+    version = submission.agent.environment.spec_id
+    waiting = Validation.objects.create(
+        submission=submission, environment_version=version, seed=7, match_count=match_count
+    )
     claimed = job_claim(kind=Validation, job_id=waiting.pk, worker="worker-1")
     assert claimed is not None
     record = random_duel(get_spec(submission.agent.environment.slug), (str(submission), str(submission)), match_count)
-    artifacts = artifacts_store(job=claimed, record=record, player_logs=("hello from 1\n", "hello from 2\n"))
-    validation_succeed(validation=claimed, artifacts=artifacts, log="Self-play: played.")
+    logs = ("hello from 1\n", "hello from 2\n")
+    with artifacts_stored(job=claimed, record=record, player_logs=logs, digests=(DIGESTS[0], DIGESTS[0])) as artifacts:
+        validation_succeed(validation=claimed, artifacts=artifacts, log="Self-play: played.")
     return Validation.objects.get(pk=waiting.pk)

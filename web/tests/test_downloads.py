@@ -13,6 +13,7 @@ from core.models import Duel, Environment, JobState, Submission
 from core.tests import factories
 from core.tests.factories import Cast
 from environments.archive_format import DuelArchive
+from environments.records import record_sha256
 from environments.registry import get_spec
 from environments.replay import replay
 from web.tests import played
@@ -58,6 +59,24 @@ def test_everyone_gets_the_classic_document(client: Client, stage: Stage) -> Non
     assert data["player_1_wins"] == stage.duel.player_1_wins
     assert [matches[number]["result"] for number in (2, 3, 5)] == ["PLAYER_1_ERROR", "PLAYER_2_ERROR", "PLAYER_2_ERROR"]
     assert matches[0]["states"][0]["cells"] == [0] * 9
+
+
+def test_the_classic_document_says_by_what_it_can_be_checked(client: Client, stage: Stage) -> None:
+    assert document(client, stage.duel)["check"] == {
+        "environment": "tic-tac-toe-v1",
+        "seed": stage.duel.seed,
+        "player_1_image": played.DIGESTS[0],
+        "player_2_image": played.DIGESTS[1],
+        "sha256": stage.duel.record_sha256,
+    }
+
+
+def test_downloaded_records_have_the_hash_of_the_page_with_and_without_traces(
+    stage: Stage, cast: Cast, visit: As
+) -> None:
+    for person in (None, cast.alice, cast.olga):
+        archive = DuelArchive(io.BytesIO(body(visit(person), f"/duels/{stage.duel.pk}/records.zip")))
+        assert record_sha256(archive.record()) == stage.duel.record_sha256
 
 
 def test_the_classic_document_is_the_same_bytes_every_time(client: Client, stage: Stage) -> None:

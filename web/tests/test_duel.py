@@ -8,8 +8,8 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.models import Duel, Environment, JobFault, JobState
-from core.services.duels import duel_void
+from core.models import Duel, DuelVerdict, Environment, JobFault, JobState
+from core.services.duels import duel_verdict, duel_void
 from core.services.jobs import job_cancel, job_claim, job_fail, job_heartbeat, job_release
 from core.tests.factories import Cast
 from web.tests import played
@@ -203,3 +203,37 @@ def test_records_that_contradict_their_rules_still_list_their_matches(client: Cl
     damage_match(stage.duel, 1, actions=(0, 0))
 
     assert len(linked_matches(html(client, address(stage.duel)))) == MATCH_COUNT
+
+
+def test_a_duel_shows_by_what_it_can_be_checked(client: Client, stage: Stage) -> None:
+    page = html(client, address(stage.duel))
+
+    assert "How to check this duel" in page
+    assert "Not checked by the arena yet" in page
+    for text in (*played.DIGESTS, stage.duel.record_sha256, "tic-tac-toe-v1", f"seed {stage.duel.seed}"):
+        assert text in page
+    number = stage.duel.pk
+    assert f"python -m duel_runner.verify duel-{number}-records.zip</pre>" in page
+    assert f"python manage.py verify_duel {number} --replay-players</pre>" in page
+    assert "How to check this duel" not in html(client, address(claimed(stage)))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        (DuelVerdict.VERIFIED, "Verified"),
+        (DuelVerdict.MISMATCH, "Record does not verify"),
+        (DuelVerdict.UNCHECKABLE, "Cannot be checked here"),
+    ],
+)
+def test_what_checking_a_duel_brought_is_shown_with_what_was_looked_at(
+    client: Client, stage: Stage, verdict: DuelVerdict, words: str
+) -> None:
+    duel_verdict(duel=stage.duel, verdict=verdict, verification=f"Match 3 is odd. {HOSTILE}")
+
+    page = html(client, address(stage.duel))
+
+    shown = [choice for choice in ("Verified", "Record does not verify", "Cannot be checked here") if choice in page]
+    assert shown == [words]
+    assert "Match 3 is odd." in page
+    assert HOSTILE not in page

@@ -28,13 +28,20 @@ TEXT, ZIP, GZIP = "text/plain; charset=utf-8", "application/zip", "application/g
 
 @explained
 def duel_results(request: HttpRequest, duel_id: int) -> HttpResponseBase:
-    """The classic duel document, made from the records."""
+    """The classic duel document, made from the records, and what it can be checked by."""
     row = get_duel(duel_id)
+    check = {
+        "environment": row.environment_version,
+        "seed": row.seed,
+        "player_1_image": row.player_1_digest,
+        "player_2_image": row.player_2_digest,
+        "sha256": row.record_sha256,
+    }
     with records_open(row) as archive:
         record = archive.record()
     spec = spec_get(row)
     try:
-        file = gzipped(classic_document(spec, record))
+        file = gzipped(classic_document(spec, record, check=check))
     except ReplayMismatch as mismatch:
         raise NotStored(f"The records of this duel do not fit its rules. {mismatch}") from None
     return attachment(file, f"duel-{duel_id}-results.json.gz", GZIP)

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from django.db import models
+
+
+class Alarm(models.Model):
+    """Something that an organiser must look at; shown on top of the admin until it is settled."""
+
+    key = models.CharField(max_length=100, unique=True, help_text="What it is about; raised twice, it is one alarm.")
+    message = models.TextField(help_text="A sentence for a person.")
+    address = models.CharField(max_length=200, blank=True, help_text="Path of the page to look at.")
+    raised_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-raised_at"]
+
+    def __str__(self) -> str:
+        return self.key

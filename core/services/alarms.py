@@ -1,0 +1,31 @@
+"""Alarms: raised by what watches over the arena, settled by organisers or when the trouble is over."""
+
+from __future__ import annotations
+
+import logging
+
+from django.utils import timezone
+
+from core.models import Alarm
+
+logger = logging.getLogger(__name__)
+
+
+def alarm_raise(*, key: str, message: str, address: str = "") -> Alarm:
+    """Call the organisers: a line at ERROR every time, and one open alarm per key."""
+    logger.error("ALARM %s: %s", key, message)
+    now = timezone.now()
+    alarm, is_new = Alarm.objects.get_or_create(
+        key=key, defaults={"message": message, "address": address, "raised_at": now}
+    )
+    if not is_new:
+        if alarm.settled_at is not None:
+            alarm.raised_at, alarm.settled_at = now, None
+        alarm.message, alarm.address = message, address
+        alarm.save(update_fields=["message", "address", "raised_at", "settled_at"])
+    return alarm
+
+
+def alarm_settle(*, key: str) -> None:
+    """The trouble is over, or somebody has taken care of it. Does nothing where there is no open alarm."""
+    Alarm.objects.filter(key=key, settled_at=None).update(settled_at=timezone.now())

@@ -1,0 +1,125 @@
+"""Files of played jobs: named by a row, or gone."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from pytest_django.fixtures import Settings
+
+from core import queues
+from core.models import Duel, JobState, Submission, Validation
+from core.services.artifacts import artifacts_stored
+from core.services.duels import duel_play_again, duel_succeed, duel_void
+from core.services.jobs import job_claim, job_requeue
+from core.services.phases import build_succeed
+from core.services.tournaments import tournament_create
+from core.states import StaleJob
+from core.tests import factories
+from environments.records import DuelRecord, MatchRecord, Outcome, record_sha256
+
+RECORD = DuelRecord(
+    "tic-tac-toe-v1", 1, ("one", "two"), (MatchRecord(1, 1, (0, 1), (), Outcome.PLAYER_1, (1.0, -1.0)),)
+)
+DIGESTS = ("sha256:1", "sha256:2")
+
+
+@pytest.fixture
+def files(settings: Settings, tmp_path: Path) -> Path:
+    settings.MEDIA_ROOT = tmp_path
+    return tmp_path
+
+
+def running(players: list[Submission]) -> Duel:
+    tournament = tournament_create(
+        environment=players[0].agent.environment, edition=1, submissions=players, rounds=[[(players[0], players[1])]],
+        seed=3,
+    )  # fmt: skip
+    duel = job_claim(kind=Duel, job_id=tournament.duels.get().pk, worker="worker-1")
+    assert duel is not None
+    return duel
+
+
+def finish(duel: Duel) -> None:
+    with artifacts_stored(job=duel, record=RECORD, player_logs=("hello", ""), digests=DIGESTS) as artifacts:
+        duel_succeed(duel=duel, record=RECORD, artifacts=artifacts, log="")
+
+
+def stored(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "duels").rglob("*") if path.is_file())
+
+
+@pytest.mark.django_db
+def test_a_finished_duel_names_its_files_images_and_hash(files: Path, players: list[Submission]) -> None:
+    duel = running(players)
+
+    finish(duel)
+
+    duel.refresh_from_db()
+    assert stored(files) == ["player_1.log", "records.zip"]
+    assert (duel.player_1_digest, duel.player_2_digest) == DIGESTS
+    assert duel.record_sha256 == record_sha256(RECORD)
+    assert (bool(duel.records), bool(duel.player_1_log), bool(duel.player_2_log)) == (True, True, False)
+
+
+@pytest.mark.django_db
+def test_the_files_of_a_result_that_came_too_late_are_deleted(files: Path, players: list[Submission]) -> None:
+    duel = running(players)
+    job_requeue(job=Duel.objects.get(pk=duel.pk), reason="The worker was taken for dead.")
+
+    with pytest.raises(StaleJob):
+        finish(duel)
+
+    assert stored(files) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_files_of_a_result_that_was_written_stay_although_its_message_could_not_be_sent(
+    files: Path, players: list[Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_broker(*_: object, **__: object) -> None:
+        raise ConnectionError("Redis does not answer.")
+
+    duel = running(players)
+    monkeypatch.setattr(queues, "async_task", no_broker)
+
+    with pytest.raises(ConnectionError):
+        finish(duel)
+
+    duel.refresh_from_db()
+    assert duel.state == JobState.SUCCEEDED
+    with duel.records.open("rb") as file:
+        assert file.read(2) == b"PK"
+
+
+@pytest.mark.django_db
+def test_played_jobs_carry_the_rules_of_the_moment_they_were_made(players: list[Submission]) -> None:
+    environment = players[0].agent.environment
+    duel = running(players)
+    environment.version = 2
+    environment.save()
+    duel_void(duel=duel, reason="The clock was wrong.", user=None)
+    Duel.objects.filter(pk=duel.pk).update(state=JobState.SUCCEEDED)
+
+    again = duel_play_again(duel=Duel.objects.get(pk=duel.pk))
+    build = factories.build(Submission.objects.get(pk=players[0].pk), JobState.RUNNING)
+    validation = build_succeed(build=build, image="player", digest="sha256:3", warnings=[], log="")
+
+    assert duel.environment_version == again.environment_version == "tic-tac-toe-v1"
+    assert validation.environment_version == "tic-tac-toe-v2"
+
+
+@pytest.mark.django_db
+def test_jobs_that_waited_through_the_migration_get_the_rules_of_their_environment(players: list[Submission]) -> None:
+    duel = running(players)
+    Duel.objects.update(environment_version="")
+    Validation.objects.update(environment_version="")
+    (migration,) = (Path(settings.BASE_DIR) / "core/migrations").glob("*_checkable_duels.py")
+
+    import_module(f"core.migrations.{migration.stem}").name_rules(apps, None)
+
+    assert Duel.objects.get(pk=duel.pk).environment_version == "tic-tac-toe-v1"
+    assert set(Validation.objects.values_list("environment_version", flat=True)) == {"tic-tac-toe-v1"}

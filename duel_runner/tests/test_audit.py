@@ -1,0 +1,304 @@
+"""Finished duels are checked: record, row and ledger; what does not fit raises an alarm."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
+
+from core.models import Alarm, Duel, DuelVerdict, Environment, JobFault, JobState, LedgerEntry
+from core.services.artifacts import artifacts_stored
+from core.services.duels import duel_succeed
+from core.services.jobs import job_claim
+from core.tests import factories
+from duel_runner.audit import duel_audit, duels_verify
+from duel_runner.tasks import duel_run
+from duel_runner.tests.duels import at, last_valid, mixed, play
+from environments.archive_format import DuelArchive, write_duel
+from environments.records import DuelRecord, MatchRecord
+from environments.registry import get_spec
+from environments.tic_tac_toe.environment import TicTacToe
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def duels() -> list[Duel]:
+    """Three waiting duels of anna, berta and clara."""
+    ann = factories.user("ann")
+    environment = factories.environment()
+    players = [factories.ready(factories.agent(ann, environment, name)) for name in ("anna", "berta", "clara")]
+    tournament = factories.tournament(players)
+    tournament.duels.update(state=JobState.QUEUED)
+    return list(tournament.duels.all())
+
+
+@pytest.fixture
+def duel(duels: list[Duel]) -> Duel:
+    return finished(duels[0])
+
+
+def finished(waiting: Duel) -> Duel:
+    """As a worker leaves it; player 2 forfeits match 5."""
+    duel = job_claim(kind=Duel, job_id=waiting.pk, worker="worker-1")
+    assert duel is not None
+    played = play(
+        mixed, at(5, 1, lambda _: None), spec=get_spec("tic-tac-toe"), matches=duel.match_count, seed=duel.seed
+    )
+    with artifacts_stored(
+        job=duel, record=played.record, player_logs=played.player_logs, digests=("", "")
+    ) as artifacts:
+        duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log="")
+    return Duel.objects.get(pk=duel.pk)
+
+
+def rewrite(duel: Duel, change: Callable[[DuelRecord], DuelRecord]) -> None:
+    """Replace the stored record by another one that is well formed."""
+    with duel.records.open("rb") as file:
+        record = DuelArchive(file).record()
+    changed = io.BytesIO()
+    write_duel(change(record), changed)
+    with duel.records.storage.open(str(duel.records.name), "wb") as stored:
+        stored.write(changed.getvalue())
+
+
+def with_match(number: int, change: Callable[[MatchRecord], dict[str, Any]]) -> Callable[[DuelRecord], DuelRecord]:
+    return lambda record: replace(
+        record,
+        matches=tuple(replace(match, **change(match)) if match.number == number else match for match in record.matches),
+    )
+
+
+def test_a_duel_as_it_was_played_verifies(duel: Duel) -> None:
+    audit = duel_audit(duel)
+
+    duel.refresh_from_db()
+    assert audit.mismatches == []
+    assert audit.record is not None
+    assert (duel.verdict, duel.verified_at is None) == (DuelVerdict.VERIFIED, False)
+    assert duel.verification.startswith("10 matches were simulated again: seats, seeds, legal actions")
+    assert duel.verification.endswith("Hash, result and ledger agree.")
+    assert not Alarm.objects.exists()
+
+
+def test_a_duel_from_before_hashes_verifies_and_says_what_is_missing(duel: Duel) -> None:
+    Duel.objects.update(record_sha256="")
+
+    duel_audit(Duel.objects.get(pk=duel.pk))
+
+    assert Duel.objects.get(pk=duel.pk).verification.endswith("Result and ledger agree; no hash was kept.")
+
+
+def lose(duel: Duel) -> None:
+    duel.records.storage.delete(str(duel.records.name))
+
+
+def damage(duel: Duel) -> None:
+    with duel.records.storage.open(str(duel.records.name), "wb") as file:
+        file.write(b"PK")
+
+
+def head_otherwise(duel: Duel, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the header beside the matches, which pages show without reading them."""
+    with duel.records.open("rb") as old, zipfile.ZipFile(old) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(parts["duel.json"])
+    change(header)
+    new = duel.records.storage.open(str(duel.records.name), "wb")
+    with new, zipfile.ZipFile(new, "w") as archive:
+        for name, data in (parts | {"duel.json": json.dumps(header).encode()}).items():
+            archive.writestr(name, data)
+
+
+def play_otherwise(duel: Duel) -> None:
+    other = play(last_valid, last_valid, spec=get_spec("tic-tac-toe"), matches=10, seed=duel.seed).record
+    rewrite(duel, lambda _: other)
+
+
+TROUBLES: dict[str, tuple[Callable[[Duel], object], str]] = {
+    "record gone": (lose, "The records of this duel are no longer stored."),
+    "record damaged": (damage, "The records of this duel are damaged"),
+    "another match": (
+        lambda duel: rewrite(duel, with_match(1, lambda match: {"actions": match.actions[:-1]})),
+        "Match 1: it stops before its end, and nobody is at fault.",
+    ),
+    "another duel": (play_otherwise, "The record's hash is "),
+    "another summary": (
+        lambda duel: head_otherwise(duel, lambda header: header["summary"].update(draws=7)),
+        "The summary in the record's header is not that of its matches.",
+    ),
+    "another index": (
+        lambda duel: head_otherwise(duel, lambda header: header["index"][3].__setitem__(4, 99)),
+        "Match 4: the index of the record lists it otherwise.",
+    ),
+    "another seed": (lambda duel: Duel.objects.update(seed=duel.seed + 1), "The duel's row says seed "),
+    "fewer matches": (lambda _: Duel.objects.update(match_count=8), "The duel's row says match_count 8, its record 10"),
+    "another winner": (lambda _: Duel.objects.update(outcome="DRAW"), "The duel's row says outcome 'DRAW'"),
+    "another score": (lambda _: Duel.objects.update(player_2_score=0.5), "The duel's row says player_2_score 0.5"),
+    "another hash": (lambda _: Duel.objects.update(record_sha256="0" * 64), "The record's hash is "),
+    "an entry changed": (
+        lambda duel: LedgerEntry.objects.filter(duel=duel, seat=0).update(wins=99),
+        "The duel's entries in the ledger are not those that its record gives.",
+    ),
+    "an entry gone": (
+        lambda duel: LedgerEntry.objects.filter(duel=duel, seat=0).delete(),
+        "The duel's entries in the ledger are not those that its record gives.",
+    ),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_what_does_not_fit_raises_an_alarm(trouble: str, duel: Duel, caplog: pytest.LogCaptureFixture) -> None:
+    make, sentence = TROUBLES[trouble]
+    make(duel)
+
+    audit = duel_audit(Duel.objects.get(pk=duel.pk))
+
+    duel.refresh_from_db()
+    assert any(sentence in str(mismatch) for mismatch in audit.mismatches), audit.mismatches
+    assert duel.verdict == DuelVerdict.MISMATCH
+    assert str(audit.mismatches[0]) in duel.verification
+    alarm = Alarm.objects.get()
+    assert (alarm.key, alarm.settled_at) == (f"duel-{duel.pk}-does-not-verify", None)
+    assert (alarm.address, duel.verification in alarm.message) == (f"/duels/{duel.pk}/", True)
+    (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert line.getMessage() == f"ALARM duel-{duel.pk}-does-not-verify: {alarm.message}"
+
+
+def test_a_duel_that_verifies_again_settles_its_alarm(duel: Duel) -> None:
+    Duel.objects.update(outcome="DRAW")
+    duel_audit(Duel.objects.get(pk=duel.pk))
+    Duel.objects.update(outcome=duel.outcome)
+
+    duel_audit(Duel.objects.get(pk=duel.pk))
+
+    assert Alarm.objects.get().settled_at is not None
+    assert Duel.objects.get(pk=duel.pk).verdict == DuelVerdict.VERIFIED
+
+
+def test_every_run_checks_a_share_and_never_checked_duels_first(duels: list[Duel], settings: Settings) -> None:
+    for duel in duels:
+        finished(duel)
+    rows = Duel.objects.order_by("verified_at")
+    settings.VERIFY_SAMPLE, settings.VERIFY_PER_RUN = 0.05, 20
+
+    duels_verify()
+    (first,) = rows.exclude(verified_at=None)
+    duels_verify()
+    duels_verify()
+    assert rows.filter(verdict=DuelVerdict.VERIFIED).count() == 3
+    assert rows[0] == first
+    duels_verify()
+    assert rows[2] == first
+
+
+@pytest.mark.parametrize(("sample", "per_run", "checked"), [(0.0, 20, 0), (1.0, 20, 3), (1.0, 2, 2), (0.5, 20, 2)])
+def test_how_many_are_checked_is_a_setting(
+    sample: float, per_run: int, checked: int, duels: list[Duel], settings: Settings
+) -> None:
+    for duel in duels:
+        finished(duel)
+    settings.VERIFY_SAMPLE, settings.VERIFY_PER_RUN = sample, per_run
+
+    duels_verify()
+
+    assert Duel.objects.exclude(verified_at=None).count() == checked
+
+
+def test_a_duel_in_trouble_does_not_keep_others_from_being_checked(duels: list[Duel], settings: Settings) -> None:
+    for duel in duels:
+        finished(duel)
+    Duel.objects.filter(pk=duels[0].pk).update(environment_version="tic-tac-toe-v0")
+    settings.VERIFY_SAMPLE = 1.0
+
+    duels_verify()
+
+    verdicts = [duel.verdict for duel in Duel.objects.order_by("pk")]
+    assert verdicts == [DuelVerdict.UNCHECKABLE, DuelVerdict.VERIFIED, DuelVerdict.VERIFIED]
+    assert "are not in this arena's code any more" in Duel.objects.get(pk=duels[0].pk).verification
+    assert not Alarm.objects.exists()
+
+
+def test_what_breaks_a_check_does_not_break_the_next(
+    duels: list[Duel], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished(duels[0])
+    settings.VERIFY_SAMPLE = 1.0
+    monkeypatch.setattr(TicTacToe, "reset", lambda *_: 1 / 0)
+
+    duels_verify()
+
+    duel = Duel.objects.get(pk=duels[0].pk)
+    assert (duel.verdict, duel.verified_at is None) == (DuelVerdict.UNCHECKABLE, False)
+
+
+# --- The command -------------------------------------------------------------------------------------------
+
+
+def verify(number: int) -> tuple[object, list[str]]:
+    output = io.StringIO()
+    code: object = 0
+    try:
+        call_command("verify_duel", str(number), stdout=output)
+    except SystemExit as ended:
+        code = ended.code
+    return code, output.getvalue().splitlines()
+
+
+def test_the_command_says_what_it_checked_of_every_match(duel: Duel) -> None:
+    code, lines = verify(duel.pk)
+
+    assert code == 0
+    assert [line.partition(":")[0] for line in lines[:10]] == [f"Match {number}" for number in range(1, 11)]
+    assert lines[4] == "Match 5: ok, player_1, player_died in 3 moves"
+    assert lines[-3:] == [
+        f"Duel {duel.pk}: anna v1 against berta v1, tic-tac-toe-v1, seed {duel.seed}",
+        f"sha256 {duel.record_sha256}",
+        f"Verified: {Duel.objects.get(pk=duel.pk).verification}",
+    ]
+
+
+def test_the_command_says_what_is_wrong_and_fails(duel: Duel) -> None:
+    rewrite(duel, with_match(2, lambda match: {"seats": (0, 1)}))
+
+    code, lines = verify(duel.pk)
+
+    assert code == 1
+    assert "MISMATCH Match 2: its seats are (0, 1), not (1, 0)." in lines
+    assert not any(line.startswith("Match 2: ok") for line in lines)
+    assert lines[-1].startswith("DOES NOT VERIFY: ")
+
+
+def test_the_command_checks_what_has_a_result_alone(duels: list[Duel], duel: Duel) -> None:
+    Duel.objects.filter(pk=duel.pk).update(environment_version="tic-tac-toe-v0")
+    for number, sentence in (
+        (duels[1].pk, "has no result to check: it is waiting"),
+        (987654, "There is no duel 987654"),
+        (duel.pk, "cannot be checked: The rules of this duel, tic-tac-toe-v0, are not"),
+    ):
+        with pytest.raises(CommandError, match=sentence) as refused:
+            call_command("verify_duel", str(number))
+        assert refused.value.returncode == 2
+
+
+# --- While it is played -------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_duel_whose_rules_are_gone_is_not_played_with_others(duels: list[Duel], settings: Settings) -> None:
+    settings.JOB_MAX_ATTEMPTS = 1
+    Environment.objects.update(version=2)
+    Duel.objects.filter(pk=duels[0].pk).update(environment_version="tic-tac-toe-v0")
+
+    duel_run(duels[0].pk)
+
+    duel = Duel.objects.get(pk=duels[0].pk)
+    assert (duel.state, duel.fault, duel.error_code) == (JobState.FAILED, JobFault.PLATFORM, "rules_missing")
+    assert duel.error == "The rules of this duel, tic-tac-toe-v0, are not in this arena's code any more."

@@ -1,0 +1,17 @@
+"""What end-to-end tests are run on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+
+@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+def sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> str:
+    """Play for real in this sandbox."""
+    settings.SANDBOX = request.param
+    settings.DEBUG = True
+    settings.DATA_DIR = tmp_path
+    return str(request.param)
