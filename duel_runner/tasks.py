@@ -83,7 +83,7 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
     spec = get_spec(environment.slug)
     arena = sandbox()
     names = (str(player_1), str(player_2))
-    images = (player_1.image, player_2.image)
+    images = (player_1.launched_image, player_2.launched_image)
     labels = {"arena.job": f"{job.KIND}-{job.pk}", "arena.claim": str(job.claim_token)}
     launches = iter(range(1, 1_000_000))
 

@@ -8,7 +8,7 @@ from tempfile import SpooledTemporaryFile
 from django.core.files import File
 from django.core.files.base import ContentFile
 
-from core.models import PlayedJob
+from core.models import Build, PlayedJob
 from core.models.job import artifact_name
 from environments.archive_format import write_duel
 from environments.records import DuelRecord
@@ -47,6 +47,11 @@ def artifacts_attach(job: PlayedJob, artifacts: DuelArtifacts) -> dict[str, obje
         "player_1_log": artifacts.player_1_log,
         "player_2_log": artifacts.player_2_log,
     }
+
+
+def sbom_store(*, build: Build, document: bytes) -> str:
+    """Write the bill of materials of a build under a name of this claim alone; return its name."""
+    return build.sbom.storage.save(artifact_name(build, "sbom.json"), ContentFile(document))
 
 
 def _store(job: PlayedJob, filename: str, content: File[bytes]) -> str:
