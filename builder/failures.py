@@ -18,8 +18,8 @@ KILLED = (137, -9)
 TERMINATED = 143
 NEWER = ("==", "===", ">=", ">", "~=")
 MAX_NAMED = 4
-_MISSING = re.compile(r"^ERROR: No matching distribution found for (.+?)(?: \(from .*)?$", re.MULTILINE)
-_FOUND = re.compile(r"satisfies the requirement .*\(from versions: (.*)\)$", re.MULTILINE)
+_MISSING = re.compile(r"^ERROR: No matching distribution found for ([^;\n]+?)(?:;.*| \(from .*)?$", re.MULTILINE)
+_FOUND = re.compile(r"satisfies the requirement .*?(?:\(from ([^)\n]+)\) )?\(from versions: (.*)\)$", re.MULTILINE)
 _OTHER_PYTHON = re.compile(r"(\S+) Requires-Python ([^;\n]+)")
 _CONFLICT = re.compile(r"^The conflict is caused by:\n((?:    .+\n?)+)", re.MULTILINE)
 _UNREACHABLE = re.compile(
@@ -31,11 +31,12 @@ _UNREACHABLE = re.compile(
 class Missing:
     """A requirement that no wheel fits. wanted: as pip names it. versions: those that this Python could have, sorted.
 
-    other_python: the newest version for another Python and what it asks for, e.g. `2.4.0 (Python >=3.12)`.
+    needed_by: the package that brought it, empty when the owner did. other_python: what Python the wanted one is for.
     """
 
     wanted: str
-    versions: tuple[Version, ...]
+    versions: tuple[Version, ...] = ()
+    needed_by: str = ""
     other_python: str = ""
 
     @property
@@ -46,22 +47,25 @@ class Missing:
     def is_too_new(self) -> bool:
         """Whether it asks for more than the newest: no older Python has it either."""
         try:
-            asked = [Version(one.version.removesuffix(".*")) for one in Requirement(self.wanted).specifier
-                     if one.operator in NEWER]  # fmt: skip
+            asked = [
+                Version(one.version.removesuffix(".*"))
+                for one in Requirement(self.wanted).specifier
+                if one.operator in NEWER
+            ]
         except (InvalidRequirement, InvalidVersion):
             return False
         return bool(self.versions and asked) and max(asked) > self.versions[-1]
 
     def failure(self, line: str) -> BuildFailed:
         """line: that of the owner, if it is known."""
-        shown = line or self.wanted
-        if not self.versions and not self.other_python:
-            why = f"no wheel of {self.name} fits the Python of the base image, or there is no such package."
-            return BuildFailed(f"{shown}: {why} Check the name, or leave it out.", code="no_wheel")
+        shown = line or (f"{self.wanted} (needed by {self.needed_by})" if self.needed_by else self.wanted)
         newest = next((version for version in reversed(self.versions) if not version.is_prerelease), None)
-        hints = [f"newest is {newest}" if newest else "", self.other_python and f"there is {self.other_python}"]
-        why = f"no version of {self.name} fits; {', '.join(filter(None, hints))}."
-        return BuildFailed(f"{shown}: {why} Ask for a version that there is.", code="no_wheel")
+        if newest is None:
+            why = f"no wheel of {self.name} fits the Python of the base image, or there is no such package. "
+            return BuildFailed(f"{shown}: {why}Check the name, or leave it out.", code="no_wheel")
+        python = f"it is for Python {self.other_python}, " if self.other_python else ""
+        why = f"no version of {self.name} fits; {python}newest here is {newest}. Ask for a version that there is."
+        return BuildFailed(f"{shown}: {why}", code="no_wheel")
 
 
 def missing(status: int, output: str) -> Missing | None:
@@ -70,16 +74,28 @@ def missing(status: int, output: str) -> Missing | None:
     # Without an index pip finds no package at all.
     if found is None or status == TIMED_OUT or _UNREACHABLE.search(output):
         return None
-    versions = set()
-    if listed := _FOUND.search(output):
-        for word in listed[1].split(", "):
-            try:
-                versions.add(Version(word))
-            except InvalidVersion:
-                continue
-    others = _OTHER_PYTHON.findall(output)
-    other = f"{others[-1][0]} for Python {others[-1][1].strip()}" if others else ""
-    return Missing(found[1], tuple(sorted(versions)), other)
+    wanted = found[1].strip()
+    listed = _FOUND.search(output)
+    needed_by, versions = (listed[1] or "", listed[2]) if listed else ("", "")
+    known = {version for word in versions.split(", ") if (version := _version(word))}
+    return Missing(wanted, tuple(sorted(known)), needed_by, _other_python(wanted, output))
+
+
+def _version(word: str) -> Version | None:
+    try:
+        return Version(word)
+    except InvalidVersion:
+        return None
+
+
+def _other_python(wanted: str, output: str) -> str:
+    """What Python the versions that were asked for are made for, if pip has seen any of them."""
+    try:
+        specifier = Requirement(wanted).specifier
+    except InvalidRequirement:
+        return ""
+    fits = [python for word, python in _OTHER_PYTHON.findall(output) if specifier.contains(word, prereleases=True)]
+    return fits[-1].strip() if fits else ""
 
 
 def failure(status: int, output: str) -> BuildFailed | BuilderUnavailable:

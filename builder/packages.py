@@ -104,6 +104,16 @@ def package_image(
         time.sleep(WAIT_SECONDS)
 
 
+def is_met(lines: tuple[str, ...], base: Mapping[str, str]) -> bool:
+    """Whether the base image has all of these as it is; extras and markers are left to pip."""
+    for line in lines:
+        asked = Requirement(line)
+        version = base.get(canonicalize_name(asked.name))
+        if version is None or asked.extras or asked.marker or not asked.specifier.contains(version):
+            return False
+    return True
+
+
 def _existing(client: docker.DockerClient, tag: str) -> PackageImage | None:
     with engine_errors():
         try:

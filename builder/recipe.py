@@ -28,7 +28,7 @@ from builder.inventory import inventory
 from builder.labels import PREFIX_LABEL
 from builder.layer import commit_layer, folder_layer
 from builder.leftovers import Needed, sweep_containers, sweep_images
-from builder.packages import Network, PackageImage, package_image
+from builder.packages import Network, PackageImage, is_met, package_image
 from builder.sbom import sbom
 from core.archive import ArchiveRefused, read_text, unpack_archive
 from core.requirements import Requirements, RequirementsRefused, read_requirements
@@ -87,7 +87,9 @@ class DockerRecipe:
                 base = inventory(client, base_id, self._prefix)
                 log(f"Step 3/4: requirements ({len(requirements.lines) or 'none'})")
                 packages = PackageImage("", (), ())
-                if requirements.lines:
+                if requirements.lines and is_met(requirements.lines, base.python):
+                    log("The base image has all of them; nothing is installed.")
+                elif requirements.lines:
                     packages = package_image(
                         client, base_id, requirements.lines, base=base.python, prefix=self._prefix,
                         network=self._network, log=log,
