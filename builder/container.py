@@ -112,10 +112,11 @@ class LockedContainer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if held := getattr(self, "_input", None):
-            held._response.close()
+        # Before its input is closed: the engine's own removal would still be going on when this one is refused.
         with contextlib.suppress(DockerException, requests.RequestException):
             self._container.remove(force=True, v=True)
+        if held := getattr(self, "_input", None):
+            held._response.close()
 
     def make_folders(self, *names: str) -> None:
         """Folders in WORK that the commands may write to."""

@@ -14,8 +14,8 @@ ERROR: No matching distribution found for {0}
 NOWHERE = """\
 Collecting gymnasium[box2d]==0.29.1
   Downloading gymnasium-0.29.1-py3-none-any.whl (953 kB)
-ERROR: Could not find a version that satisfies the requirement box2d-py==2.3.5; extra == "box2d" (from gymnasium[box2d]) \
-(from versions: none)
+ERROR: Could not find a version that satisfies the requirement box2d-py==2.3.5; extra == "box2d" \
+(from gymnasium[box2d]) (from versions: none)
 ERROR: No matching distribution found for box2d-py==2.3.5; extra == "box2d"
 """
 NO_PACKAGE = """\
