@@ -101,7 +101,7 @@ class LockedContainer:
                     raise NameTaken from None
                 raise
             try:
-                self._input: Any = self._client.api.attach_socket(self._container.id, {"stdin": 1, "stream": 1})
+                self._input: Any = self._client.api.attach_socket(str(self._container.id), {"stdin": 1, "stream": 1})
                 self.make_folders("scratch")
                 self._container.start()
             except BaseException:

@@ -100,7 +100,7 @@ class Installer(LockedContainer):
         seconds = 2 * INSTALL_SECONDS
         super().__init__(client, base_id, name=name, prefix=prefix, network=network, environment=pip, seconds=seconds)
         self._certificates = certificates
-        self._deadline = time.monotonic() + INSTALL_SECONDS
+        self._deadline: float = time.monotonic() + INSTALL_SECONDS
 
     def fetch(self, lines: tuple[str, ...], log: Callable[[str], None]) -> tuple[int, str]:
         """Let pip find and fetch the wheels of these lines; return its exit status and the end of its output."""

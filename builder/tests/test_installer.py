@@ -15,6 +15,7 @@ from django.conf import settings
 from builder import installer
 from builder.container import WORK, NameTaken
 from builder.engine import base_image_id, engine
+from builder.errors import BuildFailed
 from builder.installer import INSTALL_SECONDS, TIMED_OUT, TOO_LARGE, TOO_MANY_FILES, WATCH, Installer
 from builder.packages import Network
 from builder.tests.archives import trap_wheel
@@ -184,16 +185,16 @@ class Clocked(Installer):
     """An Installer without an engine, in which every run takes the same time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-        self._now, self._seconds, self._certificates = 1000.0, seconds, b""
-        self._deadline: float = self._now + INSTALL_SECONDS
+        self._now, self._step, self._certificates = 1000.0, seconds, b""
+        self._deadline = self._now + INSTALL_SECONDS
         self.given: list[str] = []
-        monkeypatch.setattr(installer.time, "monotonic", lambda: self._now)
+        monkeypatch.setattr(time, "monotonic", lambda: self._now)
 
     def run(
         self, command: tuple[str, ...], log: Callable[[str], None] | None = None, limit: int = 0
     ) -> tuple[int, str]:
         self.given.append(command[4])
-        self._now += self._seconds
+        self._now += self._step
         return 0, ""
 
     def put(self, files: object) -> None: ...
@@ -217,7 +218,7 @@ def test_too_many_packages_fail_the_build(client: docker.DockerClient, monkeypat
         pip.make_folders("wheels")
         pip.put({f"wheels/{name}-1.0-py3-none-any.whl": b"" for name in ("a", "b")})
 
-        with pytest.raises(installer.BuildFailed, match="need 2 packages; at most 1") as caught:
+        with pytest.raises(BuildFailed, match="need 2 packages; at most 1") as caught:
             pip.wheels()
 
     assert caught.value.code == "too_many_packages"

@@ -42,7 +42,7 @@ def commit(client: docker.DockerClient, folder: Path, tag: str) -> str:
 
 
 def top_layer(client: docker.DockerClient, image: str) -> str:
-    return str(client.api.inspect_image(image)["RootFS"]["Layers"][-1])
+    return str(client.images.get(image).attrs["RootFS"]["Layers"][-1])
 
 
 @pytest.mark.docker

@@ -11,7 +11,6 @@ import pytest
 from django.conf import LazySettings
 from docker.errors import APIError, ImageNotFound, NotFound
 
-from builder import leftovers
 from builder.engine import base_image_id, engine
 from builder.installer import INSTALL_SECONDS
 from builder.leftovers import REQUIREMENTS_SECONDS, Needed, sweep_containers, sweep_images
@@ -123,7 +122,7 @@ def test_containers_of_dead_builds_go_and_those_of_other_arenas_and_of_players_s
             assert _there(client, made) == ["mine", "other", "player"]
 
             now = time.time()
-            monkeypatch.setattr(leftovers.time, "time", lambda: now + 2 * INSTALL_SECONDS + 60)
+            monkeypatch.setattr(time, "time", lambda: now + 2 * INSTALL_SECONDS + 60)
             sweep_containers(client, mine)
             assert _there(client, made) == ["other", "player"]
         finally:

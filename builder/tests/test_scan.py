@@ -37,12 +37,16 @@ def test_what_it_refuses_fails_the_build_with_its_first_line(code: str, sentence
     assert (caught.value.code, str(caught.value)) == ("scan_refused", sentence)
 
 
-def test_a_scanner_in_trouble_is_the_platforms() -> None:
-    for call in (
-        lambda: run("import time; time.sleep(60)", seconds=0.5),
-        lambda: run("import os; os.kill(os.getpid(), 9)"),
-        lambda: scan(["/no/such/scanner"], image="x", sbom=b""),
-    ):
-        with pytest.raises(BuilderUnavailable) as caught:
-            call()
-        assert caught.value.code == "scan_failed"
+@pytest.mark.parametrize("code", ["import time; time.sleep(60)", "import os; os.kill(os.getpid(), 9)"])
+def test_a_scanner_that_does_not_end_by_itself_is_the_platforms_trouble(code: str) -> None:
+    with pytest.raises(BuilderUnavailable) as caught:
+        run(code, seconds=1)
+
+    assert caught.value.code == "scan_failed"
+
+
+def test_a_scanner_that_is_not_there_is_the_platforms_trouble() -> None:
+    with pytest.raises(BuilderUnavailable, match="cannot be run") as caught:
+        scan(["/no/such/scanner"], image="x", sbom=b"")
+
+    assert caught.value.code == "scan_failed"
