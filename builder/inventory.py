@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import docker
 
 from builder.container import LockedContainer
+from builder.labels import container_name
 
 LOOK = """
 import importlib.metadata, json, platform, re
@@ -49,7 +50,7 @@ _known: dict[str, Inventory] = {}
 def inventory(client: docker.DockerClient, image_id: str, prefix: str) -> Inventory:
     """What this image holds. Raises BuilderUnavailable."""
     if image_id not in _known:
-        name = f"{prefix}-inventory-{uuid.uuid4().hex}"
+        name = container_name(prefix, f"inventory-{uuid.uuid4().hex}")
         with LockedContainer(client, image_id, name=name, prefix=prefix) as container:
             found = container.look(LOOK)
         debian = tuple((name, version, architecture) for name, version, architecture in found["debian"])

@@ -1,8 +1,8 @@
 """One layer on top of an image: files go into a container that is never started, which is then committed.
 
-On an engine of 2023 this takes as long as `docker build` for small files and half as long for large ones, and unlike it
-leaves no folder with the time of the build behind: equal files give an equal layer. Nothing is executed, and no file of
-a submission has a meaning here, whatever its name.
+Measured against `docker build`, this takes a third to a half of the time, and leaves no folder with the time of the
+build behind: equal files give an equal layer. Loading an archive made here that names the parent's layers is as quick,
+but only engines with the older kind of store accept it. Nothing is executed, and no file has a meaning here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from docker.errors import DockerException
 
 from builder.engine import engine_errors
 from builder.errors import BuildFailed
-from builder.labels import CONTAINER_LABEL, PREFIX_LABEL
+from builder.labels import CONTAINER_LABEL, PREFIX_LABEL, container_name
 
 PIECE_BYTES = 1 << 20
 WHITEOUT = ".wh."
@@ -39,7 +39,7 @@ def commit_layer(
     with engine_errors():
         made = client.api.create_container(
             parent,
-            name=f"{prefix}-layer-{uuid.uuid4().hex}",
+            name=container_name(prefix, f"layer-{uuid.uuid4().hex}"),
             command=["none"],
             network_disabled=True,
             labels={CONTAINER_LABEL: prefix},
@@ -64,11 +64,6 @@ def folder_layer(folder: Path, target: str) -> Iterator[bytes]:
     yield from _entry(target)
     for path in sorted(folder.rglob("*")):
         name = f"{target}/{path.relative_to(folder).as_posix()}"
-        if path.name.startswith(WHITEOUT):
-            raise BuildFailed(
-                f"The file name {path.name[:100]} cannot be in an image: names must not begin with {WHITEOUT}",
-                code="bad_name",
-            )
         if path.is_dir():
             yield from _entry(name)
         else:
@@ -122,7 +117,15 @@ _END = bytes(2 * tarfile.BLOCKSIZE)
 def _entry(
     name: str, size: int = 0, content: IO[bytes] | None = None, *, is_executable: bool = False
 ) -> Iterator[bytes]:
-    """A folder, or a file with this content: of root, without a time, so that equal files give equal layers."""
+    """A folder, or a file with this content: of root, without a time, so that equal files give equal layers.
+
+    Raises BuildFailed for a name that would remove others.
+    """
+    last = name.rpartition("/")[2]
+    if last.startswith(WHITEOUT):
+        raise BuildFailed(
+            f"The file name {last[:100]} cannot be in an image: names must not begin with {WHITEOUT}", code="bad_name"
+        )
     entry = tarfile.TarInfo(name)
     entry.mode = 0o755 if content is None or is_executable else 0o644
     entry.type = tarfile.DIRTYPE if content is None else tarfile.REGTYPE

@@ -24,7 +24,7 @@ from builder.engine import engine_errors
 from builder.errors import BuilderUnavailable, BuildFailed
 from builder.failures import failure, missing
 from builder.installer import INSTALL_SECONDS, Installer, Wheel
-from builder.labels import PREFIX_LABEL, REQUIREMENTS_LABEL, WARNINGS_LABEL, WHEELS_LABEL
+from builder.labels import PREFIX_LABEL, REQUIREMENTS_LABEL, WARNINGS_LABEL, WHEELS_LABEL, container_name
 from builder.layer import commit_layer
 
 RECIPE = "4"
@@ -88,7 +88,7 @@ def package_image(
             log("These requirements have been installed before; their image is reused.")
             return found
         pip = Installer(
-            client, base_id, name=f"{prefix}-requirements-{key}", prefix=prefix, network=network.name,
+            client, base_id, name=container_name(prefix, f"requirements-{key}"), prefix=prefix, network=network.name,
             environment=network.environment, certificates=network.read_certificates(),
         )  # fmt: skip
         try:

@@ -138,6 +138,7 @@ def test_packages_become_files_of_root_in_their_folder() -> None:
         (("link", tarfile.SYMTYPE, 0o777), "requirements_failed"),
         (("link", tarfile.LNKTYPE, 0o777), "requirements_failed"),
         (("device", tarfile.CHRTYPE, 0o666), "requirements_failed"),
+        ((".wh.six.py", tarfile.REGTYPE, 1), "bad_name"),
     ],
 )
 def test_packages_that_hold_too_much_or_no_plain_files_fail_the_build(entry: tuple[str, bytes, int], code: str) -> None:

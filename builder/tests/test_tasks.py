@@ -48,7 +48,8 @@ def test_a_build_stores_digests_and_a_bill_of_materials(submission: Submission, 
     with job.sbom.open() as file:
         document = json.load(file)
     assert document["metadata"]["component"]["version"] == submission.image_digest
-    digest = hashlib.sha256(archive().getvalue()).hexdigest()
+    with submission.archive.open() as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
     assert document["components"][-1]["hashes"] == [{"alg": "SHA-256", "content": digest}]
 
 
