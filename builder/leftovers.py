@@ -1,8 +1,8 @@
-"""Images on the engine that no row of this arena needs any more.
+"""Images on the engine that no row of this arena needs any more, and containers of builds that are long over.
 
-They are left behind by builds that lost their claim, by builds that were done again, and by removals that failed. An
-arena knows its own by the prefix of their tags, or by a label where the tag is gone: arenas that share an engine must
-have prefixes of their own.
+Images are left behind by builds that lost their claim, by builds that were done again, and by removals that failed. An
+arena knows its own by the prefix of their tags, or by a label where the tag is gone, and never touches what another
+arena's label is on: arenas that share an engine must have prefixes of their own.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import docker
-from docker.errors import APIError, ImageNotFound
+from docker.errors import APIError, ImageNotFound, NotFound
+
+from builder.installer import INSTALL_SECONDS
+from builder.labels import BUILD_LABEL, CONTAINER_LABEL, PREFIX_LABEL, REQUIREMENTS_LABEL, SUBMISSION_LABEL
 
 logger = logging.getLogger(__name__)
 
-PREFIX_LABEL, SUBMISSION_LABEL, BUILD_LABEL = "arena.prefix", "arena.submission", "arena.build"
-REQUIREMENTS_LABEL = "arena.requirements"
-"""Name of a requirements image; images made on top inherit it."""
 REQUIREMENTS_SECONDS = 24 * 3600
 """Requirements may be asked for again: their images stay for so long, used or not."""
 
@@ -38,7 +38,23 @@ class Needed:
         return submission in self.submissions or build in self.builds
 
 
-def sweep_engine(client: docker.DockerClient, prefix: str, needed: Callable[[], Needed]) -> None:
+def sweep_containers(client: docker.DockerClient, prefix: str) -> None:
+    """Remove the containers in which builds of this prefix worked, once no build can still work in them."""
+    oldest = time.time() - 2 * INSTALL_SECONDS
+    for found in client.api.containers(all=True, filters={"label": f"{CONTAINER_LABEL}={prefix}"}):
+        if found["Created"] > oldest:
+            continue
+        try:
+            client.api.remove_container(found["Id"], v=True, force=True)
+        except NotFound:
+            continue
+        except APIError as error:
+            logger.warning("The container %s of a build is still there: %s", found["Id"], error.explanation or error)
+        else:
+            logger.info("The container %s of a build that is over was removed.", found["Id"])
+
+
+def sweep_images(client: docker.DockerClient, prefix: str, needed: Callable[[], Needed]) -> None:
     """Remove the images of this prefix that are not needed.
 
     The rows are read after the images: a build that ends meanwhile is seen running or with its image in its row.
@@ -56,7 +72,7 @@ def sweep_engine(client: docker.DockerClient, prefix: str, needed: Callable[[], 
     for image in found:
         if SUBMISSION_LABEL in image.labels or image.created > oldest:
             continue
-        for name in image.names(f"{prefix}-requirements", is_ours=image.labels.get(PREFIX_LABEL) == prefix):
+        for name in image.names(f"{prefix}-requirements", prefix):
             if image.labels.get(REQUIREMENTS_LABEL, name) not in used:
                 _remove(client, name)
 
@@ -75,9 +91,12 @@ class Found:
         tags = tuple(tag for tag in summary.get("RepoTags") or () if tag != "<none>:<none>")
         return cls(summary["Id"], tags, summary.get("Labels") or {}, summary["Created"])
 
-    def names(self, repository: str, *, is_ours: bool) -> Iterator[str]:
-        """Its tags of this repository, or its id when it has no tag at all but is ours."""
-        if not self.tags and is_ours:
+    def names(self, repository: str, prefix: str) -> Iterator[str]:
+        """Its tags of this repository, or its id when it has no tag at all; nothing when it is another arena's."""
+        # What is tagged and has no label was made before there were labels.
+        if self.labels.get(PREFIX_LABEL, prefix if self.tags else "") != prefix:
+            return
+        if not self.tags:
             yield self.id
         yield from (tag for tag in self.tags if tag.startswith(f"{repository}:"))
 
@@ -85,7 +104,7 @@ class Found:
 def _swept(client: docker.DockerClient, image: Found, prefix: str, rows: Needed) -> bool:
     """Remove what is not needed of an image of a submission; return whether all of it is gone."""
     is_spared = rows.spares(image.labels[SUBMISSION_LABEL], image.labels.get(BUILD_LABEL, ""))
-    names = list(image.names(prefix, is_ours=image.labels.get(PREFIX_LABEL) == prefix))
+    names = list(image.names(prefix, prefix))
     removed = [name not in rows.images and not is_spared and _remove(client, name) for name in names]
     return bool(removed) and all(removed)
 

@@ -7,29 +7,33 @@ to reach the index (addresses with passwords, maybe) is given to its process alo
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import docker
 from docker.errors import ImageNotFound
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from builder.container import NameTaken
+from builder.engine import engine_errors
 from builder.errors import BuilderUnavailable, BuildFailed
-from builder.installer import FOLDER, INSTALL_SECONDS, MEMORY_BYTES, TIMED_OUT, Installer
-from builder.leftovers import PREFIX_LABEL, REQUIREMENTS_LABEL
+from builder.failures import failure, missing
+from builder.installer import INSTALL_SECONDS, Installer, Wheel
+from builder.labels import PREFIX_LABEL, REQUIREMENTS_LABEL, WARNINGS_LABEL, WHEELS_LABEL, container_name
+from builder.layer import commit_layer
 
-RECIPE = "3"
+RECIPE = "4"
 """Counted up when images are made in another way, so that older ones are not reused."""
-KILLED = (137, -9)
-TERMINATED = 143
 MAX_FALL_BACKS = 5
 """Lines that may be given up; every one costs a round of pip."""
-_MISSING = re.compile(r"No matching distribution found for ([A-Za-z0-9._-]+)")
-_UNREACHABLE = re.compile(r"max retries exceeded|temporary failure in name|connection broken|timed out", re.IGNORECASE)
+WAIT_SECONDS = 1.0
+"""Between two looks at another worker that installs the same."""
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class Network:
     environment: dict[str, str] = field(default_factory=dict)
     certificates: str = ""
     """Path here of a bundle of certificate authorities, empty for the image's own."""
+    name: str = "bridge"
+    """Of the engine's network that wheels are fetched on."""
 
     def read_certificates(self) -> bytes:
         """The bundle, or nothing. Raises BuilderUnavailable."""
@@ -52,9 +58,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class PackageImage:
-    """The content id of an image with a set of requirements, and what the owner should know of it."""
+    """The content id of an image with a set of requirements, what is in it, and what the owner should know of it."""
 
     image_id: str
+    wheels: tuple[Wheel, ...]
     warnings: tuple[str, ...]
 
 
@@ -63,51 +70,106 @@ def package_image(
     base_id: str,
     lines: tuple[str, ...],
     *,
+    base: Mapping[str, str],
     prefix: str,
     network: Network,
-    log: Callable[[str], None],
+    log: Log,
 ) -> PackageImage:
-    """The image of these requirements on this base, made if it is not there yet.
+    """The image of these requirements on this base, made if it is not there yet, by one worker at a time.
 
-    A pin without a wheel falls back to the version of the base image, with a warning. Raises BuildFailed when the
-    base image has none either, BuilderUnavailable for troubles of the platform.
+    base: versions of the Python packages of the base image by normalised name. A pin that is too old for a wheel falls
+    back to that version, with a warning. Raises BuildFailed, BuilderUnavailable for troubles of the platform.
     """
     key = hashlib.sha256("\n".join((RECIPE, base_id, *lines)).encode()).hexdigest()[:20]
-    name = f"{prefix}-requirements:{key}"
-    with contextlib.suppress(ImageNotFound):
-        image = client.images.get(name)
-        log("These requirements have been installed before; their image is reused.")
-        return PackageImage(str(image.id), tuple(json.loads(image.labels.get("arena.warnings", "[]"))))
-    with Installer(client, base_id, environment=network.environment, certificates=network.read_certificates()) as pip:
-        given_up = _install(pip, list(lines), log)
-        here, base = (pip.versions(FOLDER), pip.versions()) if given_up else ({}, {})
-        warnings = tuple(_warning(line, here, base) for line in given_up)
-        for warning in warnings:
-            log(f"Warning: {warning}")
-        labels = {"arena.warnings": json.dumps(warnings), PREFIX_LABEL: prefix, REQUIREMENTS_LABEL: name}
-        image_id = pip.commit(name, labels)
-    return PackageImage(image_id, warnings)
+    tag = f"{prefix}-requirements:{key}"
+    waiting_ends = 0.0
+    while True:
+        if found := _existing(client, tag):
+            log("These requirements have been installed before; their image is reused.")
+            return found
+        pip = Installer(
+            client, base_id, name=container_name(prefix, f"requirements-{key}"), prefix=prefix, network=network.name,
+            environment=network.environment, certificates=network.read_certificates(),
+        )  # fmt: skip
+        try:
+            with pip:
+                # Another may have ended between the look and the name.
+                return _existing(client, tag) or _make(client, base_id, lines, base, tag, prefix, pip, log)
+        except NameTaken:
+            if not waiting_ends:
+                waiting_ends = time.monotonic() + 2 * INSTALL_SECONDS
+                log("Another build installs the same requirements; waiting for it.")
+        if time.monotonic() > waiting_ends:
+            raise BuilderUnavailable("Another build holds the same requirements for too long.", code="installer_busy")
+        time.sleep(WAIT_SECONDS)
 
 
-def _install(pip: Installer, wanted: list[str], log: Callable[[str], None]) -> list[str]:
-    """Install what has wheels; return the lines that the base image's own versions stand in for."""
+def is_met(lines: tuple[str, ...], base: Mapping[str, str]) -> bool:
+    """Whether the base image has all of these as it is; extras and markers are left to pip."""
+    for line in lines:
+        asked = Requirement(line)
+        version = base.get(canonicalize_name(asked.name))
+        if version is None or asked.extras or asked.marker or not asked.specifier.contains(version):
+            return False
+    return True
+
+
+def _existing(client: docker.DockerClient, tag: str) -> PackageImage | None:
+    with engine_errors():
+        try:
+            image = client.images.get(tag)
+        except ImageNotFound:
+            return None
+    wheels = json.loads(image.labels.get(WHEELS_LABEL, "{}"))
+    warnings = json.loads(image.labels.get(WARNINGS_LABEL, "[]"))
+    return PackageImage(str(image.id), tuple(Wheel(*pair) for pair in wheels.items()), tuple(warnings))
+
+
+def _make(
+    client: docker.DockerClient,
+    base_id: str,
+    lines: tuple[str, ...],
+    base: Mapping[str, str],
+    tag: str,
+    prefix: str,
+    pip: Installer,
+    log: Log,
+) -> PackageImage:
+    given_up = fetch_all(pip, list(lines), base, log)
+    wheels = pip.wheels()
+    if wheels:
+        status, output = pip.install(wheels, log)
+        if status != 0:
+            raise failure(status, output)
+    else:
+        # Everything is given up, or meant for another Python.
+        pip.make_folders("packages")
+    here = {wheel.name: wheel.version for wheel in wheels}
+    warnings = tuple(warning(line, here, base) for line in given_up)
+    for sentence in warnings:
+        log(f"Warning: {sentence}")
+    labels = {
+        PREFIX_LABEL: prefix,
+        REQUIREMENTS_LABEL: tag,
+        WARNINGS_LABEL: json.dumps(warnings),
+        WHEELS_LABEL: json.dumps({wheel.filename: wheel.sha256 for wheel in wheels}),
+    }
+    return PackageImage(commit_layer(client, base_id, pip.layer(), tag=tag, labels=labels), wheels, warnings)
+
+
+def fetch_all(pip: Installer, wanted: list[str], base: Mapping[str, str], log: Log) -> list[str]:
+    """Fetch what has wheels; return the lines that the base image's own versions stand in for. Raises BuildFailed."""
     given_up: list[str] = []
     while wanted:
-        status, output = pip.install(tuple(wanted), log)
+        status, output = pip.fetch(tuple(wanted), log)
         if status == 0:
             break
-        missing = _MISSING.search(output)
-        # Without an index pip finds no package at all; that is no reason to fall back.
-        if missing is None or status == TIMED_OUT or _UNREACHABLE.search(output):
-            raise _failure(status, output)
-        package = missing.group(1)
-        line = next((line for line in wanted if _package_of(line) == normal_name(package)), None)
-        if line is None or normal_name(package) not in pip.versions():
-            raise BuildFailed(
-                f"There is no wheel for {line or package} and the Python of the base image. "
-                "Ask for a version that has one.",
-                code="no_wheel",
-            )
+        absent = missing(status, output)
+        if absent is None:
+            raise failure(status, output)
+        line = next((line for line in wanted if _package_of(line) == absent.name), "")
+        if not line or absent.is_too_new or absent.name not in base:
+            raise absent.failure(line)
         if len(given_up) == MAX_FALL_BACKS:
             raise BuildFailed(
                 f"More than {MAX_FALL_BACKS} requirements have no wheel for the Python of the base image, "
@@ -120,7 +182,8 @@ def _install(pip: Installer, wanted: list[str], log: Callable[[str], None]) -> l
     return given_up
 
 
-def _warning(line: str, here: dict[str, str], base: dict[str, str]) -> str:
+def warning(line: str, here: Mapping[str, str], base: Mapping[str, str]) -> str:
+    """What the owner of a line that was given up should know."""
     package = _package_of(line)
     if package in here:
         # Another requirement brought it along.
@@ -129,30 +192,4 @@ def _warning(line: str, here: dict[str, str], base: dict[str, str]) -> str:
 
 
 def _package_of(line: str) -> str:
-    return normal_name(re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0])
-
-
-def normal_name(name: str) -> str:
-    """The name of a package as the index compares it, after PEP 503."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _failure(status: int, output: str) -> BuildFailed | BuilderUnavailable:
-    # First: an index that was slow till the end has also left words on connections.
-    if status in {TIMED_OUT, TERMINATED}:
-        return BuildFailed(
-            f"Installing the requirements takes longer than {INSTALL_SECONDS // 60} minutes.",
-            code="requirements_too_slow",
-        )
-    if "No space left" in output:
-        return BuilderUnavailable("The disk is full.", code="disk_full")
-    if _UNREACHABLE.search(output):
-        return BuilderUnavailable("The package index cannot be reached.", code="index_unreachable")
-    if status in KILLED:
-        return BuildFailed(
-            f"Installing the requirements needs more than {MEMORY_BYTES >> 30} GiB of memory.",
-            code="requirements_too_large",
-        )
-    errors = [line for line in output.splitlines() if line.startswith("ERROR:")]
-    first = errors[-1].removeprefix("ERROR:").strip() if errors else "pip ended without saying why"
-    return BuildFailed(f"The requirements cannot be installed: {first}", code="requirements_failed")
+    return canonicalize_name(Requirement(line).name)

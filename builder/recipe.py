@@ -1,30 +1,35 @@
 """How a submission becomes something that can be played: named steps, logged as they go.
 
-On an engine: an image per set of requirements, and one COPY layer with the submission's files on top. Nothing of the
+On an engine: an image per set of requirements, and one layer with the submission's files on top. Nothing of the
 submission runs here. Without an engine (process sandbox, a person's own code): an unpacked folder.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.metadata
 import re
 import shutil
-import tarfile
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-import docker
-from docker.errors import APIError, ImageNotFound
+from docker.errors import ImageNotFound
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from builder.engine import base_image_id, engine
 from builder.errors import BuildFailed
-from builder.leftovers import PREFIX_LABEL, Needed, sweep_engine
-from builder.packages import Network, normal_name, package_image
+from builder.inventory import inventory
+from builder.labels import PREFIX_LABEL
+from builder.layer import commit_layer, folder_layer
+from builder.leftovers import Needed, sweep_containers, sweep_images
+from builder.packages import Network, PackageImage, is_met, package_image
+from builder.sbom import sbom
 from core.archive import ArchiveRefused, read_text, unpack_archive
 from core.requirements import Requirements, RequirementsRefused, read_requirements
 
@@ -36,11 +41,18 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """image: what a sandbox can launch. digest: its content id, empty for a folder. warnings: for the owner."""
+    """image: its name for people, or a folder. warnings: for the owner.
+
+    digest: content id of the image, which is what a sandbox launches. base_digest, requirements_digest: those of the
+    images below it. sbom: its bill of materials. All four are empty for a folder, the third where nothing is required.
+    """
 
     image: str
-    digest: str
     warnings: tuple[str, ...]
+    digest: str = ""
+    base_digest: str = ""
+    requirements_digest: str = ""
+    sbom: bytes = b""
 
 
 class Recipe(Protocol):
@@ -63,26 +75,36 @@ class DockerRecipe:
         self._base_image, self._prefix, self._network = base_image, prefix, network
 
     def build(self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log) -> BuildResult:
+        started = time.monotonic()
+        tag = f"{self._prefix}:{name}"
         with tempfile.TemporaryDirectory(prefix="arena-build-") as temporary:
             folder = Path(temporary) / "player"
             log("Step 1/4: check and unpack the archive")
             requirements = unpack(archive, folder)
-            warnings = list(requirements.notes)
-            tag = f"{self._prefix}:{name}"
             with engine() as client:
                 log(f"Step 2/4: base image {self._base_image}")
-                parent = base_image_id(client, self._base_image)
+                base_id = base_image_id(client, self._base_image)
+                base = inventory(client, base_id, self._prefix)
                 log(f"Step 3/4: requirements ({len(requirements.lines) or 'none'})")
-                if requirements.lines:
+                packages = PackageImage("", (), ())
+                if requirements.lines and is_met(requirements.lines, base.python):
+                    log("The base image has all of them; nothing is installed.")
+                elif requirements.lines:
                     packages = package_image(
-                        client, parent, requirements.lines, prefix=self._prefix, network=self._network, log=log
-                    )
-                    parent = packages.image_id
-                    warnings += packages.warnings
+                        client, base_id, requirements.lines, base=base.python, prefix=self._prefix,
+                        network=self._network, log=log,
+                    )  # fmt: skip
                 log("Step 4/4: image of the submission")
-                digest = _copy_layer(client, parent, folder, tag, {**labels, PREFIX_LABEL: self._prefix})
-        log(f"Built {tag}")
-        return BuildResult(tag, digest, tuple(warnings))
+                layer = folder_layer(folder, "player")
+                labels = {**labels, PREFIX_LABEL: self._prefix}
+                digest = commit_layer(client, packages.image_id or base_id, layer, tag=tag, labels=labels)
+        document = sbom(
+            image=tag, image_digest=digest, base_image=self._base_image, base_digest=base_id, base=base,
+            wheels=packages.wheels, archive_sha256=_sha256(archive),
+        )  # fmt: skip
+        log(f"Built {tag} in {time.monotonic() - started:.1f} s")
+        warnings = (*requirements.notes, *packages.warnings)
+        return BuildResult(tag, warnings, digest, base_id, packages.image_id, document)
 
     def remove(self, image: str) -> None:
         with engine() as client, contextlib.suppress(ImageNotFound):
@@ -90,29 +112,16 @@ class DockerRecipe:
 
     def sweep(self, needed: Callable[[], Needed]) -> None:
         with engine() as client:
-            sweep_engine(client, self._prefix, needed)
+            sweep_containers(client, self._prefix)
+            sweep_images(client, self._prefix, needed)
 
 
-def _copy_layer(client: docker.DockerClient, parent: str, folder: Path, tag: str, labels: dict[str, str]) -> str:
-    """Put the files of a folder on an image; return the new image's content id.
-
-    The context's root holds our Dockerfile alone: a Dockerfile or .dockerignore of the submission lies in player/ and
-    is a file like any other. The parent is named by its id, so that it can never be pulled from somewhere.
-    """
-    with tempfile.TemporaryFile() as context:
-        dockerfile = folder.parent / "Dockerfile"
-        dockerfile.write_text(f"FROM {parent}\nCOPY player /player\n")
-        with tarfile.open(fileobj=context, mode="w") as tar:
-            tar.add(dockerfile, "Dockerfile", filter=_anonymous)
-            tar.add(folder, "player", filter=_anonymous)
-        context.seek(0)
-        for event in client.api.build(
-            fileobj=context, custom_context=True, tag=tag, labels=labels, network_mode="none", rm=True, forcerm=True,
-            decode=True,
-        ):  # fmt: skip
-            if "error" in event:
-                raise APIError(event["error"])
-        return str(client.images.get(tag).id)
+def _sha256(file: IO[bytes]) -> str:
+    file.seek(0)
+    digest = hashlib.sha256()
+    while data := file.read(1 << 20):
+        digest.update(data)
+    return digest.hexdigest()
 
 
 class FolderRecipe:
@@ -134,7 +143,7 @@ class FolderRecipe:
         warnings = [*requirements.notes, *missing_here(requirements)]
         for warning in warnings:
             log(f"Warning: {warning}")
-        return BuildResult(f"{FOLDER_PREFIX}{target}", "", tuple(warnings))
+        return BuildResult(f"{FOLDER_PREFIX}{target}", tuple(warnings))
 
     def remove(self, image: str) -> None:
         target = Path(image.removeprefix(FOLDER_PREFIX)).resolve()
@@ -163,24 +172,15 @@ def unpack(archive: IO[bytes], folder: Path) -> Requirements:
 
 def missing_here(requirements: Requirements) -> list[str]:
     """Sentences on requirements that the arena's own Python does not meet."""
-    found = {normal_name(d.name): d.version for d in importlib.metadata.distributions()}
+    found = {canonicalize_name(d.name): d.version for d in importlib.metadata.distributions()}
     warnings = []
     for line in requirements.lines:
         requirement = Requirement(line)
         if requirement.marker is not None and not requirement.marker.evaluate():
             continue
-        version = found.get(normal_name(requirement.name))
+        version = found.get(canonicalize_name(requirement.name))
         if version is None:
             warnings.append(f"{line} is not installed: the process sandbox uses the arena's own Python.")
         elif not requirement.specifier.contains(version, prereleases=True):
             warnings.append(f"{line} is asked for; the process sandbox uses version {version} of the arena's Python.")
     return warnings
-
-
-def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """No owner and no time of this host; equal files give equal layers."""
-    entry.uid = entry.gid = 0
-    entry.uname = entry.gname = ""
-    entry.mtime = 0
-    entry.mode = 0o755 if entry.isdir() else 0o644
-    return entry

@@ -8,10 +8,13 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from builder.errors import BuilderUnavailable, BuildFailed
-from builder.leftovers import BUILD_LABEL, SUBMISSION_LABEL, Needed
+from builder.labels import BUILD_LABEL, SUBMISSION_LABEL
+from builder.leftovers import Needed
 from builder.packages import Network
-from builder.recipe import DockerRecipe, FolderRecipe, Recipe
+from builder.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
+from builder.scan import scan
 from core.models import Build, Duel, JobFault, JobState, Submission, Validation
+from core.services.artifacts import sbom_store
 from core.services.jobs import job_fail
 from core.services.phases import build_succeed
 from core.worker import PlatformFault, Pulse, perform
@@ -80,7 +83,7 @@ def recipe() -> Recipe:
     return DockerRecipe(
         base_image=settings.PLAYER_BASE_IMAGE,
         prefix=settings.PLAYER_IMAGE_PREFIX,
-        network=Network(environment=settings.PIP_ENVIRONMENT, certificates=settings.PIP_CERTIFICATES),
+        network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK),
     )
 
 
@@ -92,11 +95,11 @@ def _build(build: Build, pulse: Pulse) -> None:
         pulse.log(line)
 
     labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
+    makes = recipe()
     try:
         with submission.archive.open("rb") as archive:
-            result = recipe().build(
-                archive, name=f"s{submission.pk}-b{build.pk}-a{build.attempt}", labels=labels, log=log
-            )
+            result = makes.build(archive, name=f"s{submission.pk}-b{build.pk}-a{build.attempt}", labels=labels, log=log)
+        _scan(makes, result, pulse)
     except BuildFailed as failure:
         pulse.log(f"Failed: {failure}")
         job_fail(job=build, fault=JobFault.PLAYER, code=failure.code, error=str(failure), log=pulse.text)
@@ -106,5 +109,24 @@ def _build(build: Build, pulse: Pulse) -> None:
         raise PlatformFault("The uploaded archive is missing from the store.", code="archive_missing") from None
     else:
         build_succeed(
-            build=build, image=result.image, digest=result.digest, warnings=list(result.warnings), log=pulse.text
+            build=build,
+            image=result.image,
+            digest=result.digest,
+            base_digest=result.base_digest,
+            requirements_digest=result.requirements_digest,
+            sbom=sbom_store(build=build, document=result.sbom) if result.sbom else "",
+            warnings=list(result.warnings),
+            log=pulse.text,
         )
+
+
+def _scan(makes: Recipe, result: BuildResult, pulse: Pulse) -> None:
+    """Let the operator's scanner look at the image, if there is one; what it refuses is removed."""
+    if not settings.BUILD_SCAN_COMMAND or not result.sbom:
+        return
+    pulse.log(f"Scan with {settings.BUILD_SCAN_COMMAND[0]}")
+    try:
+        scan(settings.BUILD_SCAN_COMMAND, image=result.image, sbom=result.sbom)
+    except (BuildFailed, BuilderUnavailable):
+        makes.remove(result.image)
+        raise

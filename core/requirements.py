@@ -19,6 +19,9 @@ MAX_YAML_DEPTH = 8
 MAX_YAML_TOKENS = 5000
 IGNORED_CONDA_NAMES = frozenset({"python", "pip", "setuptools", "wheel"})
 _CONDA = re.compile(r"\A(?:[\w.-]+::)?(\w[\w.-]*)\s*(.*)\Z", re.ASCII)
+_PLAIN = re.compile(r"(?!-)(?:[\w .,<>=!~*+()\[\];\"'-](?! -))*", re.ASCII)
+"""What pip may be given. It splits lines at more than line feeds, puts variables of its own environment into `${NAME}`
+(addresses with passwords, maybe), and takes ` -` for the beginning of an option, all of it within quotes, too."""
 
 _YAML_STARTS = (
     yaml.BlockSequenceStartToken,
@@ -166,7 +169,12 @@ def _requirement(line: str, where: str) -> str:
         ) from None
     if requirement.url:
         raise RequirementsRefused(f"{where}: addresses are not allowed, only names.", code="requirements_url")
-    return str(requirement)
+    plain = str(requirement)
+    if not _PLAIN.fullmatch(plain):
+        raise RequirementsRefused(
+            f"{where}: {line[:60]!r} has letters that no name, version or marker needs.", code="requirements_line"
+        )
+    return plain
 
 
 def _collected(lines: Iterable[str], name: str, notes: Iterable[str]) -> Requirements:

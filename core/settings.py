@@ -1,6 +1,7 @@
 """Django settings: the only reader of os.environ. Every variable is explained in `example.env`."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,8 @@ PIP_ENVIRONMENT = {
     for name in ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "HTTPS_PROXY", "NO_PROXY")
     if (value := env.text(name))
 }
+BUILD_NETWORK = env.text("BUILD_NETWORK", "bridge")
+BUILD_SCAN_COMMAND = shlex.split(env.text("BUILD_SCAN_COMMAND"))
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 

@@ -61,8 +61,7 @@ class Bench:
         """How to start a submission here."""
         core = self.core
         return Launch(
-            # By content where it is known, so that the digest in the row is the one that played.
-            image=submission.image_digest or submission.image,
+            image=submission.launched_image,
             name=f"arena-{self._presence.token[:12]}-{next(self._numbers)}",
             limits=submission.agent.environment.limits,
             labels={worker_label(): self._presence.token, "arena.submission": str(submission.pk)},

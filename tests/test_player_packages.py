@@ -13,10 +13,14 @@ import docker
 import pytest
 from django.conf import settings
 
+from builder.engine import base_image_id, engine
 from builder.image.player_server import loading
+from builder.installer import Installer
+from builder.labels import PREFIX_LABEL
+from builder.layer import commit_layer, folder_layer
 from builder.packages import Network
 from builder.recipe import DockerRecipe
-from builder.tests.archives import archive
+from builder.tests.archives import archive, trap_wheel
 from duel_runner.sandbox.base import Launch, PlayerDidNotStart
 from duel_runner.sandbox.docker import DockerSandbox
 from environments.spec import Limits
@@ -66,7 +70,7 @@ def test_a_player_imports_what_its_submission_requires(sandbox: DockerSandbox) -
     recipe = DockerRecipe(
         base_image=settings.PLAYER_BASE_IMAGE,
         prefix=settings.PLAYER_IMAGE_PREFIX,
-        network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES),
+        network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK),
     )
     files = {"player.py": look("six"), "requirements.txt": "six==1.16.0\n"}
 
@@ -104,6 +108,32 @@ def test_packages_win_over_the_base_but_not_over_the_standard_library_or_the_sup
     assert not str(found["socket"]).startswith("/opt")
     assert found["supervisor"] == ["python3", "-s", "-P", "-u"]
     assert found["hash"] == 0
+
+
+@pytest.mark.docker
+def test_nothing_of_an_installed_wheel_runs_when_the_player_server_starts(
+    sandbox: DockerSandbox, tmp_path: Path
+) -> None:
+    prefix = settings.PLAYER_IMAGE_PREFIX
+    labels = {PREFIX_LABEL: prefix}
+    name, content = trap_wheel()
+    (tmp_path / "player.py").write_text(look("socket"))
+    with engine() as client:
+        base = base_image_id(client, settings.PLAYER_BASE_IMAGE)
+        with Installer(
+            client, base, name=f"{prefix}-traps", prefix=prefix, network="none", environment={}, certificates=b""
+        ) as pip:
+            pip.make_folders("wheels")
+            pip.put({f"wheels/{name}": content})
+            assert pip.install(pip.wheels(), print)[0] == 0
+            packages = commit_layer(client, base, pip.layer(), tag=f"{prefix}-requirements:traps", labels=labels)
+        image = commit_layer(client, packages, folder_layer(tmp_path, "player"), tag=f"{prefix}:traps", labels=labels)
+        listing = client.containers.run(image, ["ls", "/opt/requirements"], network_mode="none", remove=True)
+
+    found = found_in(sandbox, image)
+
+    assert {"sitecustomize.py", "trap", "trap.pth"} <= set(listing.decode().split())
+    assert not str(found["socket"]).startswith("/opt")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from core.engine import connect
 from core.models import Duel, Environment, JobState, Validation
 from core.services.jobs import job_cancel
 from duel_runner import referee
+from duel_runner.bench import leave_bench
 from environments import registry
 from tests.samples import FIRST, LAST, MATCHES_PER_DUEL, deliver_messages, tic_tac_toe, upload
 
@@ -104,6 +105,7 @@ def test_an_image_is_never_replaced_by_another_of_its_name(environment: Environm
         code, said = verify(duel, "--replay-players")
         assert code == 0, said
 
+        leave_bench()
         client.images.remove(duel.player_1_digest, force=True)
         code, said = verify(duel, "--replay-players")
         assert code == 2, said

@@ -43,6 +43,7 @@ site = [
         name="validation_frames",
     ),
     path("submissions/<int:submission_id>/archive.zip", downloads.submission_archive, name="submission_archive"),
+    path("submissions/<int:submission_id>/sbom.json", downloads.submission_sbom, name="submission_sbom"),
     path("submissions/<int:submission_id>/logs/<slug:log>/", downloads.submission_log, name="submission_log"),
 ]
 

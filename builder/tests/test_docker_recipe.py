@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import docker
 import pytest
@@ -17,6 +19,7 @@ from builder.recipe import BuildResult, DockerRecipe
 from builder.tests.archives import PLAYER, archive
 
 PREFIX = f"rl-arena-test-builder-{os.getpid()}"
+SIX_SHA256 = "8abb2f1d86890a2dfb989f9a77cfcfd3e47c2a354b01111771326f8aa26e0254"
 SECRET = "secret-of-the-index"
 LIST = "import os; print(sorted(os.listdir('/player')), open('/player/player.py').read().strip())"
 
@@ -35,7 +38,9 @@ def recipe(base_image: str = "") -> DockerRecipe:
     return DockerRecipe(
         base_image=base_image or settings.PLAYER_BASE_IMAGE,
         prefix=PREFIX,
-        network=Network({**settings.PIP_ENVIRONMENT, "ARENA_TEST": SECRET}, settings.PIP_CERTIFICATES),
+        network=Network(
+            {**settings.PIP_ENVIRONMENT, "ARENA_TEST": SECRET}, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK
+        ),
     )
 
 
@@ -59,7 +64,8 @@ def test_an_image_holds_the_files_of_the_submission_and_its_labels(engine: docke
     assert (result.image, result.digest, result.warnings) == (f"{PREFIX}:s1-b2", image.id, ())
     assert image.labels["arena.submission"] == "1"
     assert run(engine, result.digest, LIST) == f"['net', 'player.py'] {PLAYER.strip()}"
-    assert [line for line in log if line.startswith("Step")] == [
+    assert log[-1].startswith(f"Built {PREFIX}:s1-b2 in ")
+    assert log[:-1] == [
         "Step 1/4: check and unpack the archive",
         f"Step 2/4: base image {settings.PLAYER_BASE_IMAGE}",
         "Step 3/4: requirements (none)",
@@ -145,7 +151,7 @@ def test_neither_the_way_to_the_index_nor_leftovers_of_pip_are_in_the_image(engi
     image = engine.images.get(result.image)
     assert SECRET not in json.dumps(image.attrs)
     assert "PIP_" not in json.dumps(image.attrs["Config"]["Env"])
-    assert run(engine, result.image, "import os; print(os.listdir('/opt/arena-work'))") == "[]"
+    assert run(engine, result.image, "import os; print(os.listdir('/opt'))") == "['requirements']"
 
 
 @pytest.mark.docker
@@ -165,9 +171,71 @@ def test_an_old_pin_falls_back_to_the_base_image_with_a_warning_that_stays(engin
 
 @pytest.mark.docker
 @pytest.mark.network
-def test_a_package_without_wheels_fails_the_build_in_its_first_line(engine: docker.DockerClient) -> None:
+@pytest.mark.parametrize(
+    ("requirements", "code", "sentence"),
+    [
+        (
+            "six==0.0.1",
+            "no_wheel",
+            r"six==0\.0\.1: no version of six fits; newest here is 1\.\d+\.\d+\. Ask for .*",
+        ),
+        ("numpy==9.9", "no_wheel", r"numpy==9\.9: no version of numpy fits; newest here is 2\.\d+\.\d+\. .*"),
+        ("gym==0.26.2", "no_wheel", r"gym==0\.26\.2: no wheel of gym fits the Python of the base image, or .*"),
+        (
+            "six==1.15.0\nsix==1.16.0",
+            "requirements_conflict",
+            r"These requirements exclude each other: six==1\.15\.0; six==1\.16\.0\. Widen or drop one of them\.",
+        ),
+    ],
+)
+def test_a_failed_build_says_in_one_line_what_to_change(requirements: str, code: str, sentence: str) -> None:
     with pytest.raises(BuildFailed) as caught:
-        build({"requirements.txt": "six==0.0.1\n"})
+        build({"requirements.txt": requirements})
 
-    assert str(caught.value).startswith("There is no wheel for six==0.0.1 and the Python of the base image.")
-    assert engine.containers.list(all=True, filters={"label": "arena.packages"}) == []
+    assert caught.value.code == code
+    assert re.fullmatch(sentence, str(caught.value))
+
+
+@pytest.mark.docker
+@pytest.mark.network
+def test_two_workers_that_build_the_same_set_at_once_install_it_once(engine: docker.DockerClient) -> None:
+    logs: list[list[str]] = [[], []]
+
+    def worker(number: int) -> BuildResult:
+        return recipe().build(
+            archive({"requirements.txt": "six==1.15.0"}), name=f"w{number}", labels={}, log=logs[number].append
+        )
+
+    with ThreadPoolExecutor(2) as workers:
+        first, second = workers.map(worker, range(2))
+
+    assert first.requirements_digest == second.requirements_digest
+    said = sorted(logs, key=lambda log: "Another build installs the same requirements; waiting for it." in log)
+    assert [any("Successfully installed" in line for line in log) for log in said] == [True, False]
+    assert "These requirements have been installed before; their image is reused." in said[1]
+
+
+@pytest.mark.docker
+def test_what_the_base_image_has_is_not_installed_again() -> None:
+    log: list[str] = []
+
+    result = build({"requirements.txt": "numpy>=1.20"}, log)
+
+    assert "The base image has all of them; nothing is installed." in log
+    assert result.requirements_digest == ""
+
+
+@pytest.mark.docker
+@pytest.mark.network
+def test_the_bill_of_materials_names_everything_in_the_image(engine: docker.DockerClient) -> None:
+    result = build({"requirements.txt": "six==1.16.0"})
+
+    document = json.loads(result.sbom)
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.5")
+    assert document["metadata"]["component"]["version"] == result.digest
+    found = {component["bom-ref"]: component for component in document["components"]}
+    assert f"image:{result.base_digest}" in found
+    assert found["requirements:pkg:pypi/six@1.16.0"]["hashes"] == [{"alg": "SHA-256", "content": SIX_SHA256}]
+    assert "base:pkg:pypi/numpy@" + run(engine, result.image, "import numpy; print(numpy.__version__)") in found
+    assert len(found["archive"]["hashes"][0]["content"]) == 64
+    assert len(found) == len(document["components"])

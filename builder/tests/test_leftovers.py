@@ -1,13 +1,19 @@
-"""Which of the images on an engine are swept."""
+"""Which of the images and containers on an engine are swept."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
-from docker.errors import APIError, ImageNotFound
+import docker
+import pytest
+from django.conf import LazySettings
+from docker.errors import APIError, ImageNotFound, NotFound
 
-from builder.leftovers import REQUIREMENTS_SECONDS, Needed, sweep_engine
+from builder.engine import base_image_id, engine
+from builder.installer import INSTALL_SECONDS
+from builder.leftovers import REQUIREMENTS_SECONDS, Needed, sweep_containers, sweep_images
 
 NOTHING = Needed(frozenset(), frozenset(), frozenset())
 
@@ -45,7 +51,7 @@ def image(name: str, *tags: str, age: float = 0, **labels: str) -> dict[str, Any
 def swept(*images: dict[str, Any], needed: Needed = NOTHING, stuck: str = "") -> list[str]:
     made: Any = Engine(*images)
     made.stuck = {stuck}
-    sweep_engine(made, "p", lambda: needed)
+    sweep_images(made, "p", lambda: needed)
     left: list[str] = made.left()
     return left
 
@@ -66,10 +72,15 @@ def test_only_images_of_this_arena_that_nobody_needs_are_removed() -> None:
         image("old untagged", submission="1", build="1"),
         image("untagged", submission="1", build="1", prefix="p"),
         image("base", "p:base", age=OLD),
+        image("taken over", "p:s1", submission="1", build="1", prefix="p-two"),
+        image("requirements of another", "p-requirements:x", age=OLD, requirements="p-requirements:x", prefix="p-two"),
         needed=needed,
     )
 
-    assert left == ["named", "playing", "building", "other arena", "other untagged", "old untagged", "base"]
+    assert left == [
+        "named", "playing", "building", "other arena", "other untagged", "old untagged", "base", "taken over",
+        "requirements of another",
+    ]  # fmt: skip
 
 
 def test_requirements_go_a_day_later_when_nothing_stands_on_them() -> None:
@@ -89,3 +100,41 @@ def test_requirements_go_a_day_later_when_nothing_stands_on_them() -> None:
     assert swept(*images(), needed=Needed(named, frozenset(), frozenset()), stuck="p:stuck") == left
     during_a_build = swept(*images(), needed=Needed(named, frozenset(), frozenset({"5"})), stuck="p:stuck")
     assert during_a_build == [*left, "old", "replaced"]
+
+
+@pytest.mark.docker
+def test_containers_of_dead_builds_go_and_those_of_other_arenas_and_of_players_stay(
+    monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
+    mine, other = (f"{settings.PLAYER_IMAGE_PREFIX}-sweep{suffix}" for suffix in ("", "-two"))
+    with engine() as client:
+        base = base_image_id(client, settings.PLAYER_BASE_IMAGE)
+        made = {
+            name: _container(client, base, labels)
+            for name, labels in {
+                "mine": {"arena.builder": mine},
+                "other": {"arena.builder": other},
+                "player": {"arena.builder": "", "arena.prefix": mine},
+            }.items()
+        }
+        try:
+            sweep_containers(client, mine)
+            assert _there(client, made) == ["mine", "other", "player"]
+
+            now = time.time()
+            monkeypatch.setattr(time, "time", lambda: now + 2 * INSTALL_SECONDS + 60)
+            sweep_containers(client, mine)
+            assert _there(client, made) == ["other", "player"]
+        finally:
+            for container in made.values():
+                with contextlib.suppress(NotFound):
+                    client.api.remove_container(container, force=True)
+
+
+def _container(client: docker.DockerClient, image_id: str, labels: dict[str, str]) -> str:
+    return str(client.api.create_container(image_id, command=["none"], labels=labels)["Id"])
+
+
+def _there(client: docker.DockerClient, made: dict[str, str]) -> list[str]:
+    there = {found["Id"] for found in client.api.containers(all=True)}
+    return [name for name, container in made.items() if container in there]

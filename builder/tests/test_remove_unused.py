@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import docker
 import pytest
 from django.conf import LazySettings
+from django.conf import settings as django_settings
 from django.utils import timezone
 
 from builder import leftovers, tasks
+from builder.engine import base_image_id
 from builder.engine import engine as connect
 from builder.errors import BuilderUnavailable
-from builder.leftovers import REQUIREMENTS_LABEL, Needed
+from builder.labels import PREFIX_LABEL, REQUIREMENTS_LABEL
+from builder.layer import commit_layer, folder_layer
+from builder.leftovers import Needed
 from builder.packages import Network
 from builder.recipe import DockerRecipe
 from builder.tasks import images_remove_unused
@@ -153,13 +155,13 @@ def engine() -> Iterator[docker.DockerClient]:
 @pytest.mark.docker
 @pytest.mark.django_db
 def test_images_on_a_real_engine(
-    engine: docker.DockerClient, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+    engine: docker.DockerClient, settings: LazySettings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     settings.SANDBOX, settings.PLAYER_IMAGE_PREFIX = "docker", f"{settings.PLAYER_IMAGE_PREFIX}-leftovers"
     prefix = settings.PLAYER_IMAGE_PREFIX
     monkeypatch.setattr(leftovers, "REQUIREMENTS_SECONDS", -60)
     (row,) = submissions(1, deleted=False)
-    parents = [_import(engine, f"{prefix}-requirements:{name}", prefix) for name in ("used", "unused")]
+    parents = [_requirements(engine, f"{prefix}-requirements:{name}", prefix, tmp_path) for name in ("used", "unused")]
     for number, parent in enumerate(parents):
         made = DockerRecipe(base_image=parent, prefix=prefix, network=Network())
         labels = {"arena.submission": str(row.pk), "arena.build": str(number)}
@@ -172,12 +174,10 @@ def test_images_on_a_real_engine(
     assert tags == {f"{prefix}:v0", f"{prefix}-requirements:used"}
 
 
-def _import(engine: docker.DockerClient, name: str, prefix: str) -> str:
+def _requirements(client: docker.DockerClient, name: str, prefix: str, folder: Path) -> str:
     """An image that looks like one with requirements."""
-    with io.BytesIO() as file:
-        with tarfile.open(fileobj=file, mode="w") as tar:
-            tar.addfile(tarfile.TarInfo(name.replace(":", "-")))
-        changes = [f"LABEL {REQUIREMENTS_LABEL}={name} arena.prefix={prefix}", 'CMD ["none"]']
-        repository, _, tag = name.partition(":")
-        engine.api.import_image_from_data(file.getvalue(), repository, tag, changes)
+    (folder / "name.txt").write_text(name)
+    base = base_image_id(client, django_settings.PLAYER_BASE_IMAGE)
+    labels = {REQUIREMENTS_LABEL: name, PREFIX_LABEL: prefix}
+    commit_layer(client, base, folder_layer(folder, "opt/requirements"), tag=name, labels=labels)
     return name

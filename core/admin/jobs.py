@@ -113,7 +113,15 @@ def build_again(submission: Submission) -> str:
 
 @admin.register(Build)
 class BuildAdmin(PhaseAdmin[Build]):
+    exclude = (*JobAdmin.exclude, "sbom")
+    readonly_fields = (*JobAdmin.readonly_fields, "files")
     actions = ("requeue", "cancel", "run_again")
+
+    @admin.display
+    def files(self, build: Build) -> SafeString:
+        address = reverse("web:submission_sbom", args=[build.submission_id])
+        is_served = build.sbom and build == build.submission.latest_build
+        return links((address, "bill of materials")) if is_served else text_block("")
 
     @admin.action(description="Run again, as a new build", permissions=["change"])
     def run_again(self, request: HttpRequest, queryset: QuerySet[Build]) -> None:

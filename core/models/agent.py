@@ -93,6 +93,11 @@ class Submission(models.Model):
         return f"{self.agent} v{self.number}"
 
     @property
+    def launched_image(self) -> str:
+        """What a sandbox launches: the content id, which no other image can take, or a folder."""
+        return self.image_digest or self.image
+
+    @property
     def latest_build(self) -> Build | None:
         """The build that counts (uses a prefetch of `builds` when there is one)."""
         return max(self.builds.all(), key=lambda job: job.pk, default=None)

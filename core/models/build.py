@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.db import models
 
 from core.models.agent import Submission
-from core.models.job import Job
+from core.models.job import Job, artifact_name
 
 
 class Build(Job):
@@ -12,6 +12,11 @@ class Build(Job):
     KIND = "build"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="builds")
+    base_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Of the base image.")
+    requirements_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Of its packages.")
+    sbom = models.FileField(
+        upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="Software bill of materials."
+    )
 
     def __str__(self) -> str:
         return f"build of {self.submission}"

@@ -70,7 +70,7 @@ class Job(models.Model):
         return self.state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 
-def artifact_name(job: PlayedJob, filename: str) -> str:
+def artifact_name(job: Job, filename: str) -> str:
     """Where an artifact is stored: apart for every claim, so that a zombie's file never replaces a good one."""
     return f"{job.KIND}s/{job.pk}/{job.claim_token or uuid.uuid4()}/{filename}"
 

@@ -11,7 +11,7 @@ from django.core.files import File
 from django.core.files.base import ContentFile
 from django.db import Error
 
-from core.models import PlayedJob
+from core.models import Build, PlayedJob
 from core.models.job import artifact_name
 from environments.archive_format import write_duel
 from environments.records import DuelRecord, record_sha256
@@ -68,3 +68,8 @@ def _delete_unless_named(job: PlayedJob, names: list[str]) -> None:
             return
         for name in names:
             job.records.storage.delete(name)
+
+
+def sbom_store(*, build: Build, document: bytes) -> str:
+    """Write the bill of materials of a build under a name of this claim alone; return its name."""
+    return build.sbom.storage.save(artifact_name(build, "sbom.json"), ContentFile(document))

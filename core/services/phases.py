@@ -15,12 +15,25 @@ from core.services.artifacts import DuelArtifacts
 from core.services.jobs import job_fail, job_succeed, job_wake
 
 
-def build_succeed(*, build: Build, image: str, digest: str, warnings: list[str], log: str) -> Validation:
-    """Record the image and start the validation. Raises StaleJob when the claim was lost."""
+def build_succeed(
+    *,
+    build: Build,
+    image: str,
+    digest: str,
+    warnings: list[str],
+    log: str,
+    base_digest: str = "",
+    requirements_digest: str = "",
+    sbom: str = "",
+) -> Validation:
+    """Record the image and start the validation. Raises StaleJob when the claim was lost.
+
+    base_digest, requirements_digest: of the images below. sbom: name of the stored bill of materials.
+    """
     submission = build.submission
     environment = submission.agent.environment
     with transaction.atomic():
-        job_succeed(job=build, log=log)
+        job_succeed(job=build, log=log, base_digest=base_digest, requirements_digest=requirements_digest, sbom=sbom)
         submission.image, submission.image_digest, submission.warnings = image, digest, warnings
         submission.save(update_fields=["image", "image_digest", "warnings"])
         validation = Validation.objects.create(

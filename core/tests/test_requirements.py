@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.requirements import Requirement
+from pip._internal.req.req_file import break_args_options, preprocess
 
 from core.archive import ArchiveReport
 from core.requirements import (
@@ -44,6 +50,14 @@ def test_markers_are_kept() -> None:
         ("numpy\x0b--no-binary :all:", "requirements_line"),
         ("numpy\r-r evil", "requirements_line"),
         ("numpy ==", "requirements_line"),
+        ('numpy; python_version < "${PIP_INDEX_URL}"', "requirements_line"),
+        ('numpy; python_version < "3\x0b--no-binary :all:"', "requirements_line"),
+        ('numpy; python_version < "3\x1c-r evil"', "requirements_line"),
+        ('numpy; python_version < "3 --no-binary=:all: "', "requirements_line"),
+        ('numpy; python_version < "3 -r evil"', "requirements_line"),
+        ("numpy===${HOME}", "requirements_line"),
+        ("numpy===1.0/../evil", "requirements_line"),
+        ("numpy===C:\\evil", "requirements_line"),
         ("n" * 301, "requirements_line"),
         ("nu\u2010mpy", "requirements_not_ascii"),
         ("\n" * (64 * 1024 + 1), "requirements_too_large"),
@@ -134,3 +148,48 @@ def test_an_archive_is_read_by_its_requirements_first() -> None:
     assert read_requirements(both, files.__getitem__).lines == ("numpy",)
     assert read_requirements(conda, files.__getitem__).lines == ("scipy",)
     assert read_requirements(none, files.__getitem__) == Requirements(())
+
+
+PARTS = (
+    "numpy", "six", "==", "===", ">=", "~=", "1.0", "*", ",", ";", " ", "python_version", "<", '"', "'", "in", "and",
+    "(", ")", "[", "]", "extra", "@", "file:///etc/passwd", "https://e.example/x.whl", "git+https://e.example/x", "-e",
+    "./evil", "-r ", "--index-url ", "--no-binary=:all:", "${HOME}", "$(id)", "\\", "\n", "\r", "\x0b", "\x0c", "\x1c",
+    "\x85", "\u2028", "\x00", "#", "%", "|", "`",
+)  # fmt: skip
+TEXTS = st.one_of(
+    st.lists(st.sampled_from(PARTS), max_size=14).map("".join),
+    st.builds('numpy; python_version < "{}"'.format, st.lists(st.sampled_from(PARTS), max_size=8).map("".join)),
+    st.text(max_size=60),
+)
+
+
+@given(TEXTS)
+def test_what_pip_is_given_is_one_name_a_line_and_nothing_else(text: str) -> None:
+    try:
+        accepted = parse_requirements(text).lines
+    except RequirementsRefused:
+        return
+    read = [line for _, line in preprocess("\n".join(accepted))]
+    assert read == list(accepted)
+    for line in read:
+        assert break_args_options(line) == (line, "")
+        assert Requirement(line).url is None
+        assert not re.search(r"[$\\/:@{}#\x00-\x1f]", line)
+
+
+YAML = (*PARTS, "\n  - ", "dependencies:\n  - ", "  - pip:\n      - ", ": ", "&a", "*a", "!!x")
+
+
+@given(st.lists(st.sampled_from(YAML), max_size=16).map("".join))
+def test_any_environment_is_refused_with_a_sentence_or_gives_plain_lines(text: str) -> None:
+    try:
+        accepted = parse_environment_yml(text).lines
+    except RequirementsRefused:
+        return
+    assert [line for _, line in preprocess("\n".join(accepted))] == list(accepted)
+
+
+def test_markers_with_lists_of_versions_stay() -> None:
+    line = 'tomli; python_version in "3.9 3.10" and platform_machine != "arm64-v8"'
+
+    assert parse_requirements(line).lines == (line,)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
 from django.test import Client
 from django.utils import timezone
 
@@ -34,7 +35,9 @@ def body(client: Client, path: str) -> bytes:
     assert response.status_code == 200
     assert response["Content-Disposition"].startswith("attachment; filename=")
     assert response["X-Content-Type-Options"] == "nosniff"
-    assert response["Content-Type"] in ("application/zip", "application/gzip", "text/plain; charset=utf-8")
+    assert response["Content-Type"] in (
+        "application/zip", "application/gzip", "application/json", "text/plain; charset=utf-8",
+    )  # fmt: skip
     return b"".join(response)
 
 
@@ -197,6 +200,21 @@ def test_a_deleted_or_lost_archive_has_a_notice(stage: Stage, cast: Cast, visit:
     Submission.objects.filter(pk=stage.anna.pk).update(deleted_at=timezone.now())
 
     assert "deleted by its owner" in sentence(visit(cast.alice), path, 404)
+
+
+def test_the_bill_of_materials_goes_to_those_who_may_see_the_source(stage: Stage, cast: Cast, visit: As) -> None:
+    path = f"/submissions/{stage.anna.pk}/sbom.json"
+    assert "no bill of materials" in sentence(visit(cast.alice), path, 404)
+    build = factories.build(stage.anna, JobState.SUCCEEDED)
+    assert "no bill of materials" in sentence(visit(cast.alice), path, 404)
+    build.sbom.save("sbom.json", ContentFile(b"{}"))
+
+    assert body(visit(cast.alice), path) == body(visit(cast.olga), path) == b"{}"
+    for outsider in (None, cast.bob):
+        assert visit(outsider).get(path).status_code == 404
+    agent = stage.anna.agent
+    page = visit(cast.alice).get(f"/environments/{agent.environment.slug}/agents/{agent.name}/").content.decode()
+    assert path in page
 
 
 def test_logs_of_a_submission_go_to_those_who_may_see_its_source(stage: Stage, cast: Cast, visit: As) -> None:

@@ -23,7 +23,7 @@ from environments.replay import ReplayMismatch
 from web.views.duels import get_duel, source_visible
 from web.views.notices import explained
 
-TEXT, ZIP, GZIP = "text/plain; charset=utf-8", "application/zip", "application/gzip"
+TEXT, ZIP, GZIP, JSON = "text/plain; charset=utf-8", "application/zip", "application/gzip", "application/json"
 
 
 @explained
@@ -84,6 +84,17 @@ def submission_archive(request: HttpRequest, submission_id: int) -> HttpResponse
     if row.deleted_at is not None:
         raise NotStored("This version has been deleted by its owner.")
     return attachment(file_get(row.archive, "This archive is"), f"{row.agent.name}-v{row.number}.zip", ZIP)
+
+
+@explained
+def submission_sbom(request: HttpRequest, submission_id: int) -> HttpResponseBase:
+    """The bill of materials of the image (CycloneDX)."""
+    row = get_submission(request, submission_id)
+    build = row.latest_build
+    if build is None or not build.sbom:
+        raise NotStored("This version has no bill of materials: it has no image, or one that is older than they are.")
+    file = file_get(build.sbom, "This bill of materials is")
+    return attachment(file, f"{row.agent.name}-v{row.number}-sbom.json", JSON)
 
 
 @explained
