@@ -1,0 +1,217 @@
+"""`python -m benchmarks.runner --sweep`: the arena's own speed, by sandbox, game and matches at once, and its costs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import resource
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks import pixels, players
+from benchmarks.common import (
+    Panel,
+    TimedDuel,
+    circumstances,
+    count_moves,
+    middle,
+    open_sandbox,
+    pinned,
+    play_bare,
+    play_duel,
+    take_turns,
+    text_table,
+)
+from benchmarks.memory import players_bytes
+from duel_runner.sandbox.base import Sandbox
+from environments.registry import get_spec
+from environments.spec import EnvironmentSpec
+
+GAMES = ("connect-four", "tic-tac-toe", "quarto")
+PARALLEL = (1, 8, 32, 128)
+NONE = "none"
+THINKING_SECONDS = 0.005
+NETWORK_MEBIBYTES = 50.0
+Figures = dict[str, Any]
+"""What becomes JSON."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that only a sweep has."""
+    parser.add_argument("--sweep", action="store_true", help="measure the arena's sandboxes and games instead")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the sweep (needs --sweep)")
+
+
+def measure(options: argparse.Namespace, folder: Path) -> tuple[Figures, str]:
+    """All figures of a sweep, and their tables. --sandbox process leaves out containers."""
+    rounds = 1 if options.quick else min(options.rounds, 3)
+    with contextlib.ExitStack() as stack:
+        kinds = ("docker", "process") if options.sandbox == "docker" else ("process",)
+        sandboxes = {kind: stack.enter_context(open_sandbox(kind, options.base_image, folder)) for kind in kinds}
+        report = {
+            "speed": _speed(sandboxes, options, folder, rounds),
+            "startup": {kind: _startup(sandbox, folder, kind, 3) for kind, sandbox in sandboxes.items()},
+            **_costs(sandboxes, options, folder, rounds),
+            **circumstances(options),
+        }
+    return report, tables(report)
+
+
+def _speed(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder: Path, rounds: int) -> list[Figures]:
+    """One row per sandbox, game and matches at once."""
+    player = players.lay_out(folder / "dummy", players.DUMMY)
+    parallels = PARALLEL[::2] if options.quick else PARALLEL
+    samples: dict[str, Callable[[], tuple[float, int, int]]] = {}
+    for game in GAMES:
+        spec = get_spec(game)
+        few = max(2, options.matches // 4)
+        samples[f"{NONE} {game} 1"] = partial(_bare, spec, player, few)
+        for kind, sandbox in sandboxes.items():
+            for parallel in parallels:
+                matches = few if parallel == 1 else max(2, options.matches)
+                samples[f"{kind} {game} {parallel}"] = partial(_duel, sandbox, spec, player, matches, parallel)
+    rows = []
+    for title, taken in take_turns(samples, rounds).items():
+        kind, game, at_once = title.split()
+        rows.append({
+            "sandbox": kind, "game": game, "parallel_matches": int(at_once),
+            "matches_per_second": middle([matches / seconds for seconds, matches, _ in taken], 1),
+            "moves_per_second": middle([moves / seconds for seconds, _, moves in taken], 0),
+        })  # fmt: skip
+    return rows
+
+
+def _duel(sandbox: Sandbox, spec: EnvironmentSpec, player: Path, matches: int, parallel: int) -> tuple[float, int, int]:
+    duel = play_duel(sandbox, spec, (player, player), matches, parallel)
+    return duel.playing, matches, duel.moves
+
+
+def _bare(spec: EnvironmentSpec, player: Path, matches: int) -> tuple[float, int, int]:
+    with pinned():
+        seconds, records = play_bare(spec, [players.load(player), players.load(player)], matches)
+    return seconds, matches, count_moves(records)
+
+
+def _startup(sandbox: Sandbox, folder: Path, kind: str, again: int) -> Figures:
+    """Seconds around a duel of two matches between NumPy players: for new players, and for the same ones again."""
+    spec = get_spec("tic-tac-toe")
+    source = players.LINEAR.format(seed=1, actions=9, size=10)
+    player = players.lay_out(folder / f"linear-{kind}", source)
+    first, *later = [play_duel(sandbox, spec, (player, player), 2, 2) for _ in range(1 + again)]
+    return {
+        "first_ready_seconds": middle([first.starting + first.playing]),
+        "ready_seconds": middle([duel.starting + duel.playing for duel in later]),
+        "removal_seconds": middle([duel.ending for duel in later]),
+    }
+
+
+def _costs(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder: Path, rounds: int) -> Figures:
+    """Players that think, players that are large, observations that are large, and memory."""
+    few = 2 if options.quick else 10
+    spec = get_spec("connect-four")
+    thinker = players.lay_out(folder / "thinker", players.THINKER.format(seconds=THINKING_SECONDS))
+    network = players.lay_out_network(folder / "network", NETWORK_MEBIBYTES)
+    dummy = folder / "dummy"
+    memory: Figures = {}
+
+    def note_memory(kind: str, which: str) -> Callable[[], None]:
+        def note() -> None:
+            memory.setdefault(kind, {})[which] = players_bytes(kind)
+
+        return note
+
+    def duel(kind: str, which: str, spec: EnvironmentSpec, player: Path, matches: int, parallel: int) -> TimedDuel:
+        noted = note_memory(kind, which) if kind not in memory or which not in memory[kind] else None
+        return play_duel(sandboxes[kind], spec, (player, player), matches, parallel, on_half=noted)
+
+    samples: dict[str, Callable[[], tuple[float, int]]] = {}
+    for kind in sandboxes:
+        for which, where, player, matches, parallel in (
+            ("dummy", spec, dummy, 40 * few, 32),
+            ("think", spec, thinker, few, 1),
+            ("network", spec, network, 4 * few, 32),
+            ("pixels", pixels.SPEC, dummy, 40 * few, 32),
+        ):
+
+            def take(arguments: tuple[Any, ...] = (kind, which, where, player, matches, parallel)) -> tuple[float, int]:
+                played = duel(*arguments)
+                return played.playing, played.moves
+
+            samples[f"{kind} {which}"] = take
+    for which, where, player, matches in (
+        ("network", spec, network, 4 * few),
+        ("pixels", pixels.SPEC, dummy, 40 * few),
+    ):
+        samples[f"{NONE} {which}"] = partial(_seconds_and_moves, where, player, matches)
+    per_move = {
+        title: middle([seconds / moves for seconds, moves in taken], 7)
+        for title, taken in take_turns(samples, rounds).items()
+    }
+    main = next(iter(sandboxes))
+    return {
+        "runner_overhead_5ms": round(per_move[f"{main} think"] / THINKING_SECONDS - 1, 4),
+        "network_fraction_of_bare": round(per_move[f"{NONE} network"] / per_move[f"{main} network"], 3),
+        "pixels_fraction_of_bare": round(per_move[f"{NONE} pixels"] / per_move[f"{main} pixels"], 3),
+        "pixels_megabytes_per_second": round(pixels.PICTURE_BYTES / per_move[f"{main} pixels"] / 1e6, 1),
+        "seconds_per_move": per_move,
+        "memory_bytes": memory,
+        "referee_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+def _seconds_and_moves(spec: EnvironmentSpec, player: Path, matches: int) -> tuple[float, int]:
+    seconds, _, moves = _bare(spec, player, matches)
+    return seconds, moves
+
+
+def tables(report: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    speed = text_table(
+        ["sandbox", "game", "at once", "matches/s", "moves/s"], [list(row.values()) for row in report["speed"]]
+    )
+    startup = text_table(
+        ["start-up (s)", "new players", "again", "removal"],
+        [[kind, *row.values()] for kind, row in report["startup"].items()],
+    )
+    moves = text_table(
+        ["ms per move", "ms"], [[title, 1000 * value] for title, value in report["seconds_per_move"].items()]
+    )
+    memory = text_table(
+        ["players of a duel", "MB"],
+        [
+            [f"{kind} {which}", value / 1e6]
+            for kind, row in report["memory_bytes"].items()
+            for which, value in row.items()
+        ],
+    )
+    words = (
+        f"A player that thinks 5 ms: the runner adds {report['runner_overhead_5ms']:.1%}. "
+        f"A 50 MB network reaches {report['network_fraction_of_bare']} of no isolation. "
+        f"Pictures of 84 x 84 x 4: {report['pixels_megabytes_per_second']} MB/s, "
+        f"{report['pixels_fraction_of_bare']} of no isolation. "
+        f"This process, referee included, grew to {report['referee_bytes'] / 1e6:.0f} MB."
+    )
+    return f"{speed}\n\n{startup}\n\n{moves}\n\n{memory}\n\n{words}"
+
+
+def panels(report: Mapping[str, Any]) -> list[Panel]:
+    """Moves and matches per second against matches at once, a diagram per game."""
+    return list(_panels(report["speed"]))
+
+
+def _panels(rows: Sequence[Mapping[str, Any]]) -> Iterator[Panel]:
+    for unit in ("matches", "moves"):
+        for game in GAMES:
+            lines: dict[str, list[tuple[float, float]]] = {}
+            here = [row for row in rows if row["game"] == game]
+            widest = max(row["parallel_matches"] for row in here)
+            for row in here:
+                value = row[f"{unit}_per_second"]
+                points = [(row["parallel_matches"], value)]
+                # No isolation plays one match after the other: a level to compare with.
+                lines.setdefault(row["sandbox"], []).extend(
+                    [(1, value), (widest, value)] if row["sandbox"] == NONE else points
+                )
+            yield Panel(f"{game}: {unit} per second", "matches at once", f"{unit}/s", lines, logarithmic=True)
