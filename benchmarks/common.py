@@ -111,10 +111,12 @@ def play_duel(
 ) -> TimedDuel:
     """Play a duel between two folders in a sandbox, pinned as by a worker.
 
-    on_half: called once, when half of the matches are played. Raises RuntimeError when a player failed, unless it may.
+    on_half: called once, when half of the matches are played; its time does not count.
+    Raises RuntimeError when a player failed, unless it may.
     """
     marks: list[float] = []
     waiting = [on_half] if on_half else []
+    paused = 0.0
 
     def launch(player: int) -> Container:
         name = f"arena-bench-{os.getpid()}-{next(COUNTER)}"
@@ -124,10 +126,13 @@ def play_duel(
         return container
 
     def on_progress(matches_done: int) -> None:
+        nonlocal paused
         if matches_done == matches:
             marks.append(time.perf_counter())
         elif waiting and 2 * matches_done >= matches:
+            begun = time.perf_counter()
             waiting.pop()()
+            paused = time.perf_counter() - begun
 
     with pinned() as core:
         begun = time.perf_counter()
@@ -138,7 +143,7 @@ def play_duel(
         ended = time.perf_counter()
     if not may_fail:
         _refuse_faults(duel)
-    return TimedDuel(duel.record, marks[0] - begun, marks[1] - marks[0], ended - marks[1])
+    return TimedDuel(duel.record, marks[0] - begun, marks[1] - marks[0] - paused, ended - marks[1])
 
 
 def _refuse_faults(duel: PlayedDuel) -> None:
@@ -177,8 +182,9 @@ def take_turns(samples: Mapping[str, Callable[[], Sample]], rounds: int) -> dict
 
 
 def say(text: str) -> None:
-    """One line on the error stream that the next one writes over."""
-    print(f"\r{text:90.90}", end="" if text else "\r", file=sys.stderr, flush=True)
+    """One line on the terminal that the next one writes over."""
+    if sys.stderr.isatty():
+        print(f"\r{text:90.90}", end="" if text else "\r", file=sys.stderr, flush=True)
 
 
 def middle(values: Sequence[float], digits: int = 3) -> float:

@@ -21,7 +21,7 @@ def _containers_bytes() -> int:
     try:
         total = 0
         for container in client.containers.list(filters={"label": f"{BENCH_LABEL}={os.getpid()}"}):
-            answer: Any = container.stats(stream=False)
+            answer: Any = container.stats(stream=False, one_shot=True)
             stats = answer["memory_stats"]["stats"]
             # Version 1 of cgroups says rss, version 2 anon.
             total += stats["rss"] if "rss" in stats else stats["anon"]

@@ -6,6 +6,7 @@ The same picture for both seats, another one after each move, as of a video game
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Mapping
 
 from environments.api import Frame, Observation
@@ -15,7 +16,7 @@ SHAPE = (84, 84, 4)
 PICTURE_BYTES = 84 * 84 * 4
 ACTIONS = 6
 STEPS = 20
-NOISE = random.Random(0).randbytes(PICTURE_BYTES + STEPS + 256)
+NOISE = array("B", random.Random(0).randbytes(PICTURE_BYTES + STEPS + 256))
 SPEC = EnvironmentSpec(
     slug="pixels", version=1, name="Pixels", description="", image="none.svg", renderer="benchmarks.pixels:Pixels",
     entry_point="benchmarks.pixels:Pixels", seats=2, observation=ArraySpec(SHAPE, "uint8", "uint8"),

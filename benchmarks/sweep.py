@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import resource
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from typing import Any
 from benchmarks import pixels, players
 from benchmarks.common import (
     Panel,
-    TimedDuel,
     circumstances,
     count_moves,
     middle,
@@ -36,6 +36,16 @@ THINKING_SECONDS = 0.005
 NETWORK_MEBIBYTES = 50.0
 Figures = dict[str, Any]
 """What becomes JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A player that costs something, and how it is played."""
+
+    spec: EnvironmentSpec
+    player: Path
+    matches: int
+    parallel: int
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -110,60 +120,48 @@ def _startup(sandbox: Sandbox, folder: Path, kind: str, again: int) -> Figures:
 def _costs(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder: Path, rounds: int) -> Figures:
     """Players that think, players that are large, observations that are large, and memory."""
     few = 2 if options.quick else 10
-    spec = get_spec("connect-four")
+    spec, dummy = get_spec("connect-four"), folder / "dummy"
     thinker = players.lay_out(folder / "thinker", players.THINKER.format(seconds=THINKING_SECONDS))
     network = players.lay_out_network(folder / "network", NETWORK_MEBIBYTES)
-    dummy = folder / "dummy"
-    memory: Figures = {}
-
-    def note_memory(kind: str, which: str) -> Callable[[], None]:
-        def note() -> None:
-            memory.setdefault(kind, {})[which] = players_bytes(kind)
-
-        return note
-
-    def duel(kind: str, which: str, spec: EnvironmentSpec, player: Path, matches: int, parallel: int) -> TimedDuel:
-        noted = note_memory(kind, which) if kind not in memory or which not in memory[kind] else None
-        return play_duel(sandboxes[kind], spec, (player, player), matches, parallel, on_half=noted)
-
-    samples: dict[str, Callable[[], tuple[float, int]]] = {}
-    for kind in sandboxes:
-        for which, where, player, matches, parallel in (
-            ("dummy", spec, dummy, 40 * few, 32),
-            ("think", spec, thinker, few, 1),
-            ("network", spec, network, 4 * few, 32),
-            ("pixels", pixels.SPEC, dummy, 40 * few, 32),
-        ):
-
-            def take(arguments: tuple[Any, ...] = (kind, which, where, player, matches, parallel)) -> tuple[float, int]:
-                played = duel(*arguments)
-                return played.playing, played.moves
-
-            samples[f"{kind} {which}"] = take
-    for which, where, player, matches in (
-        ("network", spec, network, 4 * few),
-        ("pixels", pixels.SPEC, dummy, 40 * few),
-    ):
-        samples[f"{NONE} {which}"] = partial(_seconds_and_moves, where, player, matches)
-    per_move = {
-        title: middle([seconds / moves for seconds, moves in taken], 7)
-        for title, taken in take_turns(samples, rounds).items()
+    cases = {
+        "dummy": Case(spec, dummy, 40 * few, 32),
+        "5ms": Case(spec, thinker, few, 1),
+        "network": Case(spec, network, 4 * few, 32),
+        "pixels": Case(pixels.SPEC, dummy, 40 * few, 32),
     }
+    memory: dict[str, int] = {}
+    samples = {f"{NONE} {which}": partial(_bare_move, case) for which, case in cases.items()} | {
+        f"{kind} {which}": partial(_move, sandbox, case, memory, f"{kind} {which}")
+        for kind, sandbox in sandboxes.items()
+        for which, case in cases.items()
+    }
+    seconds = {title: middle(taken, 7) for title, taken in take_turns(samples, rounds).items()}
     main = next(iter(sandboxes))
     return {
-        "runner_overhead_5ms": round(per_move[f"{main} think"] / THINKING_SECONDS - 1, 4),
-        "network_fraction_of_bare": round(per_move[f"{NONE} network"] / per_move[f"{main} network"], 3),
-        "pixels_fraction_of_bare": round(per_move[f"{NONE} pixels"] / per_move[f"{main} pixels"], 3),
-        "pixels_megabytes_per_second": round(pixels.PICTURE_BYTES / per_move[f"{main} pixels"] / 1e6, 1),
-        "seconds_per_move": per_move,
+        "runner_overhead_5ms": round(seconds[f"{main} 5ms"] / THINKING_SECONDS - 1, 4),
+        "network_fraction_of_bare": round(seconds[f"{NONE} network"] / seconds[f"{main} network"], 3),
+        "pixels_fraction_of_bare": round(seconds[f"{NONE} pixels"] / seconds[f"{main} pixels"], 3),
+        "pixels_megabytes_per_second": round(pixels.PICTURE_BYTES / seconds[f"{main} pixels"] / 1e6, 1),
+        "seconds_per_move": seconds,
         "memory_bytes": memory,
         "referee_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
 
-def _seconds_and_moves(spec: EnvironmentSpec, player: Path, matches: int) -> tuple[float, int]:
-    seconds, _, moves = _bare(spec, player, matches)
-    return seconds, moves
+def _move(sandbox: Sandbox, case: Case, memory: dict[str, int], title: str) -> float:
+    """Seconds per move in a sandbox; notes the memory of the players."""
+    pair = (case.player, case.player)
+
+    def note() -> None:
+        memory[title] = players_bytes(sandbox.name)
+
+    duel = play_duel(sandbox, case.spec, pair, case.matches, case.parallel, on_half=note)
+    return duel.playing / duel.moves
+
+
+def _bare_move(case: Case) -> float:
+    seconds, _, moves = _bare(case.spec, case.player, case.matches)
+    return seconds / moves
 
 
 def tables(report: Mapping[str, Any]) -> str:
@@ -180,11 +178,7 @@ def tables(report: Mapping[str, Any]) -> str:
     )
     memory = text_table(
         ["players of a duel", "MB"],
-        [
-            [f"{kind} {which}", value / 1e6]
-            for kind, row in report["memory_bytes"].items()
-            for which, value in row.items()
-        ],
+        [[title, value / 1e6] for title, value in report["memory_bytes"].items()],
     )
     words = (
         f"A player that thinks 5 ms: the runner adds {report['runner_overhead_5ms']:.1%}. "
