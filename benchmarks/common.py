@@ -90,6 +90,7 @@ class TimedDuel:
     """
 
     record: DuelRecord
+    player_logs: tuple[str, str]
     starting: float
     playing: float
     ending: float
@@ -143,7 +144,7 @@ def play_duel(
         ended = time.perf_counter()
     if not may_fail:
         _refuse_faults(duel)
-    return TimedDuel(duel.record, marks[0] - begun, marks[1] - marks[0] - paused, ended - marks[1])
+    return TimedDuel(duel.record, duel.player_logs, marks[0] - begun, marks[1] - marks[0] - paused, ended - marks[1])
 
 
 def _refuse_faults(duel: PlayedDuel) -> None:

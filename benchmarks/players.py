@@ -84,23 +84,30 @@ class Player:
 )
 """One product with the matrix in `weights.npy` per move. Loaded once: a `Player` for each match in flight shares it."""
 
-THINKER = (
-    """
+THINKER = """
 import time
+
+thought = 0.0
 
 class Player:
     def __init__(self, train_mode):
         pass
 
     def start(self, state, valid_actions):
-        until = time.perf_counter() + {seconds}
-        while time.perf_counter() < until:
+        global thought
+        begun = time.perf_counter()
+        while time.perf_counter() < begun + {seconds}:
             pass
+        thought += time.perf_counter() - begun
         return valid_actions[0]
+
+    def step(self, state, valid_actions, prev_reward):
+        return self.start(state, valid_actions)
+
+    def end(self, state, prev_reward):
+        print("thought", thought)
 """
-    + _REST
-)
-"""Busy for a given time per move."""
+"""Busy for a given time per move; prints the seconds that it really took, all matches together."""
 
 HONEST = (
     """

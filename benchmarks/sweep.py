@@ -1,4 +1,4 @@
-"""`python -m benchmarks.runner --sweep`: the arena's own speed, by sandbox, game and matches at once, and its costs."""
+"""`python -m benchmarks.runner --sweep`: speed by sandbox, game and matches at once, beside other ways; and costs."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from benchmarks.common import (
     text_table,
 )
 from benchmarks.memory import players_bytes
+from benchmarks.ways import SPEC, Way, baselines
 from duel_runner.sandbox.base import Sandbox
 from environments.registry import get_spec
 from environments.spec import EnvironmentSpec
@@ -32,6 +33,10 @@ from environments.spec import EnvironmentSpec
 GAMES = ("connect-four", "tic-tac-toe", "quarto")
 PARALLEL = (1, 8, 32, 128)
 NONE = "none"
+LEVELS = {"http", "kaggle"}
+"""Other ways that are shown beside: they play one match after the other."""
+MOVES = 19
+"""Of a match of Connect Four between players that take the first free column."""
 THINKING_SECONDS = 0.005
 NETWORK_MEBIBYTES = 50.0
 Figures = dict[str, Any]
@@ -50,18 +55,20 @@ class Case:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only a sweep has."""
-    parser.add_argument("--sweep", action="store_true", help="measure the arena's sandboxes and games instead")
+    parser.add_argument("--sweep", action="store_true", help="measure sandboxes, games and costs instead")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the sweep (needs --sweep)")
 
 
 def measure(options: argparse.Namespace, folder: Path) -> tuple[Figures, str]:
     """All figures of a sweep, and their tables. --sandbox process leaves out containers."""
-    rounds = 1 if options.quick else min(options.rounds, 3)
+    rounds = min(options.rounds, 3)
     with contextlib.ExitStack() as stack:
         kinds = ("docker", "process") if options.sandbox == "docker" else ("process",)
         sandboxes = {kind: stack.enter_context(open_sandbox(kind, options.base_image, folder)) for kind in kinds}
+        player = players.lay_out(folder / "dummy", players.DUMMY)
+        others = [way for way in baselines(options, player, folder, stack) if way.key in LEVELS]
         report = {
-            "speed": _speed(sandboxes, options, folder, rounds),
+            "speed": _speed(sandboxes, others, options, player, rounds),
             "startup": {kind: _startup(sandbox, folder, kind, 3) for kind, sandbox in sandboxes.items()},
             **_costs(sandboxes, options, folder, rounds),
             **circumstances(options),
@@ -69,11 +76,14 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[Figures, str]:
     return report, tables(report)
 
 
-def _speed(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder: Path, rounds: int) -> list[Figures]:
-    """One row per sandbox, game and matches at once."""
-    player = players.lay_out(folder / "dummy", players.DUMMY)
+def _speed(
+    sandboxes: Mapping[str, Sandbox], others: Sequence[Way], options: argparse.Namespace, player: Path, rounds: int
+) -> list[Figures]:
+    """One row per way or sandbox, game, and matches at once."""
     parallels = PARALLEL[::2] if options.quick else PARALLEL
-    samples: dict[str, Callable[[], tuple[float, int, int]]] = {}
+    samples: dict[str, Callable[[], tuple[float, int, int]]] = {
+        f"{way.key} {SPEC.slug} 1": partial(_other, way) for way in others
+    }
     for game in GAMES:
         spec = get_spec(game)
         few = max(2, options.matches // 4)
@@ -91,6 +101,10 @@ def _speed(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder
             "moves_per_second": middle([moves / seconds for seconds, _, moves in taken], 0),
         })  # fmt: skip
     return rows
+
+
+def _other(way: Way) -> tuple[float, int, int]:
+    return way.play(way.matches), way.matches, way.matches * MOVES
 
 
 def _duel(sandbox: Sandbox, spec: EnvironmentSpec, player: Path, matches: int, parallel: int) -> tuple[float, int, int]:
@@ -120,13 +134,12 @@ def _startup(sandbox: Sandbox, folder: Path, kind: str, again: int) -> Figures:
 def _costs(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder: Path, rounds: int) -> Figures:
     """Players that think, players that are large, observations that are large, and memory."""
     few = 2 if options.quick else 10
-    spec, dummy = get_spec("connect-four"), folder / "dummy"
+    dummy = folder / "dummy"
     thinker = players.lay_out(folder / "thinker", players.THINKER.format(seconds=THINKING_SECONDS))
     network = players.lay_out_network(folder / "network", NETWORK_MEBIBYTES)
     cases = {
-        "dummy": Case(spec, dummy, 40 * few, 32),
-        "5ms": Case(spec, thinker, few, 1),
-        "network": Case(spec, network, 4 * few, 32),
+        "dummy": Case(SPEC, dummy, 40 * few, 32),
+        "network": Case(SPEC, network, 4 * few, 32),
         "pixels": Case(pixels.SPEC, dummy, 40 * few, 32),
     }
     memory: dict[str, int] = {}
@@ -136,9 +149,12 @@ def _costs(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder
         for which, case in cases.items()
     }
     seconds = {title: middle(taken, 7) for title, taken in take_turns(samples, rounds).items()}
+    thinking = take_turns(
+        {kind: partial(_overhead, sandbox, thinker, few) for kind, sandbox in sandboxes.items()}, rounds
+    )
     main = next(iter(sandboxes))
     return {
-        "runner_overhead_5ms": round(seconds[f"{main} 5ms"] / THINKING_SECONDS - 1, 4),
+        "runner_overhead_5ms": middle(thinking[main], 4),
         "network_fraction_of_bare": round(seconds[f"{NONE} network"] / seconds[f"{main} network"], 3),
         "pixels_fraction_of_bare": round(seconds[f"{NONE} pixels"] / seconds[f"{main} pixels"], 3),
         "pixels_megabytes_per_second": round(pixels.PICTURE_BYTES / seconds[f"{main} pixels"] / 1e6, 1),
@@ -157,6 +173,12 @@ def _move(sandbox: Sandbox, case: Case, memory: dict[str, int], title: str) -> f
 
     duel = play_duel(sandbox, case.spec, pair, case.matches, case.parallel, on_half=note)
     return duel.playing / duel.moves
+
+
+def _overhead(sandbox: Sandbox, thinker: Path, matches: int) -> float:
+    """What the runner adds to the time that two players really think, as a fraction of it, one match at a time."""
+    duel = play_duel(sandbox, SPEC, (thinker, thinker), matches, 1)
+    return duel.playing / sum(float(log.split()[-1]) for log in duel.player_logs) - 1
 
 
 def _bare_move(case: Case) -> float:
@@ -204,8 +226,8 @@ def _panels(rows: Sequence[Mapping[str, Any]]) -> Iterator[Panel]:
             for row in here:
                 value = row[f"{unit}_per_second"]
                 points = [(row["parallel_matches"], value)]
-                # No isolation plays one match after the other: a level to compare with.
+                # What plays one match after the other is a level to compare with.
                 lines.setdefault(row["sandbox"], []).extend(
-                    [(1, value), (widest, value)] if row["sandbox"] == NONE else points
+                    [(1, value), (widest, value)] if row["sandbox"] in {NONE, *LEVELS} else points
                 )
             yield Panel(f"{game}: {unit} per second", "matches at once", f"{unit}/s", lines, logarithmic=True)
