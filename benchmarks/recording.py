@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import statistics
 import sys
 import time
 from collections.abc import Sequence
@@ -98,7 +99,7 @@ def _sample(sandbox: Sandbox, spec: EnvironmentSpec, player: Path, matches: int,
     with path.open("wb") as file:
         write_duel(duel.record, file)
     writing = time.perf_counter() - begun
-    opening = replaying = 0.0
+    opening, replaying = [], []
     read = 0
     for number in range(1, matches + 1, max(1, matches // OPENED)):
         begun = time.perf_counter()
@@ -110,8 +111,11 @@ def _sample(sandbox: Sandbox, spec: EnvironmentSpec, player: Path, matches: int,
             raise RuntimeError(f"Match {number} of {spec.slug} was read back as another one.")
         again = time.perf_counter()
         list(replay(spec, record))
-        opening, replaying = max(opening, opened - begun), max(replaying, time.perf_counter() - again)
-    return Sample(duel.playing, writing, opening, replaying, path.stat().st_size, read)
+        opening.append(opened - begun)
+        replaying.append(time.perf_counter() - again)
+    return Sample(
+        duel.playing, writing, statistics.median(opening), statistics.median(replaying), path.stat().st_size, read
+    )
 
 
 def summarise(samples: dict[str, list[Sample]], matches: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def main(path: str) -> None:
     for place, panel in enumerate(panels, start=1):
         axes = figure.add_subplot(rows, columns, place)
         for label, points in panel["lines"].items():
-            axes.plot(*zip(*points, strict=True), marker="o", label=label)
+            axes.plot([x for x, _ in points], [y for _, y in points], marker="o", label=label)
         ticks = sorted({x for points in panel["lines"].values() for x, _ in points})
         if panel["logarithmic"]:
             axes.set_xscale("log")
