@@ -200,6 +200,7 @@ class Arena:
             for _ in range(4 * count):
                 async_task(nothing[queue], 0, cluster=queue)
         wait_until(lambda: -sum(waiting_count(queue) for queue in counts), 0)
+        # The last of them may still be at work.
         time.sleep(1.0)
 
     def _last_lines(self) -> str:

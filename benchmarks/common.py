@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.own_python import own_python
+from benchmarks.own_python import CannotInstall, own_python
 from duel_runner.cores import free_core
 from duel_runner.referee import PlayedDuel, Player, pair_seed, run_duel, run_match
 from duel_runner.sandbox.base import Container, Launch, Sandbox
@@ -227,13 +227,14 @@ class Panel:
 
 
 def draw(path: Path, panels: Sequence[Panel]) -> None:
-    """Draw panels into a picture. Raises CannotInstall where matplotlib cannot be had."""
-    subprocess.run(
-        [own_python(PLOTS / "requirements.txt"), str(PLOTS / "draw.py"), str(path)],
-        input=json.dumps([asdict(panel) for panel in panels]),
-        text=True,
-        check=True,
-    )
+    """Draw panels into a picture; where matplotlib cannot be had, say so instead."""
+    try:
+        python = own_python(PLOTS / "requirements.txt")
+    except CannotInstall as error:
+        print(f"No plot: matplotlib. {error}", file=sys.stderr)
+        return
+    text = json.dumps([asdict(panel) for panel in panels])
+    subprocess.run([python, PLOTS / "draw.py", path], input=text, text=True, check=True)
 
 
 def write_json(path: Path | None, report: Mapping[str, object]) -> None:

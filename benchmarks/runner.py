@@ -43,7 +43,10 @@ RATIOS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print tables, write JSON and a plot when asked; returns 1 when the sandbox cannot be used."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.plot is not None and not options.sweep:
+        parser.error("--plot draws a sweep: add --sweep")
     if options.quick:
         options.matches, options.http_matches, options.kaggle_matches = 1000, 6, 10
         options.rounds = 1 if options.sweep else 3

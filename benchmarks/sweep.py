@@ -192,7 +192,7 @@ def tables(report: Mapping[str, Any]) -> str:
         ["sandbox", "game", "at once", "matches/s", "moves/s"], [list(row.values()) for row in report["speed"]]
     )
     startup = text_table(
-        ["start-up (s)", "new players", "again", "removal"],
+        ["start-up of a duel (s)", "new players", "again", "removal"],
         [[kind, *row.values()] for kind, row in report["startup"].items()],
     )
     moves = text_table(

@@ -8,6 +8,7 @@ time in which no match was under way: 1 - (seconds that the duels' matches took)
 from __future__ import annotations
 
 import argparse
+import signal
 import statistics
 import sys
 from collections.abc import Sequence
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.quick:
         options.agents, options.rounds = [6], 1
+    # A stop from outside becomes an exception, so that no worker is left behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with work_folder() as folder, open_sandbox(options.sandbox, options.base_image, folder):
             setup_seconds, played = _play(options, folder)
