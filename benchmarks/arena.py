@@ -18,6 +18,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.models import Environment, User
 
 ROOT = Path(__file__).resolve().parents[1]
 STEP_SECONDS = 0.1
@@ -40,7 +44,7 @@ class Edition:
     match_count: int
     wall_seconds: float
     playing_seconds: tuple[float | None, ...]
-    setup_seconds: tuple[float, ...]
+    other_seconds: tuple[float, ...]
     """By duel: from the claim by a worker to its end, without the playing."""
 
 
@@ -81,39 +85,47 @@ class Arena:
         # It would take the containers of another arena on this engine for those of our dead workers.
         Schedule.objects.filter(name="leftovers").delete()
 
-    def prepare(self, sources: Sequence[str], *, slug: str, match_count: int, workers: int) -> float:
-        """Upload, build and validate a player per source; return the seconds. Raises ArenaFailed for one refused."""
-        from django.core.files.uploadedfile import SimpleUploadedFile
+    def prepare(self, sources: Sequence[str], *, slug: str, match_count: int, workers: int) -> tuple[float, float]:
+        """Upload, build and validate a player per source.
 
-        from core.models import Build, Environment, Submission, User, Validation
-        from core.services.agents import agent_create
+        Returns the seconds from upload to ready of the first, while nobody else waits, and those of all together.
+        Raises ArenaFailed for one refused.
+        """
+        from core.models import Environment, User
 
         environment = Environment.objects.get(slug=slug)
         environment.matches_per_duel = match_count
         environment.save()
         owner = User.objects.create(email="bench@arena.example", username="bench")
-        begun = time.monotonic()
         with self.workers(["build", "duel"], workers):
-            for number, source in enumerate(sources, start=1):
-                archive = SimpleUploadedFile("player.zip", zipped(source), content_type="application/zip")
-                agent_create(
-                    owner=owner, environment=environment, name=f"agent-{number}", is_public=False, archive=archive
-                )
-            over = ("SUCCEEDED", "FAILED", "CANCELLED")
-
-            def done() -> int:
-                for jobs in (Build.objects, Validation.objects):
-                    for job in jobs.filter(state="FAILED").select_related("submission__agent"):
-                        raise ArenaFailed(f"{job.submission} was refused: {job.error}\n{job.log}")
-                return Validation.objects.filter(state__in=over).count()
-
-            wait_until(done, len(sources))
-        if Submission.objects.valid().count() != len(sources):
-            raise ArenaFailed("Not every submission may play.")
+            self._await_workers({"build": 1, "duel": workers})
+            begun = time.monotonic()
+            self._upload(owner, environment, sources[:1], first=1)
+            ready = time.monotonic() - begun
+            self._upload(owner, environment, sources[1:], first=2)
         # From now on editions start only when this benchmark starts them.
         environment.is_active = False
         environment.save()
-        return time.monotonic() - begun
+        return ready, time.monotonic() - begun
+
+    def _upload(self, owner: User, environment: Environment, sources: Sequence[str], *, first: int) -> None:
+        """Upload agents and return when all of them may play."""
+        from django.core.files.uploadedfile import SimpleUploadedFile
+
+        from core.models import Build, Submission, Validation
+        from core.services.agents import agent_create
+
+        for number, source in enumerate(sources, start=first):
+            archive = SimpleUploadedFile("player.zip", zipped(source), content_type="application/zip")
+            agent_create(owner=owner, environment=environment, name=f"agent-{number}", is_public=False, archive=archive)
+
+        def ready() -> int:
+            for jobs in (Build.objects, Validation.objects):
+                for job in jobs.filter(state="FAILED").select_related("submission__agent"):
+                    raise ArenaFailed(f"{job.submission} was refused: {job.error}\n{job.log}")
+            return Submission.objects.valid().count()
+
+        wait_until(ready, first - 1 + len(sources))
 
     def play(self, *, slug: str, agents: int, workers: int) -> Edition:
         """Play an edition among the first `agents` agents; the clock starts when the workers are there."""
@@ -144,7 +156,7 @@ class Arena:
             match_count=sum(duel.match_count for duel in duels),
             wall_seconds=(tournament.ended_at - tournament.started_at).total_seconds(),
             playing_seconds=playing,
-            setup_seconds=tuple(round(whole - (part or 0.0), 4) for whole, part in zip(busy, playing, strict=True)),
+            other_seconds=tuple(round(whole - (part or 0.0), 4) for whole, part in zip(busy, playing, strict=True)),
         )
 
     @contextmanager
@@ -193,6 +205,7 @@ class Arena:
         from core.queues import waiting_count
 
         nothing = {
+            "build": "builder.tasks.build_run",
             "duel": "duel_runner.tasks.validation_run",
             "tournament": "tournament_manager.tasks.tournaments_advance",
         }

@@ -35,8 +35,6 @@ PARALLEL = (1, 8, 32, 128)
 NONE = "none"
 LEVELS = {"http", "kaggle"}
 """Other ways that are shown beside: they play one match after the other."""
-MOVES = 19
-"""Of a match of Connect Four between players that take the first free column."""
 THINKING_SECONDS = 0.005
 NETWORK_MEBIBYTES = 50.0
 Figures = dict[str, Any]
@@ -81,8 +79,9 @@ def _speed(
 ) -> list[Figures]:
     """One row per way or sandbox, game, and matches at once."""
     parallels = PARALLEL[::2] if options.quick else PARALLEL
+    _, _, moves_of_match = _bare(SPEC, player, 1)
     samples: dict[str, Callable[[], tuple[float, int, int]]] = {
-        f"{way.key} {SPEC.slug} 1": partial(_other, way) for way in others
+        f"{way.key} {SPEC.slug} 1": partial(_other, way, moves_of_match) for way in others
     }
     for game in GAMES:
         spec = get_spec(game)
@@ -103,8 +102,8 @@ def _speed(
     return rows
 
 
-def _other(way: Way) -> tuple[float, int, int]:
-    return way.play(way.matches), way.matches, way.matches * MOVES
+def _other(way: Way, moves_of_match: int) -> tuple[float, int, int]:
+    return way.play(way.matches), way.matches, way.matches * moves_of_match
 
 
 def _duel(sandbox: Sandbox, spec: EnvironmentSpec, player: Path, matches: int, parallel: int) -> tuple[float, int, int]:

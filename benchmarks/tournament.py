@@ -46,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with work_folder() as folder, open_sandbox(options.sandbox, options.base_image, folder):
-            setup_seconds, played = _play(options, folder)
+            preparation, played = _play(options, folder)
     except SandboxError as error:
         print(f"{error}\nTo measure local processes instead: --sandbox process", file=sys.stderr)
         return 1
     except ArenaFailed as error:
         print(error, file=sys.stderr)
         return 1
-    report = {**summarise(played), "setup_seconds": round(setup_seconds, 1), **circumstances(options)}
+    report = {**summarise(played), **preparation, **circumstances(options)}
     print(table(report))
     write_json(options.json, report)
     if options.plot is not None:
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _play(options: argparse.Namespace, folder: Path) -> tuple[float, list[Edition]]:
+def _play(options: argparse.Namespace, folder: Path) -> tuple[dict[str, float], list[Edition]]:
     arena = Arena(folder, sandbox=options.sandbox, base_image=options.base_image)
     sources = [
         players.LINEAR.format(seed=seed, actions=SPEC.action_count, size=SPEC.observation.shape[0])
@@ -80,7 +80,7 @@ def _play(options: argparse.Namespace, folder: Path) -> tuple[float, list[Editio
     ]
     try:
         say(f"building and validating {len(sources)} players")
-        seconds = arena.prepare(sources, slug=SPEC.slug, match_count=options.matches, workers=max(options.workers))
+        ready, whole = arena.prepare(sources, slug=SPEC.slug, match_count=options.matches, workers=max(options.workers))
         played = []
         for number in range(1, options.rounds + 1):
             for agents in options.agents:
@@ -90,7 +90,7 @@ def _play(options: argparse.Namespace, folder: Path) -> tuple[float, list[Editio
         say("")
     finally:
         arena.remove()
-    return seconds, played
+    return {"upload_to_ready_seconds": round(ready, 2), "preparation_seconds": round(whole, 2)}, played
 
 
 def summarise(played: Sequence[Edition]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _row(rounds: Sequence[Edition]) -> dict[str, Any]:
         "wall_seconds": middle([edition.wall_seconds for edition in rounds]),
         "matches_per_second": middle([edition.match_count / edition.wall_seconds for edition in rounds], 1),
         "playing_seconds_per_duel": round(statistics.median(playing), 4) if playing else None,
-        "other_seconds_per_duel": middle([seconds for edition in rounds for seconds in edition.setup_seconds], 4),
+        "other_seconds_per_duel": middle([seconds for edition in rounds for seconds in edition.other_seconds], 4),
         "overhead_fraction": middle(overheads) if overheads else None,
     }
 
@@ -135,7 +135,10 @@ def table(report: dict[str, Any]) -> str:
     """The figures for people."""
     header = ["agents", "workers", "duels", "wall (s)", "matches/s", "playing a duel (s)", "rest of it (s)", "overhead"]
     lines = [text_table(header, [list(row.values()) for row in report["editions"]])]
-    lines.append(f"Uploading, building and validating took {report['setup_seconds']} s, before the clock started.")
+    lines.append(
+        f"From upload to ready on idle workers: {report['upload_to_ready_seconds']} s; "
+        f"all players: {report['preparation_seconds']} s, before the clock started."
+    )
     if report["overhead_fraction"] is None:
         lines.append("How much of it was playing is not known: the duels' logs do not say how long playing took.")
     else:

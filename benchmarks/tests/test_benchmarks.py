@@ -123,6 +123,7 @@ def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) ->
     assert [(row["agents"], row["duels"]) for row in report["editions"]] == [(2, 1), (3, 3)]
     assert report["matches_per_second"] > 0
     assert report["two_worker_speedup"] is None
+    assert 0 < report["upload_to_ready_seconds"] < report["preparation_seconds"]
     assert "wall (s)" in done.stdout
 
 

@@ -17,7 +17,7 @@ from benchmarks.own_python import CannotInstall, own_python
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 
 EDITION = Edition(
-    agents=4, workers=1, match_count=600, wall_seconds=12.0, playing_seconds=(1.5,) * 6, setup_seconds=(0.5,) * 6
+    agents=4, workers=1, match_count=600, wall_seconds=12.0, playing_seconds=(1.5,) * 6, other_seconds=(0.5,) * 6
 )
 MATCH = MatchRecord(
     number=1, seed=1, seats=(0, 1), actions=(0, 1, 0), outcome=Outcome.PLAYER_1, scores=(1.0, -1.0),
