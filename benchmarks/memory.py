@@ -42,11 +42,11 @@ def _descendants_bytes() -> int:
     ours = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in ours and pid not in ours}:
         ours |= more
-    return sum(_own_bytes(pid) for pid in ours - {os.getpid()})
+    return sum(own_bytes(pid) for pid in ours - {os.getpid()})
 
 
-def _own_bytes(pid: int) -> int:
-    """Resident bytes, each shared page divided among those that share it."""
+def own_bytes(pid: int) -> int:
+    """Resident bytes of a process, each shared page divided among those that share it."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

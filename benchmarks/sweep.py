@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import resource
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,7 @@ from benchmarks.common import (
     take_turns,
     text_table,
 )
-from benchmarks.memory import players_bytes
+from benchmarks.memory import own_bytes, players_bytes
 from benchmarks.ways import SPEC, Way, baselines
 from duel_runner.sandbox.base import Sandbox
 from environments.registry import get_spec
@@ -68,6 +68,8 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[Figures, str]:
         report = {
             "speed": _speed(sandboxes, others, options, player, rounds),
             "startup": {kind: _startup(sandbox, folder, kind, 3) for kind, sandbox in sandboxes.items()},
+            # Before large players are loaded into this process, too.
+            "referee_bytes": own_bytes(os.getpid()),
             **_costs(sandboxes, options, folder, rounds),
             **circumstances(options),
         }
@@ -159,7 +161,6 @@ def _costs(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder
         "pixels_megabytes_per_second": round(pixels.PICTURE_BYTES / seconds[f"{main} pixels"] / 1e6, 1),
         "seconds_per_move": seconds,
         "memory_bytes": memory,
-        "referee_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
 
@@ -206,7 +207,7 @@ def tables(report: Mapping[str, Any]) -> str:
         f"A 50 MB network reaches {report['network_fraction_of_bare']} of no isolation. "
         f"Pictures of 84 x 84 x 4: {report['pixels_megabytes_per_second']} MB/s, "
         f"{report['pixels_fraction_of_bare']} of no isolation. "
-        f"This process, referee included, grew to {report['referee_bytes'] / 1e6:.0f} MB."
+        f"The referee's process holds {report['referee_bytes'] / 1e6:.0f} MB."
     )
     return f"{speed}\n\n{startup}\n\n{moves}\n\n{memory}\n\n{words}"
 
