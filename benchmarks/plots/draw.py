@@ -16,11 +16,14 @@ def main(path: str) -> None:
     panels = json.load(sys.stdin)
     columns = min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
+    labels = list(dict.fromkeys(label for panel in panels for label in panel["lines"]))
     figure = Figure(figsize=(5.5 * columns, 4 * rows), layout="constrained")
     for place, panel in enumerate(panels, start=1):
         axes = figure.add_subplot(rows, columns, place)
         for label, points in panel["lines"].items():
-            axes.plot([x for x, _ in points], [y for _, y in points], marker="o", label=label)
+            axes.plot(
+                [x for x, _ in points], [y for _, y in points], marker="o", label=label, color=f"C{labels.index(label)}"
+            )
         ticks = sorted({x for points in panel["lines"].values() for x, _ in points})
         if panel["logarithmic"]:
             axes.set_xscale("log")
