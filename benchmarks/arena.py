@@ -1,0 +1,239 @@
+"""A whole arena for a benchmark: its own database and files, real uploads, real workers as `manage.py run_workers`.
+
+Django is set up by `Arena` itself, once per process; so nothing of Django is imported before.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.models import Environment, User
+
+ROOT = Path(__file__).resolve().parents[1]
+STEP_SECONDS = 0.1
+STALL_SECONDS = 300.0
+GRACE_SECONDS = 30.0
+PLAYING = re.compile(r"^Playing took ([0-9.]+) s\.$", re.MULTILINE)
+"""The line of a duel's log that says how long its matches took."""
+
+
+class ArenaFailed(Exception):
+    """The arena did not do its work; the message says what it did last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """A tournament that was played. playing_seconds: by duel, where its log says so. wall_seconds: of it all."""
+
+    agents: int
+    workers: int
+    match_count: int
+    wall_seconds: float
+    playing_seconds: tuple[float | None, ...]
+    other_seconds: tuple[float, ...]
+    """By duel: from the claim by a worker to its end, without the playing."""
+
+
+def playing_seconds(log: str) -> float | None:
+    """What a duel's log says of the time its matches took; None when it does not say."""
+    found = PLAYING.findall(log)
+    return float(found[-1]) if found else None
+
+
+class Arena:
+    """An arena in a folder of its own. sandbox: docker or process."""
+
+    def __init__(self, folder: Path, *, sandbox: str, base_image: str) -> None:
+        self._folder, self._sandbox, self._prefix = folder, sandbox, f"rl-arena-bench-{os.getpid()}"
+        os.environ |= {
+            "DJANGO_SETTINGS_MODULE": "core.settings",
+            "DEBUG": "false" if sandbox == "docker" else "true",
+            "SECRET_KEY": secrets.token_urlsafe(40),
+            "DATA_DIR": str(folder / "data"),
+            "DATABASE_URL": f"sqlite:///{folder / 'data' / 'arena.sqlite3'}",
+            "CHANNEL_DIR": str(folder / "c"),
+            "SANDBOX": sandbox,
+            "PLAYER_BASE_IMAGE": base_image,
+            "PLAYER_IMAGE_PREFIX": self._prefix,
+            "LOG_LEVEL": "WARNING",
+        }
+        os.environ.pop("REDIS_URL", None)
+        (folder / "data").mkdir()
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+
+        call_command("migrate", verbosity=0, interactive=False)
+        call_command("sync_environments", verbosity=0, stdout=io.StringIO())
+        from django_q.models import Schedule
+
+        # It would take the containers of another arena on this engine for those of our dead workers.
+        Schedule.objects.filter(name="leftovers").delete()
+
+    def prepare(self, sources: Sequence[str], *, slug: str, match_count: int, workers: int) -> tuple[float, float]:
+        """Upload, build and validate a player per source.
+
+        Returns the seconds from upload to ready of the first, while nobody else waits, and those of all together.
+        Raises ArenaFailed for one refused.
+        """
+        from core.models import Environment, User
+
+        environment = Environment.objects.get(slug=slug)
+        environment.matches_per_duel = match_count
+        environment.save()
+        owner = User.objects.create(email="bench@arena.example", username="bench")
+        with self.workers(["build", "duel"], workers):
+            self._await_workers({"build": 1, "duel": workers})
+            begun = time.monotonic()
+            self._upload(owner, environment, sources[:1], first=1)
+            ready = time.monotonic() - begun
+            self._upload(owner, environment, sources[1:], first=2)
+        # From now on editions start only when this benchmark starts them.
+        environment.is_active = False
+        environment.save()
+        return ready, time.monotonic() - begun
+
+    def _upload(self, owner: User, environment: Environment, sources: Sequence[str], *, first: int) -> None:
+        """Upload agents and return when all of them may play."""
+        from django.core.files.uploadedfile import SimpleUploadedFile
+
+        from core.models import Build, Submission, Validation
+        from core.services.agents import agent_create
+
+        for number, source in enumerate(sources, start=first):
+            archive = SimpleUploadedFile("player.zip", zipped(source), content_type="application/zip")
+            agent_create(owner=owner, environment=environment, name=f"agent-{number}", is_public=False, archive=archive)
+
+        def ready() -> int:
+            for jobs in (Build.objects, Validation.objects):
+                for job in jobs.filter(state="FAILED").select_related("submission__agent"):
+                    raise ArenaFailed(f"{job.submission} was refused: {job.error}\n{job.log}")
+            return Submission.objects.valid().count()
+
+        wait_until(ready, first - 1 + len(sources))
+
+    def play(self, *, slug: str, agents: int, workers: int) -> Edition:
+        """Play an edition among the first `agents` agents; the clock starts when the workers are there."""
+        from core.models import Environment
+        from tournament_manager import editions
+
+        environment = Environment.objects.get(slug=slug)
+        with self.workers(["duel", "tournament"], workers):
+            self._await_workers({"duel": workers, "tournament": 1})
+            entrants = editions.entrants(environment)[:agents]
+            tournament = editions.start(environment, editions.last_edition(environment), entrants)
+            wait_until(lambda: tournament.duels.filter(state="SUCCEEDED").count(), tournament.duels.count())
+
+            def finished() -> int:
+                tournament.refresh_from_db()
+                return int(tournament.ended_at is not None)
+
+            wait_until(finished, 1)
+        assert tournament.ended_at is not None
+        duels = list(tournament.duels.all())
+        playing = tuple(playing_seconds(duel.log) for duel in duels)
+        busy = [
+            (duel.ended_at - duel.started_at).total_seconds() for duel in duels if duel.ended_at and duel.started_at
+        ]
+        return Edition(
+            agents=agents,
+            workers=workers,
+            match_count=sum(duel.match_count for duel in duels),
+            wall_seconds=(tournament.ended_at - tournament.started_at).total_seconds(),
+            playing_seconds=playing,
+            other_seconds=tuple(round(whole - (part or 0.0), 4) for whole, part in zip(busy, playing, strict=True)),
+        )
+
+    @contextmanager
+    def workers(self, queues: Sequence[str], parallelism: int) -> Iterator[None]:
+        """Workers of these queues, as many of the duel queue as said; all have ended afterwards."""
+        with (self._folder / "workers.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "manage.py", "run_workers", *queues],
+                cwd=ROOT, env={**os.environ, "DUEL_PARALLELISM": str(parallelism)},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        try:
+            yield
+        except ArenaFailed as error:
+            raise ArenaFailed(f"{error}\n{self._last_lines()}") from None
+        finally:
+            process.terminate()
+            try:
+                process.wait(GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def remove(self) -> None:
+        """Remove what this arena has left on the engine: containers of its images, then the images."""
+        if self._sandbox != "docker":
+            return
+        from core.engine import connect
+
+        client = connect()
+        try:
+            for container in client.containers.list(all=True, ignore_removed=True):
+                if str(container.attrs["Config"]["Image"]).startswith(self._prefix):
+                    container.remove(force=True)
+            for image in client.images.list():
+                for tag in image.tags:
+                    if tag.startswith(self._prefix):
+                        client.images.remove(tag, force=True)
+        finally:
+            client.close()
+
+    def _await_workers(self, counts: dict[str, int]) -> None:
+        """Every worker has taken a message that asks nothing of it, and so has loaded its code."""
+        from django_q.tasks import async_task
+
+        from core.queues import waiting_count
+
+        nothing = {
+            "build": "builder.tasks.build_run",
+            "duel": "duel_runner.tasks.validation_run",
+            "tournament": "tournament_manager.tasks.tournaments_advance",
+        }
+        for queue, count in counts.items():
+            for _ in range(4 * count):
+                async_task(nothing[queue], 0, cluster=queue)
+        wait_until(lambda: -sum(waiting_count(queue) for queue in counts), 0)
+        # The last of them may still be at work.
+        time.sleep(1.0)
+
+    def _last_lines(self) -> str:
+        return "\n".join((self._folder / "workers.log").read_text(errors="replace").splitlines()[-15:])
+
+
+def zipped(source: str) -> bytes:
+    """An archive with this `player.py`."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("player.py", source)
+    return file.getvalue()
+
+
+def wait_until(count: Callable[[], int], goal: int) -> None:
+    """Return once `count` has reached `goal`. Raises ArenaFailed when it stands still for too long."""
+    last, moved = None, time.monotonic()
+    while (now := count()) < goal:
+        if now != last:
+            last, moved = now, time.monotonic()
+        elif time.monotonic() - moved > STALL_SECONDS:
+            raise ArenaFailed(f"Nothing has moved for {STALL_SECONDS:.0f} s, at {now} of {goal}.")
+        time.sleep(STEP_SECONDS)

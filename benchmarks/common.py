@@ -1,0 +1,243 @@
+"""What the benchmarks share: options, ways that take turns, timed duels, tables and plots."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from benchmarks.own_python import CannotInstall, own_python
+from duel_runner.cores import free_core
+from duel_runner.referee import PlayedDuel, Player, pair_seed, run_duel, run_match
+from duel_runner.sandbox.base import Container, Launch, Sandbox
+from environments.records import DuelRecord, MatchRecord
+from environments.spec import EnvironmentSpec
+
+BENCH_LABEL = "arena.bench"
+"""Carries this process's id: tells our containers from those of others on the same engine."""
+SEED = 7
+COUNTER = itertools.count(1)
+PLOTS = Path(__file__).with_name("plots")
+Sample = TypeVar("Sample")
+
+
+def new_parser(module: str, description: str | None, *, rounds: int) -> argparse.ArgumentParser:
+    """The options that every benchmark has."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
+    parser.add_argument("--quick", action="store_true", help="end within 60 s, with rougher figures")
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"samples of every figure (default {rounds})")
+    parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help="default: docker")
+    parser.add_argument("--base-image", default="rl-arena-base", help="image with Python and NumPy")
+    return parser
+
+
+def circumstances(options: argparse.Namespace) -> dict[str, object]:
+    """What figures depend on: the options and the machine."""
+    kept = {name: value for name, value in vars(options).items() if not isinstance(value, Path)}
+    return {**kept, "python": platform.python_version(), "cores": len(os.sched_getaffinity(0))}
+
+
+@contextlib.contextmanager
+def open_sandbox(kind: str, base_image: str, folder: Path) -> Iterator[Sandbox]:
+    """A sandbox that can be used now. Raises SandboxUnavailable. folder: for channels; short, sockets lie in it."""
+    sandbox: Sandbox
+    if kind == "docker":
+        from duel_runner.sandbox.docker import DockerSandbox
+
+        sandbox = DockerSandbox(base_image=base_image, channel_dir=folder / "docker")
+    else:
+        from duel_runner.sandbox.process import ProcessSandbox
+
+        sandbox = ProcessSandbox(folder / "process")
+    sandbox.check()
+    yield sandbox
+
+
+@contextlib.contextmanager
+def work_folder() -> Iterator[Path]:
+    """A temporary folder whose content players can reach."""
+    with tempfile.TemporaryDirectory(prefix="arena-bench-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def pinned() -> Iterator[int | None]:
+    """A core for this process and its players, as a worker takes one for a duel."""
+    with free_core(Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}") as core:
+        yield core
+
+
+@dataclass(frozen=True, slots=True)
+class TimedDuel:
+    """A duel and how long its parts took, in seconds.
+
+    starting: from the first launch to the last. playing: from then to the last result. ending: until all is removed.
+    """
+
+    record: DuelRecord
+    player_logs: tuple[str, str]
+    starting: float
+    playing: float
+    ending: float
+
+    @property
+    def moves(self) -> int:
+        return count_moves(self.record.matches)
+
+
+def play_duel(
+    sandbox: Sandbox,
+    spec: EnvironmentSpec,
+    players: Sequence[Path],
+    matches: int,
+    parallel: int,
+    *,
+    may_fail: bool = False,
+    on_half: Callable[[], None] | None = None,
+) -> TimedDuel:
+    """Play a duel between two folders in a sandbox, pinned as by a worker.
+
+    on_half: called once, when half of the matches are played; its time does not count.
+    Raises RuntimeError when a player failed, unless it may.
+    """
+    marks: list[float] = []
+    waiting = [on_half] if on_half else []
+    paused = 0.0
+
+    def launch(player: int) -> Container:
+        name = f"arena-bench-{os.getpid()}-{next(COUNTER)}"
+        labels = {BENCH_LABEL: str(os.getpid())}
+        container = sandbox.launch(Launch(f"folder:{players[player]}", name, spec.limits, labels, core))
+        marks[:] = [time.perf_counter()]
+        return container
+
+    def on_progress(matches_done: int) -> None:
+        nonlocal paused
+        if matches_done == matches:
+            marks.append(time.perf_counter())
+        elif waiting and 2 * matches_done >= matches:
+            begun = time.perf_counter()
+            waiting.pop()()
+            paused = time.perf_counter() - begun
+
+    with pinned() as core:
+        begun = time.perf_counter()
+        duel = run_duel(
+            spec, launch, names=("one", "two"), seed=SEED, match_count=matches, parallel_matches=parallel,
+            limits=spec.limits, clock=time.monotonic, on_progress=on_progress,
+        )  # fmt: skip
+        ended = time.perf_counter()
+    if not may_fail:
+        _refuse_faults(duel)
+    return TimedDuel(duel.record, duel.player_logs, marks[0] - begun, marks[1] - marks[0] - paused, ended - marks[1])
+
+
+def _refuse_faults(duel: PlayedDuel) -> None:
+    if duel.record.summary.errors == (0, 0):
+        return
+    errors = sorted({match.error for match in duel.record.matches if match.error})
+    raise RuntimeError(f"A player failed, the figures mean nothing: {' '.join(errors)}\n{duel.log}")
+
+
+def play_bare(
+    spec: EnvironmentSpec, players: Sequence[Player], matches: int, seed: int = SEED
+) -> tuple[float, list[MatchRecord]]:
+    """Play matches one after the other in this process, seats alternating; return seconds and records."""
+    begun = time.perf_counter()
+    records = [
+        run_match(spec, players if number % 2 == 0 else players[::-1], pair_seed(seed, number // 2))
+        for number in range(matches)
+    ]
+    return time.perf_counter() - begun, records
+
+
+def count_moves(matches: Sequence[MatchRecord]) -> int:
+    """Moves of all matches together."""
+    return sum(sum(match.move_counts) for match in matches)
+
+
+def take_turns(samples: Mapping[str, Callable[[], Sample]], rounds: int) -> dict[str, list[Sample]]:
+    """A sample of everything, then again, so that a busy moment of the machine meets them all."""
+    taken: dict[str, list[Sample]] = {title: [] for title in samples}
+    for number in range(1, rounds + 1):
+        for title, take in samples.items():
+            say(f"round {number} of {rounds}: {title}")
+            taken[title].append(take())
+    say("")
+    return taken
+
+
+def say(text: str) -> None:
+    """One line on the terminal that the next one writes over."""
+    if sys.stderr.isatty():
+        print(f"\r{text:90.90}", end="" if text else "\r", file=sys.stderr, flush=True)
+
+
+def middle(values: Sequence[float], digits: int = 3) -> float:
+    """The median."""
+    return round(statistics.median(values), digits)
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Columns for people: the first to the left, figures to the right."""
+    cells = [list(header), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    lines = [
+        "  ".join(
+            text.ljust(width) if column == 0 else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One diagram. lines: by label, the points in order."""
+
+    title: str
+    x: str
+    y: str
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+    logarithmic: bool = False
+
+
+def draw(path: Path, panels: Sequence[Panel]) -> None:
+    """Draw panels into a picture; where matplotlib cannot be had, say so instead."""
+    try:
+        python = own_python(PLOTS / "requirements.txt")
+    except CannotInstall as error:
+        print(f"No plot: matplotlib. {error}", file=sys.stderr)
+        return
+    text = json.dumps([asdict(panel) for panel in panels])
+    subprocess.run([python, PLOTS / "draw.py", path], input=text, text=True, check=True)
+
+
+def write_json(path: Path | None, report: Mapping[str, object]) -> None:
+    """Write the figures when a file was asked for."""
+    if path is not None:
+        path.write_text(json.dumps(report, indent=2) + "\n")

@@ -1,0 +1,121 @@
+"""Whether a player can slow its opponent: an honest NumPy player's time per move against players that burn CPU.
+
+The honest player meets `dummy`, then one with a thread that burns CPU all the time, then one with such a process; the
+opponents take turns. Time per move is what the referee charges.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks import players
+from benchmarks.common import (
+    circumstances,
+    middle,
+    new_parser,
+    open_sandbox,
+    play_duel,
+    take_turns,
+    text_table,
+    work_folder,
+    write_json,
+)
+from duel_runner.sandbox.base import Sandbox, SandboxError
+from environments.records import DuelRecord
+from environments.registry import get_spec
+
+SPEC = get_spec("connect-four")
+DUMMY = "dummy"
+OPPONENTS = {
+    DUMMY: players.DUMMY,
+    "a burning thread": players.THREAD_BURNER,
+    "a burning process": players.PROCESS_BURNER,
+}
+Sample = dict[str, float]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print a table, write JSON when asked; returns 1 when the sandbox cannot be used."""
+    parser = new_parser("fairness", __doc__, rounds=7)
+    parser.add_argument("--matches", type=int, default=200, help="matches of a sample (default 200)")
+    parser.add_argument("--parallel", type=int, default=SPEC.parallel_matches,
+                        help=f"matches at once (default {SPEC.parallel_matches}, the environment's)")  # fmt: skip
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.matches, options.rounds = 60, 3
+    try:
+        with work_folder() as folder, open_sandbox(options.sandbox, options.base_image, folder) as sandbox:
+            honest = players.lay_out(folder / "honest", players.HONEST)
+            samples = take_turns(
+                {
+                    title: partial(
+                        _sample, sandbox, honest, players.lay_out(folder / title.replace(" ", "-"), source),
+                        options.matches, options.parallel,
+                    )
+                    for title, source in OPPONENTS.items()
+                },
+                options.rounds,
+            )  # fmt: skip
+    except SandboxError as error:
+        print(f"{error}\nTo measure local processes instead: --sandbox process", file=sys.stderr)
+        return 1
+    report = {**summarise(samples), **circumstances(options)}
+    print(table(report))
+    write_json(options.json, report)
+    return 0
+
+
+def _sample(sandbox: Sandbox, honest: Path, opponent: Path, matches: int, parallel: int) -> Sample:
+    duel = play_duel(sandbox, SPEC, (honest, opponent), matches, parallel, may_fail=True)
+    if duel.record.summary.errors[0]:
+        raise RuntimeError(f"The honest player was faulted: {duel.record.matches}")
+    return per_move(duel.record)
+
+
+def per_move(record: DuelRecord) -> Sample:
+    """Milliseconds per move of player_1 in the median match, wall and (where recorded) CPU; player_2's forfeits."""
+    matches = [match for match in record.matches if match.move_counts[0]]
+    sample = {
+        "wall_ms": _median_ms([match.thinking_seconds[0] / match.move_counts[0] for match in matches]),
+        "slowest_ms": 1000 * max((match.slowest_move_seconds[0] for match in matches), default=0.0),
+        "stopped": float(record.summary.errors[1]),
+    }
+    cpu = [seconds[0] / match.move_counts[0] for match in matches if (seconds := getattr(match, "cpu_seconds", None))]
+    return {**sample, "cpu_ms": _median_ms(cpu)} if cpu else sample
+
+
+def _median_ms(seconds: Sequence[float]) -> float:
+    return 1000 * statistics.median(seconds) if seconds else 0.0
+
+
+def summarise(samples: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
+    """Medians by opponent, and how much slower the honest player is against the worse burner than against `dummy`."""
+    medians = {
+        title: {key: middle([sample[key] for sample in taken], 4) for key in taken[0]}
+        for title, taken in samples.items()
+    }
+    calm = medians[DUMMY]
+    slowdowns = {title: round(row["wall_ms"] / calm["wall_ms"], 3) for title, row in medians.items() if title != DUMMY}
+    return {"slowdown_by_burner": max(slowdowns.values()), "slowdowns": slowdowns, "honest_player": medians}
+
+
+def table(report: Mapping[str, Any]) -> str:
+    """The figures for people."""
+    rows = [
+        [title, row["wall_ms"], row.get("cpu_ms"), row["slowest_ms"], report["slowdowns"].get(title), row["stopped"]]
+        for title, row in report["honest_player"].items()
+    ]
+    header = ["opponent", "wall ms a move", "CPU ms", "slowest ms", "x dummy", "matches it forfeited"]
+    return (
+        f"{text_table(header, rows)}\n"
+        f"An honest player takes {report['slowdown_by_burner']} times as long against a CPU burner as against dummy."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

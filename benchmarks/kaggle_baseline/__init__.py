@@ -1,0 +1,17 @@
+"""Kaggle's own Connect X, both agents in one process, in a Python of its own."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+REQUIREMENTS = FOLDER / "requirements.txt"
+
+
+def play_kaggle(python: Path, matches: int) -> float:
+    """Play matches by Kaggle's library; return the seconds. python: one that has REQUIREMENTS."""
+    done = subprocess.run(
+        [python, FOLDER / "play.py", str(matches)], stdout=subprocess.PIPE, text=True, timeout=600, check=True
+    )
+    return float(done.stdout)

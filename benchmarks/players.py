@@ -1,0 +1,184 @@
+"""The players that are measured: sources of `player.py`, laid out as folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from duel_runner.referee import Player
+
+_REST = """
+    def step(self, state, valid_actions, prev_reward):
+        return self.start(state, valid_actions)
+
+    def end(self, state, prev_reward):
+        pass
+"""
+
+DUMMY = """
+class Player:
+    def __init__(self, train_mode):
+        pass
+
+    def start(self, state, valid_actions):
+        return valid_actions[0]
+
+    def step(self, state, valid_actions, prev_reward):
+        return valid_actions[0]
+
+    def end(self, state, prev_reward):
+        pass
+"""
+"""The first valid action."""
+
+RANDOM = (
+    """
+import random
+
+class Player:
+    def __init__(self, train_mode):
+        pass
+
+    def start(self, state, valid_actions):
+        return valid_actions[random.randrange(len(valid_actions))]
+"""
+    + _REST
+)
+"""Any valid action, so that no two matches are alike."""
+
+LINEAR = (
+    """
+import numpy as np
+
+WEIGHTS = np.random.default_rng({seed}).standard_normal(({actions}, {size})).astype("float32")
+
+class Player:
+    def __init__(self, train_mode):
+        pass
+
+    def start(self, state, valid_actions):
+        return valid_actions[np.argmax(WEIGHTS[valid_actions] @ state.ravel())]
+"""
+    + _REST
+)
+"""A small NumPy policy, another one for every seed."""
+
+NETWORK = (
+    """
+import pathlib
+import numpy as np
+
+WEIGHTS = np.load(pathlib.Path(__file__).with_name("weights.npy"))
+
+class Player:
+    def __init__(self, train_mode):
+        pass
+
+    def start(self, state, valid_actions):
+        seen = np.resize(state.ravel(), WEIGHTS.shape[1]).astype("float32")
+        return valid_actions[np.argmax((WEIGHTS @ seen)[valid_actions])]
+"""
+    + _REST
+)
+"""One product with the matrix in `weights.npy` per move. Loaded once: a `Player` for each match in flight shares it."""
+
+THINKER = """
+import time
+
+thought = 0.0
+
+class Player:
+    def __init__(self, train_mode):
+        pass
+
+    def start(self, state, valid_actions):
+        global thought
+        begun = time.perf_counter()
+        while time.perf_counter() < begun + {seconds}:
+            pass
+        thought += time.perf_counter() - begun
+        return valid_actions[0]
+
+    def step(self, state, valid_actions, prev_reward):
+        return self.start(state, valid_actions)
+
+    def end(self, state, prev_reward):
+        print("thought", thought)
+"""
+"""Busy for a given time per move; prints the seconds that it really took, all matches together."""
+
+HONEST = (
+    """
+import numpy as np
+
+LAYERS = np.random.default_rng(1).standard_normal((8, 256, 256)).astype("float32") / 16
+
+class Player:
+    def __init__(self, train_mode):
+        pass
+
+    def start(self, state, valid_actions):
+        seen = np.resize(state.ravel(), 256).astype("float32")
+        for layer in LAYERS:
+            seen = np.maximum(layer @ seen, 0)
+        return valid_actions[np.argmax(seen[valid_actions])]
+"""
+    + _REST
+)
+"""A NumPy network of eight layers, some tenths of a millisecond per move."""
+
+_BURNER = """
+import os
+import threading
+
+BURNING = set()
+
+def burn():
+    while True:
+        pass
+
+def ignite():
+    # Also in a process that was forked after this file was loaded.
+    if os.getpid() in BURNING:
+        return
+    BURNING.add(os.getpid())
+    {how}
+
+class Player:
+    def __init__(self, train_mode):
+        ignite()
+
+    def start(self, state, valid_actions):
+        ignite()
+        return valid_actions[0]
+""" + _REST  # fmt: skip
+THREAD_BURNER = _BURNER.format(how="threading.Thread(target=burn, daemon=True).start()")
+"""Plays as DUMMY while a thread of it burns CPU all the time."""
+PROCESS_BURNER = _BURNER.format(how="os.fork() or burn()")
+"""The same with a process of its own."""
+
+
+def lay_out(folder: Path, source: str) -> Path:
+    """Write a player's folder; return it."""
+    folder.mkdir(parents=True)
+    (folder / "player.py").write_text(source)
+    return folder
+
+
+def lay_out_network(folder: Path, mebibytes: float) -> Path:
+    """A NETWORK with a square matrix of that size in its folder."""
+    lay_out(folder, NETWORK)
+    side = int((mebibytes * 2**20 / 4) ** 0.5)
+    weights = np.random.default_rng(1).standard_normal((side, side), dtype="float32")
+    np.save(folder / "weights.npy", weights)
+    return folder
+
+
+def load(folder: Path) -> Player:
+    """The player of a folder, in this process."""
+    names: dict[str, Any] = {"__file__": str(folder / "player.py")}
+    exec((folder / "player.py").read_text(), names)
+    player: Player = names["Player"](False)
+    return player

@@ -1,0 +1,160 @@
+"""The benchmarks, with so few matches that only their working is seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from benchmarks import fairness, recording, runner, tournament
+
+ROOT = Path(__file__).resolve().parents[2]
+FEW = ["--rounds", "1", "--matches", "8", "--http-matches", "2", "--kaggle-matches", "2"]
+WAYS = {"http", "http_keep_alive", "arena_one_at_a_time", "arena", "arena_128", "bare"}
+Main = Callable[[Sequence[str]], int]
+
+both_sandboxes = pytest.mark.parametrize("sandbox", ["process", pytest.param("docker", marks=pytest.mark.docker)])
+
+
+@pytest.fixture
+def measure(tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """Run a benchmark and return what it writes."""
+
+    def run(main: Main, sandbox: str, *arguments: str) -> dict[str, Any]:
+        where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE]
+        assert main([*arguments, *where, "--json", str(tmp_path / "figures.json")]) == 0
+        report: dict[str, Any] = json.loads((tmp_path / "figures.json").read_text())
+        return report
+
+    return run
+
+
+@pytest.mark.slow
+@both_sandboxes
+def test_the_runner_is_compared_with_other_ways(
+    sandbox: str, measure: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = measure(runner.main, sandbox, *FEW, "--without", "kaggle")
+
+    assert set(report["matches_per_second"]) == WAYS
+    assert all(value > 0 for value in report["matches_per_second"].values())
+    assert report["speedup_http"] > 1
+    assert report["fraction_of_bare"] > 0
+    assert report["speedup_kaggle"] is None
+    table = capsys.readouterr().out
+    assert "one HTTP POST per move" in table
+    assert str(report["speedup_http"]) in table
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_the_runner_is_compared_with_kaggles_library(measure: Callable[..., dict[str, Any]]) -> None:
+    report = measure(runner.main, "process", *FEW)
+    assert set(report["matches_per_second"]) == WAYS | {"kaggle"}
+    assert report["speedup_kaggle"] > 1
+
+
+@pytest.mark.slow
+def test_without_kaggles_library_the_others_are_measured(
+    measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    report = measure(runner.main, "process", *FEW)
+    assert report["speedup_kaggle"] is None
+    assert "Without Kaggle's library. It cannot be installed: " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@both_sandboxes
+def test_a_sweep_measures_every_game_and_every_cost(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
+    report = measure(runner.main, sandbox, *FEW, "--without", "kaggle", "--sweep")
+
+    sandboxes = {"process"} | {sandbox}
+    rows = {(row["sandbox"], row["game"], row["parallel_matches"]) for row in report["speed"]}
+    assert {row[1:] for row in rows if row[0] == sandbox} == {
+        (game, parallel) for game in ("connect-four", "tic-tac-toe", "quarto") for parallel in (1, 8, 32, 128)
+    }
+    assert {row[0] for row in rows} == sandboxes | {"none", "http"}
+    assert set(report["startup"]) == sandboxes
+    assert set(report["memory_bytes"]) == {f"{k} {w}" for k in sandboxes for w in ("dummy", "network", "pixels")}
+    # Two players, each with its network.
+    assert report["memory_bytes"][f"{sandbox} network"] > 100_000_000
+    assert report["runner_overhead_5ms"] > -0.5
+    assert report["pixels_megabytes_per_second"] > 0
+
+
+@pytest.mark.slow
+@both_sandboxes
+def test_records_are_written_and_read_back(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
+    report = measure(recording.main, sandbox, "--rounds", "1", "--matches", "120")
+    assert report["record_fraction"] == max(report["record_fraction_by_game"].values())
+    assert set(report["bytes_per_match"]) == {"connect-four", "tic-tac-toe", "quarto"}
+    # A match is opened without reading the others.
+    assert max(report["open_match_read_fraction"].values()) < 1
+
+
+@pytest.mark.slow
+@both_sandboxes
+def test_an_honest_player_meets_burners(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
+    report = measure(fairness.main, sandbox, "--rounds", "1", "--matches", "4", "--parallel", "2")
+    assert set(report["honest_player"]) == {"dummy", "a burning thread", "a burning process"}
+    assert report["slowdown_by_burner"] == max(report["slowdowns"].values()) > 0
+
+
+@pytest.mark.slow
+@both_sandboxes
+def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) -> None:
+    # In a process of its own: it sets Django up for an arena of its own.
+    few = ["--agents", "2", "3", "--workers", "1", "--matches", "4", "--json", str(tmp_path / "figures.json")]
+    where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.tournament", *few, *where],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "figures.json").read_text())
+    assert [(row["agents"], row["duels"]) for row in report["editions"]] == [(2, 1), (3, 3)]
+    assert report["matches_per_second"] > 0
+    assert report["two_worker_speedup"] is None
+    assert 0 < report["upload_to_ready_seconds"] < report["preparation_seconds"]
+    assert "wall (s)" in done.stdout
+
+
+@pytest.mark.parametrize("module", ["runner", "recording", "fairness", "tournament"])
+def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> None:
+    # In a process of its own: the engine's library leaves a socket open when nobody answers.
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", "--rounds", "1", "--matches", "8"],
+        cwd=ROOT,
+        env={**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/none.sock"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "--sandbox process" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("main", "words"),
+    [
+        (runner.main, "How many matches a second"),
+        (recording.main, "What it costs to keep a match"),
+        (fairness.main, "Whether a player can slow its opponent"),
+        (tournament.main, "A whole tournament"),
+    ],
+)
+def test_help_explains_it(main: Main, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    assert words in capsys.readouterr().out

@@ -1,0 +1,154 @@
+"""The parts of the benchmarks that compute: ratios, tables, diagrams, and what is read from logs and records."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks import fairness, pixels, players, recording, runner, sweep, tournament
+from benchmarks.arena import Edition, playing_seconds
+from benchmarks.common import Panel, count_moves, draw, play_bare, take_turns, text_table
+from benchmarks.memory import players_bytes
+from benchmarks.own_python import CannotInstall, own_python
+from environments.records import DuelRecord, Fault, MatchRecord, Outcome
+
+EDITION = Edition(
+    agents=4, workers=1, match_count=600, wall_seconds=12.0, playing_seconds=(1.5,) * 6, other_seconds=(0.5,) * 6
+)
+MATCH = MatchRecord(
+    number=1, seed=1, seats=(0, 1), actions=(0, 1, 0), outcome=Outcome.PLAYER_1, scores=(1.0, -1.0),
+    move_counts=(2, 1), thinking_seconds=(0.004, 0.1), slowest_move_seconds=(0.003, 0.1),
+)  # fmt: skip
+
+
+def test_everything_takes_its_turn_in_every_round() -> None:
+    turns: list[str] = []
+    taken = take_turns({"a": lambda: turns.append("a"), "b": lambda: turns.append("b")}, 2)
+    assert turns == ["a", "b", "a", "b"]
+    assert {title: len(samples) for title, samples in taken.items()} == {"a": 2, "b": 2}
+
+
+def test_a_table_aligns_figures_to_the_right_and_shows_what_is_missing() -> None:
+    lines = text_table(["way", "figure"], [["slow", 0.12345], ["quick", 12345.6], ["none", None]]).splitlines()
+    assert lines == ["way    figure", "slow    0.123", "quick  12,346", "none        -"]
+
+
+def test_ratios_are_those_of_medians_and_none_for_a_way_that_was_left_out() -> None:
+    report = runner.summarise({"arena": [90.0, 100.0, 500.0], "http": [2.0], "http_keep_alive": [4.0], "bare": [200.0]})
+    assert (report["speedup_http"], report["fraction_of_bare"]) == (50, 0.5)
+    assert report["speedup_kaggle"] is None
+
+
+def test_overhead_is_the_share_of_the_workers_time_without_a_match() -> None:
+    assert tournament.overhead_fraction(EDITION) == pytest.approx(0.25)
+    assert tournament.overhead_fraction(replace(EDITION, workers=2)) == pytest.approx(0.625)
+    assert tournament.overhead_fraction(replace(EDITION, playing_seconds=(1.5, None))) is None
+
+
+def test_a_tournament_is_summed_up_by_its_largest_edition() -> None:
+    larger = replace(EDITION, agents=5, wall_seconds=20.0)
+    report = tournament.summarise([EDITION, larger, replace(larger, workers=2, wall_seconds=10.0)])
+    assert report["two_worker_speedup"] == 2
+    assert report["matches_per_second"] == 60
+    assert report["overhead_fraction"] == pytest.approx(0.55)
+    assert [(row["agents"], row["workers"]) for row in report["editions"]] == [(4, 1), (5, 1), (5, 2)]
+    assert tournament.panels(report)[0].lines == {"1 worker": [(4, 12.0), (5, 20.0)], "2 workers": [(5, 10.0)]}
+    assert tournament.summarise([EDITION])["two_worker_speedup"] is None
+
+
+def test_a_duels_log_says_how_long_playing_took() -> None:
+    assert playing_seconds("a against b\nPlaying took 1.234 s.\nmore") == 1.234
+    assert playing_seconds("Playing took a while.") is None
+
+
+def test_time_per_move_is_that_of_the_honest_player() -> None:
+    forfeit = replace(MATCH, fault=Fault.PLAYER, faulty_player=1, move_counts=(0, 0))
+    sample = fairness.per_move(DuelRecord("connect-four-v1", 1, ("honest", "burner"), (MATCH, forfeit)))
+    assert sample == {"wall_ms": pytest.approx(2), "slowest_ms": pytest.approx(3), "stopped": 1}
+
+
+def test_the_worse_burner_counts() -> None:
+    rows = {
+        title: [{"wall_ms": value, "slowest_ms": 9.0, "stopped": 0.0}]
+        for title, value in zip(fairness.OPPONENTS, (2.0, 2.1, 3.0), strict=True)
+    }
+    report = fairness.summarise(rows)
+    assert report["slowdown_by_burner"] == 1.5
+    assert "1.5 times" in fairness.table(report)
+
+
+def test_the_worse_game_counts_for_recording() -> None:
+    sample = recording.Sample(playing=2.0, writing=0.1, opening=0.001, replaying=0.002, file_bytes=4000, read_bytes=400)
+    report = recording.summarise({"quarto": [sample], "connect-four": [replace(sample, playing=1.0)]}, 100)
+    assert report["record_fraction"] == 0.1
+    assert report["bytes_per_match"] == {"quarto": 40, "connect-four": 40}
+    assert report["open_match_read_fraction"]["quarto"] == 0.1
+
+
+def test_a_diagram_shows_other_ways_as_levels() -> None:
+    rows = [
+        {"sandbox": sandbox, "game": game, "parallel_matches": parallel, "matches_per_second": 5, "moves_per_second": 9}
+        for game in sweep.GAMES
+        for sandbox, parallel in (("none", 1), ("docker", 1), ("docker", 32))
+    ]
+    first, *_ = panels = sweep.panels({"speed": rows})
+    assert first.lines == {"none": [(1, 5), (32, 5)], "docker": [(1, 5), (32, 5)]}
+    assert len(panels) == 6
+
+
+def test_pixels_are_played_to_the_end(tmp_path: Path) -> None:
+    player = players.load(players.lay_out(tmp_path / "dummy", players.DUMMY))
+    _, records = play_bare(pixels.SPEC, [player, player], 2)
+    assert count_moves(records) == 2 * pixels.STEPS
+    first, second = pixels.Pixels(), pixels.Pixels()
+    first.reset(1)
+    second.reset(1)
+    second.step({0: 0})
+    assert first.observe(0).observation != second.observe(0).observation
+
+
+def test_memory_of_local_players_is_that_of_our_own_children() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "x = b'1' * 50_000_000; print(flush=True); input()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as child:  # fmt: skip
+        assert child.stdout is not None
+        child.stdout.readline()
+        during = players_bytes("process")
+        child.communicate(b"\n")
+    assert during > 50_000_000
+    assert players_bytes("process") < during - 45_000_000
+
+
+@pytest.mark.slow
+def test_what_cannot_be_installed_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    requirements = tmp_path / "benchmark" / "requirements.txt"
+    requirements.parent.mkdir()
+    requirements.write_text("numpy\n")  # refused before anything is asked for: it has no hash
+    with pytest.raises(CannotInstall, match="It cannot be installed: ERROR: .*[Hh]ash"):
+        own_python(requirements)
+
+
+@pytest.mark.slow
+@pytest.mark.network
+def test_panels_become_a_picture(tmp_path: Path) -> None:
+    lines = {"docker": [(1.0, 5.0), (32.0, 50.0)], "none": [(1.0, 100.0)]}
+    draw(
+        tmp_path / "plot.png",
+        [Panel("speed", "at once", "matches/s", lines, logarithmic=scale) for scale in (False, True)],
+    )
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("folder", ["kaggle_baseline", "plots"])
+def test_own_lock_files_carry_hashes_and_no_addresses(folder: str) -> None:
+    text = (Path(runner.__file__).parent / folder / "requirements.txt").read_text()
+    pinned = [line for line in text.splitlines() if "==" in line and not line.startswith("#")]
+    assert pinned
+    assert all(line.endswith("\\") for line in pinned)
+    assert "://" not in text
