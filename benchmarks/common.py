@@ -139,7 +139,8 @@ def play_duel(
         begun = time.perf_counter()
         duel = run_duel(
             spec, launch, names=("one", "two"), seed=SEED, match_count=matches, parallel_matches=parallel,
-            limits=spec.limits, clock=time.monotonic, on_progress=on_progress,
+            limits=spec.limits, clock=time.monotonic, one_core=core is not None,
+            on_progress=on_progress,
         )  # fmt: skip
         ended = time.perf_counter()
     if not may_fail:

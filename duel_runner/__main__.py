@@ -117,6 +117,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
                 parallel_matches=parallel,
                 limits=spec.limits,
                 clock=time.monotonic,
+                one_core=core is not None,
                 on_progress=show,
             )
     except (SandboxError, PlatformFault) as fault:

@@ -108,6 +108,7 @@ def play_again(duel: Duel, arena: Sandbox) -> DuelRecord:
             parallel_matches=environment.parallel_matches,
             limits=environment.limits,
             clock=time.monotonic,
+            one_core=core is not None,
         ).record
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from duel_runner.faults import PlatformFault, PlayerFault
 from duel_runner.match import Match, pair_seed
 from duel_runner.player import PlayerLink, PlayerLost
+from duel_runner.processor import Processor
 from duel_runner.protocol import ACTION, END, Answer, Encoder, Kind, Question
 from duel_runner.sandbox.base import Container, Ending
 from environments.records import MatchRecord
@@ -31,6 +32,7 @@ class Duel:
         match_count: int,
         parallel_matches: int,
         limits: Limits,
+        one_core: bool,
         clock: Callable[[], float],
         on_progress: Callable[[int], None],
     ) -> None:
@@ -50,6 +52,7 @@ class Duel:
             )
             for player in range(2)
         )
+        self._processor = Processor((self.links[0], self.links[1]), one_core=one_core, clock=clock)
         self._spec, self._seed, self._count, self._limits = spec, seed, match_count, limits
         self._clock, self._on_progress = clock, on_progress
         self._active: dict[int, Match] = {}
@@ -74,7 +77,8 @@ class Duel:
             if len(self.records) == self._count:
                 break
             for link in self.links:
-                link.flush(ends_only=False)
+                if link.flush(ends_only=False):
+                    self._processor.asked(link.index)
             self._wait(poll)
             if self._clock() - begun > self._limits.duel_seconds:
                 self._run_out_of_time(self._clock() - begun)
@@ -156,8 +160,7 @@ class Duel:
         for descriptor, event in events:
             link = by_descriptor[descriptor]
             if event & ~select.POLLOUT and link.is_open:
-                for request, answer, thinking in link.receive():
-                    self._answer(link, request, answer, thinking)
+                self._receive(link)
                 if link.broken is not None:
                     self._lose(link, link.broken)
                 elif link.cleared():
@@ -165,7 +168,22 @@ class Duel:
         for link in open_links:
             deadline = link.deadline
             if link.is_open and deadline is not None and self._clock() > deadline:
-                self._lose(link, PlayerLost(PlayerFault.TIMED_OUT))
+                # Before anybody is blamed: the rival may have held the processor.
+                link.excused_seconds = self._processor.excused(link.index)
+                if link.deadline is not None and self._clock() > link.deadline:
+                    self._lose(link, PlayerLost(PlayerFault.TIMED_OUT))
+
+    def _receive(self, link: PlayerLink) -> None:
+        """Read a player's answers and act on each."""
+        seconds, answers = link.receive()
+        if not answers:
+            return
+        charged, cpu = self._processor.answered(link.index, seconds, is_idle=not link.outstanding)
+        cpu /= len(answers)
+        for request, answer in answers:
+            request.match.cpu_seconds[link.index] += cpu
+            self._answer(link, request, answer, charged)
+            charged = 0.0
 
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match
@@ -253,6 +271,7 @@ class Duel:
         player = link.index
         try:
             link.open()
+            self._processor.started(player)
         except PlayerLost as loss:
             self._note(f"Player {player + 1} could not be started: {loss.fault.value}. {loss.detail}")
             self._take_out(player, loss.fault)
@@ -290,8 +309,7 @@ class Duel:
             for link in busy:
                 link.flush()
                 if _can_read(link):
-                    for request, answer, thinking in link.receive():
-                        self._answer(link, request, answer, thinking)
+                    self._receive(link)
                     if link.broken is not None:
                         link.close()
 

@@ -40,6 +40,8 @@ class Match:
         self._scores = [0.0] * spec.seats
         self.move_counts = [0, 0]
         """By player: answers that counted. Questions with a lower sequence are sent again only to catch up."""
+        self.cpu_seconds = [0.0, 0.0]
+        """By player: processor time of its container."""
         self._thinking = [0.0, 0.0]
         self._slowest = [0.0, 0.0]
         self._valid: dict[int, Sequence[int]] = {}
@@ -166,6 +168,7 @@ class Match:
             move_counts=tuple(self.move_counts),
             thinking_seconds=tuple(self._thinking),
             slowest_move_seconds=tuple(self._slowest),
+            cpu_seconds=tuple(self.cpu_seconds),
         )
 
     def _broken(self, error: Exception) -> PlatformFault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -67,6 +68,8 @@ class PlayerLink:
         self._traces: list[str] = []
         self._busy_since = 0.0
         """When the clock of the oldest open request began to run."""
+        self.excused_seconds = 0.0
+        """What of the time since then is not to be charged."""
         self.outstanding: deque[Question] = deque()
         self.waiting: list[Question] = []
         """Questions that `flush` will write."""
@@ -112,6 +115,13 @@ class PlayerLink:
 
     def ending(self) -> Ending:
         return Ending.RUNNING if self._container is None else self._container.ending()
+
+    def cpu_seconds(self) -> float | None:
+        return None if self._container is None else self._container.cpu_seconds()
+
+    def throttle(self) -> None:
+        if self._container is not None:
+            self._container.throttle()
 
     @property
     def is_open(self) -> bool:
@@ -170,50 +180,53 @@ class PlayerLink:
 
     # --- Questions and answers -----------------------------------------------------------------------------
 
-    def flush(self, *, ends_only: bool = True) -> None:
+    def flush(self, *, ends_only: bool = True) -> bool:
         """Write what waits, in one frame and one call, without ever waiting for the player.
+
+        Returns whether the player's clock has begun to run: it had no open question before.
 
         ends_only: whether to write also when only ENDs wait; they cost a wake-up of the player and help nobody, so
         while the duel goes on they travel with the next move.
         """
         if self._wire is None:
-            return
+            return False
+        begins = False
         is_due = ends_only or any(request.kind is not END for request in self.waiting)
         if self.waiting and is_due and not (self.suspects and self.outstanding):
             now = self._clock()
             batch = self.waiting[:1] if self.suspects else self.waiting
             self.waiting = self.waiting[len(batch) :]
             if not self.outstanding:
-                self._busy_since = now
+                self._busy_since, self.excused_seconds, begins = now, 0.0, True
             self._out += self._encoder.questions(batch)
             self.outstanding.extend(batch)
         if self._out:
-            try:
-                sent = self._wire.send(self._out)
-            except BlockingIOError:
-                return
-            except OSError:
-                return  # The player is gone: reading will say so, after its last answers.
-            del self._out[:sent]
+            # A player that is gone shows when it is read, after its last answers.
+            with contextlib.suppress(OSError):
+                del self._out[: self._wire.send(self._out)]
+        return begins
 
     @property
     def wants_to_write(self) -> bool:
         return bool(self._out)
 
-    def receive(self) -> list[tuple[Question, Answer, float]]:
-        """Read what has come: (request, answer, seconds of the move). Sets `broken` when nothing good can follow."""
+    def receive(self) -> tuple[float, list[tuple[Question, Answer]]]:
+        """Read what has come: seconds that the first answer took (the others came with it), requests and answers.
+
+        Sets `broken` when nothing good can follow.
+        """
         assert self._wire is not None
         try:
             data = self._wire.recv(1 << 18)
         except BlockingIOError:
-            return []
+            return 0.0, []
         except OSError:
             data = b""
         if not data:
             self.broken = PlayerLost(PlayerFault.DIED)
-            return []
+            return 0.0, []
         now = self._clock()
-        answers = []
+        seconds, answers = now - self._busy_since, []
         outstanding, suspects = self.outstanding, self.suspects
         try:
             for answer in self._decoder.feed(data):
@@ -228,12 +241,13 @@ class PlayerLink:
                 outstanding.popleft()
                 if suspects:
                     suspects.discard(id(request))
-                # One by one: those before a violation count. All of them have been read now, so the first one pays.
-                answers.append((request, answer, now - self._busy_since))
-                self._busy_since = now
+                # One by one: those before a violation count.
+                answers.append((request, answer))
         except ProtocolViolation as error:
             self.broken = PlayerLost(PlayerFault(error.code), str(error))
-        return answers
+        if answers:
+            self._busy_since, self.excused_seconds = now, 0.0
+        return seconds, answers
 
     def suspect(self, requests: list[Question]) -> None:
         """From now on one request at a time, until these have been answered."""
@@ -254,7 +268,7 @@ class PlayerLink:
             return None
         request = self.outstanding[0]
         bank = self._limits.bank_seconds if request.kind is END else max(0.0, request.match.banks[self.index])
-        return self._busy_since + self._limits.move_seconds + bank
+        return self._busy_since + self.excused_seconds + self._limits.move_seconds + bank
 
     @property
     def waited_seconds(self) -> float:

@@ -88,13 +88,15 @@ def run_duel(
     parallel_matches: int,
     limits: Limits,
     clock: Callable[[], float],
+    one_core: bool = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> PlayedDuel:
     """Play `match_count` matches between two players, up to `parallel_matches` at once.
 
     Matches 2k-1 and 2k share a seed with seats swapped; player_1 has seat 0 in odd ones. launch(player) starts a
     container for player 0 or 1 and is called again after a death, at most `limits.max_restarts` times. The record
-    does not depend on `parallel_matches` as far as players are deterministic. Raises PlatformFault or SandboxError
+    does not depend on `parallel_matches` as far as players are deterministic. one_core: whether both containers are
+    pinned to the same core, so that each takes from the other what it uses. Raises PlatformFault or SandboxError
     when the platform fails: then nothing counts.
     """
     duel = Duel(
@@ -104,6 +106,7 @@ def run_duel(
         match_count=match_count,
         parallel_matches=parallel_matches,
         limits=limits,
+        one_core=one_core,
         clock=clock,
         on_progress=on_progress or (lambda _: None),
     )

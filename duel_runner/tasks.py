@@ -114,7 +114,6 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
     names = (str(player_1), str(player_2))
     try:
         bench = bench_of_this_worker()
-        bench.sandbox.check()
     except SandboxError as error:
         raise PlatformFault(str(error), code=error.code) from error
     launches = [bench.launch(submission) for submission in (player_1, player_2)]
@@ -142,6 +141,7 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
                 parallel_matches=environment.parallel_matches,
                 limits=environment.limits,
                 clock=time.monotonic,
+                one_core=bench.core is not None,
                 on_progress=on_progress,
             )
     except (SandboxError, referee.PlatformFault) as fault:

@@ -12,7 +12,8 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from operator import attrgetter
 from typing import IO, Any, TypeVar
 
 from environments.records import DuelRecord, DuelSummary, Fault, MatchRecord, Outcome
@@ -21,6 +22,10 @@ FORMAT_VERSION = 1
 BLOCK_MATCHES = 50
 MAX_ENTRY_BYTES = 64 * 1024 * 1024
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_FIELD_NAMES = tuple(field.name for field in fields(MatchRecord))
+# Not `asdict`: it copies deeply, which costs more than everything else here.
+_FIELD_VALUES = attrgetter(*_FIELD_NAMES)
+_TIMES = ("thinking_seconds", "slowest_move_seconds", "cpu_seconds")
 _UNREADABLE = (
     KeyError, EOFError, OSError, ValueError, OverflowError, RuntimeError, NotImplementedError,
     struct.error, zipfile.BadZipFile, zlib.error,
@@ -205,8 +210,8 @@ def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
 
 
 def _encode(match: MatchRecord) -> str:
-    fields = asdict(match)
-    for name in ("thinking_seconds", "slowest_move_seconds"):
+    fields = dict(zip(_FIELD_NAMES, _FIELD_VALUES(match), strict=True))
+    for name in _TIMES:
         fields[name] = [round(value, 6) for value in fields[name]]
     if match.fault is Fault.NONE:
         for name in ("fault", "faulty_player", "error_code", "error"):
@@ -225,7 +230,8 @@ def _match(line: str) -> MatchRecord:
     fields = json.loads(line)
     for name in ("seats", "actions", "move_counts"):
         fields[name] = tuple(_whole(value) for value in fields[name])
-    for name in ("scores", "thinking_seconds", "slowest_move_seconds"):
+    fields.setdefault("cpu_seconds", (0.0, 0.0))
+    for name in ("scores", *_TIMES):
         fields[name] = tuple(_number(value) for value in fields[name])
     for name in ("error_code", "error"):
         fields[name] = str(fields.get(name, ""))

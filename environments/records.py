@@ -56,9 +56,11 @@ class MatchRecord:
     move_counts: tuple[int, ...] = (0, 0)
     """By player."""
     thinking_seconds: tuple[float, ...] = (0.0, 0.0)
-    """By player: wall time of all its moves as the referee measured it."""
+    """By player: wall time of all its moves as the referee measured it, without what its rival took of their core."""
     slowest_move_seconds: tuple[float, ...] = (0.0, 0.0)
     """By player."""
+    cpu_seconds: tuple[float, ...] = (0.0, 0.0)
+    """By player: processor time of its container, over all its moves and what it did meanwhile; 0 where not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,100 @@
+"""The core that both players of a duel share: who used it, whose time it was, and who burns it out of turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+BURNED_SECONDS = 0.2
+"""Processor time out of turn from which a player is looked at."""
+BURNED_FRACTION = 0.25
+"""Share of the time out of turn that it may use the processor for."""
+
+
+class Side(Protocol):
+    """One player, as far as its use of the processor is concerned."""
+
+    index: int
+
+    def cpu_seconds(self) -> float | None:
+        """Processor time of its container so far; None where nobody can tell."""
+
+    def throttle(self) -> None:
+        """Give it the processor only while nobody else wants it."""
+
+
+@dataclass(slots=True)
+class _Use:
+    """What is known of one player. Processor seconds are readings of its container's clock."""
+
+    cpu: float | None = None
+    """When its last answers were read, or its container was started."""
+    rival_cpu: float | None = None
+    """The other player's, when this one's clock began to run."""
+    idle_since: float | None = None
+    """Since when nobody has asked it anything; None while it is asked."""
+    idle_cpu: float = 0.0
+    idle_seconds: float = 0.0
+    is_throttled: bool = False
+
+
+class Processor:
+    """Reads the players' processor time whenever questions go out and answers come in.
+
+    A player is charged the time from a question to its answer less what its rival's processes took of the common core
+    meanwhile, but never less than its own processor time. One that uses the processor while it is not asked anything
+    gets it from then on only when nobody else wants it.
+    """
+
+    def __init__(self, sides: tuple[Side, Side], *, one_core: bool, clock: Callable[[], float]) -> None:
+        self._sides, self._one_core, self._clock = sides, one_core, clock
+        self._uses = (_Use(), _Use())
+
+    def started(self, player: int) -> None:
+        """A container of the player has been started."""
+        throttled = self._uses[player].is_throttled
+        use = self._uses[player]
+        use.cpu, use.idle_since, use.is_throttled = self._sides[player].cpu_seconds(), None, False
+        if throttled:
+            self._throttle(player)
+
+    def asked(self, player: int) -> None:
+        """A player that had no open question has been asked: its clock begins to run."""
+        use = self._uses[player]
+        use.rival_cpu = self._sides[1 - player].cpu_seconds()
+        if use.idle_since is None:
+            return
+        cpu, since, use.idle_since = self._sides[player].cpu_seconds(), use.idle_since, None
+        if cpu is None or use.cpu is None:
+            return
+        use.idle_seconds += self._clock() - since
+        use.idle_cpu += cpu - use.cpu
+        use.cpu = cpu
+        if use.idle_cpu > BURNED_SECONDS and use.idle_cpu > BURNED_FRACTION * use.idle_seconds:
+            self._throttle(player)
+
+    def answered(self, player: int, seconds: float, *, is_idle: bool) -> tuple[float, float]:
+        """Answers have been read: (seconds to charge of these `seconds`, processor seconds of the player for them)."""
+        use = self._uses[player]
+        cpu, rival_cpu = self._sides[player].cpu_seconds(), self._sides[1 - player].cpu_seconds()
+        own = cpu - use.cpu if cpu is not None and use.cpu is not None else 0.0
+        charged = max(min(own, seconds), seconds - self._rival_took(use, rival_cpu))
+        use.cpu, use.rival_cpu = cpu, rival_cpu
+        use.idle_since = self._clock() if is_idle else None
+        return charged, own
+
+    def excused(self, player: int) -> float:
+        """Seconds since the player's clock began to run that were its rival's doing."""
+        return self._rival_took(self._uses[player], self._sides[1 - player].cpu_seconds())
+
+    def _rival_took(self, use: _Use, rival_cpu: float | None) -> float:
+        if not self._one_core or rival_cpu is None or use.rival_cpu is None:
+            return 0.0
+        return max(0.0, rival_cpu - use.rival_cpu)
+
+    def _throttle(self, player: int) -> None:
+        use = self._uses[player]
+        if self._one_core and not use.is_throttled:
+            use.is_throttled = True
+            self._sides[player].throttle()
