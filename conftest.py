@@ -41,6 +41,20 @@ def missing_docker() -> str:
     return ""
 
 
+@cache
+def missing_gvisor() -> str:
+    """Why tests under gVisor cannot run; empty when they can."""
+    if reason := missing_docker():
+        return reason
+    from core.engine import connect
+
+    client = connect(10)
+    try:
+        return "" if "runsc" in client.info()["Runtimes"] else "the engine has no runtime runsc: see docs/security.md"
+    finally:
+        client.close()
+
+
 def remove_images(prefix: str) -> None:
     """Remove what the tests of this run have built on the engine."""
     from core.engine import connect
@@ -92,6 +106,7 @@ def missing_network() -> str:
 
 MISSING: dict[str, Callable[[], str]] = {
     "docker": missing_docker,
+    "gvisor": missing_gvisor,
     "postgres": missing_postgres,
     "redis": missing_redis,
     "browser": missing_browser,

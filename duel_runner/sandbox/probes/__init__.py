@@ -10,13 +10,13 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from duel_runner.sandbox.base import FOLDER_PREFIX, Launch, PlayerDidNotStart, Sandbox
+from duel_runner.sandbox.base import FOLDER_PREFIX, Ending, Launch, PlayerDidNotStart, Sandbox
 from duel_runner.sandbox.channel import own_folder
 from duel_runner.sandbox.probes.bombs import BOMBS, LIMITS
 from duel_runner.sandbox.probes.walls import CORE, Finding, Result, judge
 from environments.spec import Limits
 
-__all__ = ["PROBE", "Finding", "check_sandbox", "end_of", "probe_results"]
+__all__ = ["LABEL", "PROBE", "Finding", "check_sandbox", "end_of", "probe_results"]
 
 LABEL = "arena.check"
 PROBE = Path(__file__).with_name("player.py").read_text(encoding="utf-8")
@@ -58,8 +58,8 @@ def end_of(sandbox: Sandbox, folder: Path, source: str, limits: Limits = LIMITS)
         (player / "player.py").write_text(source, encoding="utf-8")
         name = f"arena-check-{secrets.token_hex(4)}"
         container = sandbox.launch(Launch(FOLDER_PREFIX + str(player), name, limits, {LABEL: name}, core=CORE))
-        ending, _ = container.ending(), container.close()
-        return PlayerDidNotStart("It should have ended.", log="", ending=ending)
+        container.close()
+        return PlayerDidNotStart("It should have ended.", log="", ending=Ending.RUNNING)
     except PlayerDidNotStart as end:
         return end
     finally:

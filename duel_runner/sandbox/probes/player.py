@@ -182,9 +182,7 @@ probe("setgroups")(lambda: os.setgroups([0]))
 @probe("setuid_program")
 def _() -> str:
     command = ["su", "-c", "id -u"]
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    ).stdout.strip()
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout.strip()
 
 
 # --- The network and other ways out -----------------------------------------------------------------------

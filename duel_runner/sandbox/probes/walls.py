@@ -131,5 +131,3 @@ WALLS: tuple[Wall, ...] = (
 def judge(results: Mapping[str, Result], *, own_kernel: bool) -> list[Finding]:
     """Every wall against what the player found. own_kernel: the runtime answers with a kernel of its own."""
     return [wall.judge(results) for wall in WALLS if wall.own_kernel or not own_kernel]
-
-
