@@ -27,6 +27,7 @@ pytestmark = pytest.mark.docker
 @pytest.fixture(scope="module")
 def channels() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)
 

@@ -18,6 +18,7 @@ from duel_runner.sandbox.base import Launch
 from duel_runner.sandbox.docker import DockerSandbox
 from duel_runner.sandbox.probes import check_sandbox
 from duel_runner.tests.playing import GOOD, folders, player
+from environments.records import Outcome
 from environments.registry import get_spec
 from environments.spec import Limits
 
@@ -59,8 +60,8 @@ def test_a_duel_is_played_and_a_raising_player_loses(sandbox: DockerSandbox, cha
         )
 
     assert len(played.record.matches) == 10
-    assert {match.outcome.value for match in played.record.matches} == {"player_1"}
-    assert "no idea" in (played.record.matches[0].error or "")
+    assert {match.outcome for match in played.record.matches} == {Outcome.PLAYER_1}
+    assert "no idea" in played.record.matches[0].error
     assert list(channels.iterdir()) == []
 
 

@@ -30,7 +30,9 @@ def test_every_protection_of_the_docker_sandbox_holds() -> None:
     assert error == ""
     found = json.loads(output)
     assert [line["tried"] for line in found if not line["held"]] == []
-    assert {line["protection"] for line in found} == {"engine", *(wall.protection for wall in (*WALLS, *BOMBS))}
+    assert {line["protection"] for line in found} == {
+        "engine", *(wall.protection for wall in WALLS), *(bomb.protection for bomb in BOMBS)
+    }  # fmt: skip
     assert all(line["tried"] and isinstance(line["happened"], str) for line in found)
     assert len(found) == 1 + len(WALLS) + len(BOMBS)
 
