@@ -7,6 +7,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from contextlib import suppress
+from io import StringIO
 from typing import Any
 
 from django.conf import settings
@@ -45,11 +46,13 @@ class Command(BaseCommand):
         self._say("All workers have ended.")
 
     def _check_sandbox(self) -> None:
-        # By its name: rooms may know the core, never the other way round.
+        found = StringIO()
         try:
-            call_command("sandbox_check", quick=True, stdout=self.stdout)
+            # By its name: rooms may know the core, never the other way round.
+            call_command("sandbox_check", quick=True, stdout=found)
         except CommandError as error:
-            self._say(f"WARNING: {error}")
+            found.write(f"WARNING: {error}")
+        self._say(found.getvalue().rstrip())
 
     def _say(self, line: str) -> None:
         # The terminal may be gone while the workers still have to be ended.

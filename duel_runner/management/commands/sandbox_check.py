@@ -20,7 +20,7 @@ from duel_runner.sandbox.probes import Finding, check_sandbox
 from duel_runner.sandbox.process import ProcessSandbox
 
 GVISOR = "runsc"
-TRIED, HAPPENED = 42, 60
+PROTECTION, TRIED, HAPPENED = 20, 42, 60
 """Widths of columns, in characters."""
 
 
@@ -42,6 +42,8 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps([asdict(finding) for finding in findings], indent=1))
         else:
+            if not options["quick"]:
+                self.stdout.write(f"{'protection':<{PROTECTION}} {'tried':<{TRIED}} {'what happened':<{HAPPENED}} held")
             for finding in failed if options["quick"] else findings:
                 self.stdout.write(line_of(finding))
         if failed:
@@ -81,7 +83,7 @@ def engine_finding() -> Finding:
 def line_of(finding: Finding) -> str:
     """A row of the table."""
     cells = (
-        f"{finding.protection:<20}",
+        f"{finding.protection:<{PROTECTION}}",
         f"{finding.tried:<{TRIED}}",
         f"{textwrap.shorten(finding.happened, HAPPENED) or '-':<{HAPPENED}}",
         "yes" if finding.held else "NO",

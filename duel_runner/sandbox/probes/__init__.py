@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from duel_runner.sandbox.base import FOLDER_PREFIX, Ending, Launch, PlayerDidNotStart, Sandbox
+from duel_runner.sandbox.base import FOLDER_PREFIX, Ending, Launch, PlayerDidNotStart, Sandbox, SandboxError
 from duel_runner.sandbox.channel import own_folder
 from duel_runner.sandbox.probes.bombs import BOMBS, LIMITS
 from duel_runner.sandbox.probes.walls import CORE, Finding, Result, judge
@@ -51,8 +51,11 @@ def probe_results(sandbox: Sandbox, folder: Path) -> dict[str, Result]:
 
 def end_of(sandbox: Sandbox, folder: Path, source: str, limits: Limits = LIMITS) -> PlayerDidNotStart:
     """Let a player run that ends on its own while it is loaded; its ending and what it printed."""
-    own_folder(folder)
-    player = Path(tempfile.mkdtemp(dir=folder))
+    try:
+        own_folder(folder)
+        player = Path(tempfile.mkdtemp(dir=folder))
+    except OSError as error:
+        raise SandboxError(f"The folder {folder} cannot be used: {error.strerror}.", code="channel_failed") from None
     try:
         player.chmod(0o755)
         (player / "player.py").write_text(source, encoding="utf-8")
