@@ -21,7 +21,8 @@ __all__ = ["LABEL", "PROBE", "Finding", "check_sandbox", "end_of", "probe_result
 LABEL = "arena.check"
 PROBE = Path(__file__).with_name("player.py").read_text(encoding="utf-8")
 """Source of the player that tries everything."""
-PROBE_LIMITS = replace(LIMITS, log_limit_bytes=1 << 20)
+PROBE_LIMITS = replace(LIMITS, memory_limit_bytes=512 << 20, log_limit_bytes=1 << 20)
+"""Enough memory for a /tmp without a limit, so that this limit is the one found missing."""
 
 
 def check_sandbox(sandbox: Sandbox, folder: Path, *, thorough: bool, own_kernel: bool) -> list[Finding]:

@@ -79,9 +79,14 @@ def in_child(action: Callable[[], object]) -> str:
     return "answered"
 
 
+def read(path: str) -> str:
+    with open(path) as file:
+        return file.read()
+
+
 def status_of(field: str) -> list[str]:
-    with open("/proc/self/status") as file:
-        return next(line.split(":", 1)[1].split() for line in file if line.startswith(field + ":"))
+    lines = read("/proc/self/status").splitlines()
+    return next(line.split(":", 1)[1].split() for line in lines if line.startswith(field + ":"))
 
 
 def write_to(path: str) -> None:
@@ -96,8 +101,7 @@ def write_into(path: str, data: bytes) -> int:
 
 
 def interfaces() -> list[str]:
-    with open("/proc/net/dev") as file:
-        return sorted(line.split(":")[0].strip() for line in file.readlines()[2:])
+    return sorted(line.split(":")[0].strip() for line in read("/proc/net/dev").splitlines()[2:])
 
 
 def empty_tmp() -> None:
@@ -171,6 +175,7 @@ for field in ("CapInh", "CapPrm", "CapEff", "CapBnd"):
     probe(field)(lambda: int(status_of(field)[0], 16))
 probe("no_new_privs")(lambda: libc.prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0))
 probe("seccomp")(lambda: status_of("Seccomp")[0])
+probe("dies_first")(lambda: read("/proc/self/oom_score_adj").strip())
 probe("core_size")(lambda: resource.getrlimit(resource.RLIMIT_CORE))
 probe("hostname")(socket.gethostname)
 probe("environment")(lambda: sorted(os.environ))
@@ -368,10 +373,7 @@ probe("supervisor_memory")(lambda: os.close(os.open("/proc/1/mem", os.O_RDONLY))
 probe("supervisor_files")(lambda: os.listdir("/proc/1/fd"))
 
 
-@probe("supervisor_environment")
-def _() -> int:
-    with open("/proc/1/environ", "rb") as file:
-        return len(file.read())
+probe("supervisor_environment")(lambda: len(read("/proc/1/environ")))
 
 
 print(json.dumps(results), flush=True)
