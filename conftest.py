@@ -17,7 +17,11 @@ from django.db import connections
 from django.test import override_settings
 
 REQUIRED = frozenset(word for word in os.environ.get("ARENA_REQUIRE", "").replace(" ", "").split(",") if word)
-"""Kinds of helpers whose absence is a failure instead of a skipped test; `all` forbids every skip."""
+"""Kinds of helpers whose absence is a failure instead of a skipped test; `all` forbids every skip.
+
+`-KIND` leaves the tests out that need it: for a machine whose engine is not ours to change.
+"""
+LEFT_OUT = frozenset(word[1:] for word in REQUIRED if word.startswith("-"))
 
 
 @cache
@@ -39,6 +43,20 @@ def missing_docker() -> str:
     except (NoEngine, DockerException, OSError) as error:
         return str(error)
     return ""
+
+
+@cache
+def missing_gvisor() -> str:
+    """Why tests under gVisor cannot run; empty when they can."""
+    if reason := missing_docker():
+        return reason
+    from core.engine import connect
+
+    client = connect(10)
+    try:
+        return "" if "runsc" in client.info()["Runtimes"] else "the engine has no runtime runsc: see docs/security.md"
+    finally:
+        client.close()
 
 
 def remove_images(prefix: str) -> None:
@@ -97,6 +115,7 @@ def missing_nginx() -> str:
 
 MISSING: dict[str, Callable[[], str]] = {
     "docker": missing_docker,
+    "gvisor": missing_gvisor,
     "postgres": missing_postgres,
     "redis": missing_redis,
     "nginx": missing_nginx,
@@ -112,12 +131,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what does not touch the database when the suite is repeated on another one."""
-    if not config.getoption("--database-only"):
-        return
-    left_out = [item for item in items if not _uses_database(item)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if _uses_database(item)]
+    """Leave out what ARENA_REQUIRE says, and what does not touch the database when the suite runs on another one."""
+    database_only = config.getoption("--database-only")
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        wanted = not any(item.get_closest_marker(kind) for kind in LEFT_OUT)
+        (kept if wanted and (not database_only or _uses_database(item)) else left_out).append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
 
 
 def _uses_database(item: pytest.Item) -> bool:

@@ -9,11 +9,13 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Advice
 
 TAG = "arena"
+ENGINE_TAG = "engine"
 SANDBOXES = ("docker", "process")
 # sun_path holds 108 bytes; a random folder name and "/wire.sock" follow.
 MAX_CHANNEL_PATH = 80
 # The sign of life of a running job is due every quarter of its lease, and a busy database may be slow to take it.
 MIN_LEASE_SECONDS = 20
+ENGINE_CHECK_SECONDS = 10
 
 
 @register(TAG)
@@ -98,3 +100,30 @@ def check_services(**_: Any) -> list[CheckMessage]:
             )
         )
     return found
+
+
+@register(ENGINE_TAG, deploy=True)
+def check_engine(**_: Any) -> list[CheckMessage]:
+    """arena.W003 and arena.W004, with `check --deploy`: limits that this machine's engine does not keep."""
+    if settings.SANDBOX != "docker":
+        return []
+    # Here: every command of the site imports this module.
+    from docker.errors import DockerException
+    from requests import RequestException
+
+    from core.engine import NoEngine, connect, missing_limits
+
+    try:
+        client = connect(ENGINE_CHECK_SECONDS)
+        try:
+            missing = missing_limits(client.info())
+        finally:
+            client.close()
+    except (NoEngine, DockerException, RequestException):
+        message = "No Docker engine answers here, so nobody knows which limits it keeps."
+        return [Advice(message, hint="Never mind where no builds and duels run.", id="arena.W003")]
+    hint = "Players can use more than their share: see docs/security.md, and run `manage.py sandbox_check`."
+    return [
+        Advice(f"The Docker engine does not limit this of a container: {name}.", hint=hint, id="arena.W004")
+        for name in missing
+    ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
+from typing import Any
 
 import docker
 import requests
@@ -13,6 +15,14 @@ from docker.utils import kwargs_from_env
 ENGINE_SECONDS = 60
 """Every call to the engine answers within this, or counts as a platform fault."""
 _PROBE_SECONDS = 5
+LIMITS = {
+    "MemoryLimit": "memory",
+    "SwapLimit": "swap",
+    "PidsLimit": "number of processes",
+    "CpuCfsQuota": "CPU time",
+    "CPUSet": "choice of cores",
+}
+"""What the arena limits, by the name under which an engine says whether it can."""
 
 
 class NoEngine(Exception):
@@ -32,6 +42,14 @@ def connect(seconds: int = ENGINE_SECONDS) -> docker.DockerClient:
         return docker.from_env(timeout=seconds)
     except (DockerException, requests.RequestException) as error:
         raise NoEngine from error
+
+
+def missing_limits(info: Mapping[str, Any]) -> list[str]:
+    """The limits that this engine takes without a word and does not keep, from what it says of itself."""
+    missing = [name for key, name in LIMITS.items() if not info.get(key)]
+    if not any(option.startswith("name=seccomp") for option in info.get("SecurityOptions") or ()):
+        missing.append("kernel calls")
+    return missing
 
 
 def _knock(address: str) -> None:

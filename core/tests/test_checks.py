@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage, run_checks
 from pytest_django.fixtures import Settings
 
-from core.checks import TAG
+from core.checks import ENGINE_TAG, TAG
+from core.engine import LIMITS
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +85,57 @@ def test_a_deployment_is_told_what_it_should_not_do_without(settings: Settings) 
 
     settings.REDIS_URL = "redis://cache.example:6379/0"
     assert "arena.W002" not in [message.id for message in arena_messages(deployment=True)]
+
+
+def engine_messages() -> list[CheckMessage]:
+    return run_checks(tags=[ENGINE_TAG], include_deployment_checks=True)
+
+
+@pytest.fixture
+def answering_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """An engine that says of itself what a test puts in here."""
+    info: dict[str, Any] = {**dict.fromkeys(LIMITS, True), "SecurityOptions": ["name=seccomp,profile=default"]}
+
+    class Engine(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"ApiVersion": "1.41"} if self.path == "/version" else info).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Engine) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.server_port}")
+        yield info
+        server.shutdown()
+        thread.join()
+
+
+def test_an_engine_that_keeps_all_limits_passes(answering_engine: dict[str, Any]) -> None:
+    assert engine_messages() == []
+
+
+def test_every_limit_that_the_engine_does_not_keep_is_a_warning(answering_engine: dict[str, Any]) -> None:
+    answering_engine.update(SwapLimit=False, SecurityOptions=["name=apparmor"])
+
+    found = engine_messages()
+
+    assert [(message.id, str(message.msg).rpartition(": ")[2]) for message in found] == [
+        ("arena.W004", "swap."), ("arena.W004", "kernel calls."),
+    ]  # fmt: skip
+    assert all("sandbox_check" in str(message.hint) for message in found)
+
+
+def test_a_machine_without_an_engine_is_told_so_and_only_at_deployment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody.sock'}")
+    assert [message.id for message in engine_messages()] == ["arena.W003"]
+    assert run_checks(tags=[ENGINE_TAG]) == []
+    settings.SANDBOX = "process"
+    assert engine_messages() == []

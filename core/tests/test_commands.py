@@ -18,6 +18,7 @@ from django.db import connection
 from django_q.models import OrmQ, Task
 from django_q.tasks import async_task
 
+from core.management.commands.run_workers import Command as RunWorkers
 from core.models import Environment
 from core.queues import waiting_count
 from environments.registry import all_specs
@@ -51,6 +52,17 @@ def test_sync_environments_takes_environments_without_code_out_of_use() -> None:
     assert not Environment.objects.get(slug="chess").is_active
     assert Environment.objects.filter(is_active=False).count() == 1
     assert "chess" not in run("sync_environments")
+
+
+def test_workers_of_duels_say_at_their_start_when_their_sandbox_cannot_be_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody.sock'}")
+    output = StringIO()
+
+    RunWorkers(stdout=output)._check_sandbox()
+
+    assert output.getvalue().startswith("WARNING: The sandbox docker cannot be checked: No Docker engine answers")
 
 
 def test_run_workers_refuses_a_queue_that_does_not_exist() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.engine import NoEngine, connect
+from core.engine import LIMITS, NoEngine, connect, missing_limits
 
 
 def test_without_an_engine_one_sentence_says_so_and_no_socket_stays_open(
@@ -22,9 +22,18 @@ def test_without_an_engine_one_sentence_says_so_and_no_socket_stays_open(
 
 
 @pytest.mark.docker
-def test_the_engine_of_this_host_is_found() -> None:
+def test_the_engine_of_this_host_is_found_and_keeps_all_limits() -> None:
     client = connect()
     try:
         assert client.ping()
+        assert missing_limits(client.info()) == []
     finally:
         client.close()
+
+
+def test_limits_that_an_engine_does_not_keep_are_named() -> None:
+    good = {**dict.fromkeys(LIMITS, True), "SecurityOptions": ["name=apparmor", "name=seccomp,profile=default"]}
+    assert missing_limits(good) == []
+    assert missing_limits({**good, "SwapLimit": False}) == ["swap"]
+    assert missing_limits({**good, "SecurityOptions": None}) == ["kernel calls"]
+    assert missing_limits({}) == [*LIMITS.values(), "kernel calls"]

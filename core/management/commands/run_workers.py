@@ -7,9 +7,11 @@ import sys
 import time
 from argparse import ArgumentParser
 from contextlib import suppress
+from io import StringIO
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from core.supervisor import Supervisor
@@ -38,8 +40,19 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: supervisor.ask_to_stop())
         self._say(f"Workers of {', '.join(queues)} start.")
+        if "duel" in queues and settings.SANDBOX == "docker":
+            self._check_sandbox()
         supervisor.run(grace_seconds=GRACE_SECONDS)
         self._say("All workers have ended.")
+
+    def _check_sandbox(self) -> None:
+        found = StringIO()
+        try:
+            # By its name: rooms may know the core, never the other way round.
+            call_command("sandbox_check", quick=True, stdout=found)
+        except CommandError as error:
+            found.write(f"WARNING: {error}")
+        self._say(found.getvalue().rstrip())
 
     def _say(self, line: str) -> None:
         # The terminal may be gone while the workers still have to be ended.

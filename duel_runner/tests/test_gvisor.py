@@ -1,0 +1,72 @@
+"""gVisor between players and the host's kernel: duels are played under it, and the walls hold there, too."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from duel_runner.referee import run_duel
+from duel_runner.sandbox.base import Launch
+from duel_runner.sandbox.docker import DockerSandbox
+from duel_runner.sandbox.probes import check_sandbox
+from duel_runner.tests.playing import GOOD, folders, player
+from environments.records import Outcome
+from environments.registry import get_spec
+from environments.spec import Limits
+
+pytestmark = [pytest.mark.docker, pytest.mark.gvisor]
+LIMITS = Limits(memory_limit_bytes=256 << 20, start_seconds=60.0)
+
+
+@pytest.fixture
+def channels() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def sandbox(channels: Path) -> DockerSandbox:
+    sandbox = DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels, runtime="runsc")
+    sandbox.check()
+    return sandbox
+
+
+def test_a_duel_is_played_and_a_raising_player_loses(sandbox: DockerSandbox, channels: Path) -> None:
+    spec = get_spec("connect-four")
+    numbers = itertools.count(1)
+    with folders(GOOD, player(step="raise ValueError('no idea')")) as found:
+        played = run_duel(
+            spec,
+            lambda index: sandbox.launch(
+                Launch(f"folder:{found[index]}", f"arena-gvisor-{os.getpid()}-{next(numbers)}", LIMITS, {}, core=0)
+            ),
+            names=("good", "raising"),
+            seed=1,
+            match_count=10,
+            parallel_matches=4,
+            limits=LIMITS,
+            clock=time.monotonic,
+            on_progress=lambda _: None,
+        )
+
+    assert len(played.record.matches) == 10
+    assert {match.outcome for match in played.record.matches} == {Outcome.PLAYER_1}
+    assert "no idea" in played.record.matches[0].error
+    assert list(channels.iterdir()) == []
+
+
+def test_the_walls_hold_under_a_kernel_that_is_not_the_hosts(sandbox: DockerSandbox, channels: Path) -> None:
+    findings = check_sandbox(sandbox, channels, thorough=True, own_kernel=True)
+
+    assert [finding for finding in findings if not finding.held] == []
+    assert "gVisor" in {finding.protection for finding in findings}
