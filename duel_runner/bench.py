@@ -28,7 +28,10 @@ def sandbox(name: str = "") -> Sandbox:
     name = name or settings.SANDBOX
     if name == "docker":
         return DockerSandbox(
-            base_image=settings.PLAYER_BASE_IMAGE, runtime=settings.PLAYER_RUNTIME, channel_dir=settings.CHANNEL_DIR
+            base_image=settings.PLAYER_BASE_IMAGE,
+            runtime=settings.PLAYER_RUNTIME,
+            channel_dir=settings.CHANNEL_DIR,
+            cgroup_parent=settings.PLAYER_CGROUP_PARENT,
         )
     if name == "process" and settings.DEBUG:
         return ProcessSandbox(channel_dir=settings.CHANNEL_DIR)

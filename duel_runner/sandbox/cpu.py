@@ -14,15 +14,16 @@ class CpuClock:
     """CPU time of everything in one container of a Docker engine on this host.
 
     Reads the container's control group (both versions), which costs about a microsecond. Where that cannot be seen,
-    as from inside another container, it knows nothing.
+    as from inside another container, it knows nothing. parent: the control group that the sandbox was given, if any.
     """
 
-    def __init__(self, container_id: str) -> None:
+    def __init__(self, container_id: str, parent: str = "") -> None:
         self._descriptor: int | None = None
+        group, slice_ = parent.strip("/") or "docker", parent if parent.endswith(".slice") else "system.slice"
         for path in (
-            CGROUPS / "cpuacct" / "docker" / container_id / "cpuacct.usage",
-            CGROUPS / "system.slice" / f"docker-{container_id}.scope" / "cpu.stat",
-            CGROUPS / "docker" / container_id / "cpu.stat",
+            CGROUPS / "cpuacct" / group / container_id / "cpuacct.usage",
+            CGROUPS / slice_ / f"docker-{container_id}.scope" / "cpu.stat",
+            CGROUPS / group / container_id / "cpu.stat",
         ):
             with contextlib.suppress(OSError):
                 self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

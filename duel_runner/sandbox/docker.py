@@ -31,6 +31,7 @@ CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
 """Name of the container's channel folder, so that it can be removed with the leftovers of a dead worker."""
 PIDS_LIMIT = 64
+GVISOR = "runsc"
 LEAST_CPU_SHARES = 2
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
 TMP = "/tmp"  # inside the container, where it is the only writable place
@@ -50,8 +51,10 @@ class DockerSandbox:
 
     name = "docker"
 
-    def __init__(self, *, base_image: str, channel_dir: Path, runtime: str = "runc") -> None:
+    def __init__(self, *, base_image: str, channel_dir: Path, runtime: str = "runc", cgroup_parent: str = "") -> None:
+        """cgroup_parent: control group whose limits hold for all players of this host together, '' for the engine's."""
         self._base_image, self._runtime, self._channel_dir = base_image, runtime, channel_dir
+        self._cgroup_parent = cgroup_parent
 
     @functools.cached_property
     def _engine(self) -> docker.DockerClient:
@@ -67,7 +70,9 @@ class DockerSandbox:
             )
 
     def start(self, launch: Launch) -> PlayerHost:
-        return PlayerHost(launch, self._channel_dir, lambda channel: DockerBox(self._start(launch, channel)))
+        return PlayerHost(
+            launch, self._channel_dir, lambda channel: DockerBox(self._start(launch, channel), self._cgroup_parent)
+        )
 
     def launch(self, launch: Launch) -> Container:
         return seat_once(self.start(launch))
@@ -139,7 +144,10 @@ class DockerSandbox:
             "mem_limit": limits.memory_limit_bytes,
             "memswap_limit": limits.memory_limit_bytes,
             "oom_score_adj": 1000,
-            "pids_limit": PIDS_LIMIT,
+            # gVisor's own threads count, too.
+            "pids_limit": PIDS_LIMIT * (4 if self._runtime == GVISOR else 1),
+            # With control groups of version 1 the engine's default shows the paths of the host.
+            "cgroupns": "private",
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges", f"seccomp={SECCOMP_PROFILE.read_text()}"],
             "ulimits": [
@@ -153,6 +161,8 @@ class DockerSandbox:
             # The supervisor is process 1 even where the engine's default is another.
             "init": False,
         }  # fmt: skip
+        if self._cgroup_parent:
+            options["cgroup_parent"] = self._cgroup_parent
         is_pinned = launch.core is not None and launch.core < (os.cpu_count() or 1)
         if is_pinned:
             options["cpuset_cpus"] = str(launch.core)
@@ -165,9 +175,9 @@ class DockerSandbox:
 class DockerBox:
     """A container of the engine."""
 
-    def __init__(self, container: Any) -> None:
+    def __init__(self, container: Any, cgroup_parent: str = "") -> None:
         self._container = container
-        self._cpu = CpuClock(container.id)
+        self._cpu = CpuClock(container.id, cgroup_parent)
 
     def is_alive(self) -> bool:
         return bool(self._state().get("Running"))
