@@ -9,7 +9,7 @@ from duel_runner.faults import PlatformFault, PlayerFault
 from duel_runner.match import Match, pair_seed
 from duel_runner.player import PlayerLink, PlayerLost
 from duel_runner.processor import Processor
-from duel_runner.protocol import ACTION, END, Answer, Encoder, Kind, Question
+from duel_runner.protocol import ACTION, END, ERROR, Answer, Encoder, Question
 from duel_runner.sandbox.base import Container, Ending
 from environments.records import MatchRecord
 from environments.spec import EnvironmentSpec, Limits
@@ -119,11 +119,12 @@ class Duel:
         assert match.record is not None
         self.records[match.number] = match.record
         self._active.pop(match.number, None)
+        match.forget()
 
     def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
         match.forfeit(player, fault, detail)
-        self._keep(match)
         self._send(match.ends())
+        self._keep(match)
 
     def _send(self, requests: list[Question]) -> None:
         for request in requests:
@@ -187,13 +188,14 @@ class Duel:
 
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match
-        self._thinking[player] += seconds
         kind, _, sequence, action, text = answer
+        if seconds:
+            self._thinking[player] += seconds
         if request.kind is END:
-            if kind is Kind.ERROR:
+            if kind is ERROR:
                 self._note(f"Match {match.number}: end() of player {player + 1} failed: {_sentence(text)}")
             return
-        if match.record is not None:
+        if match.is_over:
             return
         if kind is not ACTION:
             self._refuse(link, match, answer)
@@ -210,12 +212,12 @@ class Duel:
         except ValueError as error:
             self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
             return
-        if match.decided:
-            self._keep(match)
         self._send(requests)
+        if requests and requests[0].kind is END:
+            self._keep(match)
 
     def _refuse(self, link: PlayerLink, match: Match, answer: Answer) -> None:
-        if answer.kind is Kind.ERROR:
+        if answer.kind is ERROR:
             # The sentence is public like every result; the trace shows source, so it goes to the player's own log.
             link.keep_trace(match.number, answer.text)
             self._forfeit(match, link.index, PlayerFault.RAISED, _sentence(answer.text))
@@ -232,7 +234,7 @@ class Duel:
             fault = PlayerFault.OUT_OF_MEMORY
         begun = self._clock() - link.waited_seconds
         self._note(f"Player {player + 1}: {fault.value} with {len(link.outstanding)} open questions. {loss.detail}")
-        suspects = [request for request in link.outstanding if not request.match.decided]
+        suspects = [request for request in link.outstanding if not request.match.is_over]
         self._unexplained[player] = None
         link.close()
         if len(link.outstanding) == 1 and suspects:
@@ -256,7 +258,7 @@ class Duel:
         unexplained, self._unexplained[link.index] = self._unexplained[link.index], None
         if unexplained is not None:
             matches, loss = unexplained
-            match = next((match for match in matches if not match.decided), None)
+            match = next((match for match in matches if not match.is_over), None)
             if match is not None:
                 self._forfeit(match, link.index, loss.fault, loss.detail)
         self._count_restart(link)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections.abc import Sequence
 
 from duel_runner.faults import PlatformFault, PlayerFault, sentence
 from duel_runner.protocol import END, START, STEP, Encoder, Question, new_tuple
-from environments.api import Observation
 from environments.records import Fault, MatchRecord, Outcome
 from environments.spec import EnvironmentSpec
 
@@ -29,6 +27,8 @@ class Match:
     ) -> None:
         self.number, self.seed, self.seats = number, seed, seats
         self.record: MatchRecord | None = None
+        self.is_over = False
+        """Whether it is decided; a plain attribute, because it is asked after every move."""
         self.banks = [bank, bank]
         self.history: tuple[list[Question], list[Question]] = ([], [])
         """By player: every START and STEP so far, to resume on a fresh container."""
@@ -46,10 +46,6 @@ class Match:
         self._slowest = [0.0, 0.0]
         self._valid: dict[int, Sequence[int]] = {}
         self._seat_of = tuple(seats.index(player) for player in range(2))
-
-    @property
-    def decided(self) -> bool:
-        return self.record is not None
 
     def start(self) -> list[Question]:
         """Reset the environment; return the first requests."""
@@ -106,6 +102,10 @@ class Match:
         """END for both players of a decided match, as far as they have been asked anything in it."""
         return [self._end(player) for player in range(2) if self.history[player]]
 
+    def forget(self) -> None:
+        """Let go of the questions, which hold the match as it holds them: nobody resumes a match that is over."""
+        self.history = ([], [])
+
     def charge(self, player: int, seconds: float, free_seconds: float) -> None:
         """Book the time of a move; what exceeds the free time comes from the player's bank."""
         self._thinking[player] += seconds
@@ -117,11 +117,14 @@ class Match:
         self._valid = {}
         requests = []
         for seat in to_move:
-            seen = self._see(seat)
-            self._valid[seat] = valid = seen.valid_actions
+            try:
+                values, valid = self._environment.observe(seat)
+                observation = self._encoder.observation(values)
+            except Exception as error:
+                raise self._broken(error) from error
+            self._valid[seat] = valid
             player = self.seats[seat]
             history = self.history[player]
-            observation = self._encode(seen.observation)
             kind, sequence, reward = STEP if history else START, len(history), self._pending_rewards[seat]
             request = new_tuple(Question, (self.number, kind, sequence, reward, valid, observation, self, player))
             history.append(request)
@@ -130,21 +133,12 @@ class Match:
 
     def _end(self, player: int) -> Question:
         seat = self._seat_of[player]
-        observation = self._encode(self._see(seat).observation)
-        sequence, reward = len(self.history[player]), self._pending_rewards[seat]
-        return Question(self.number, END, sequence, reward, (), observation, self, player)
-
-    def _encode(self, observation: Sequence[float]) -> bytes:
         try:
-            return self._encoder.observation(observation)
-        except struct.error as error:
-            raise self._broken(error) from error
-
-    def _see(self, seat: int) -> Observation:
-        try:
-            return self._environment.observe(seat)
+            observation = self._encoder.observation(self._environment.observe(seat).observation)
         except Exception as error:
             raise self._broken(error) from error
+        sequence, reward = len(self.history[player]), self._pending_rewards[seat]
+        return Question(self.number, END, sequence, reward, (), observation, self, player)
 
     def _finish(
         self,
@@ -154,6 +148,7 @@ class Match:
         faulty_player: int | None = None,
         error: str = "",
     ) -> None:
+        self.is_over = True
         self.record = MatchRecord(
             number=self.number,
             seed=self.seed,

@@ -43,7 +43,7 @@ class Kind(IntEnum):
     INVALID = 133
 
 
-START, STEP, END, ACTION, DONE = Kind.START, Kind.STEP, Kind.END, Kind.ACTION, Kind.DONE
+START, STEP, END, ACTION, DONE, ERROR = Kind.START, Kind.STEP, Kind.END, Kind.ACTION, Kind.DONE, Kind.ERROR
 """By a name of their own where it counts: to look up a member of an enumeration costs as much as a step of a game."""
 _ANSWERS = {kind.value: kind for kind in (ACTION, DONE, Kind.ERROR, Kind.INVALID)}
 

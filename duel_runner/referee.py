@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -113,7 +114,20 @@ def run_duel(
     with contextlib.ExitStack() as stack:
         for link in duel.links:
             stack.callback(link.close)
+        stack.enter_context(_without_collector())
         duel.play()
     records = tuple(duel.records[number] for number in range(1, match_count + 1))
     record = DuelRecord(spec.id, seed, names, records)
     return PlayedDuel(record, "\n".join(duel.log), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Rest the collector of reference cycles: a duel leaves none, and looking for them took a quarter of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

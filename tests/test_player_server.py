@@ -38,7 +38,7 @@ class Wire:
 
 def server(spec: ArraySpec, action_count: int, player: Any = None) -> serving.Server:
     """A server that has been greeted."""
-    made = serving.Server(Wire(), "player", lambda _: player, player, None)  # type: ignore[arg-type]
+    made = serving.Server(Wire(), "player", lambda _: player, player, 4)  # type: ignore[arg-type]
     greeting = hello(environment="a-v1", observation=spec, action_count=action_count, parallel_matches=4)
     made.greet(json.loads(greeting[5:]))
     made.out.clear()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 
-from duel_runner.match import pair_seed
+from duel_runner.match import Match, pair_seed
 from duel_runner.protocol import Kind
 from duel_runner.referee import run_match
 from duel_runner.tests.duels import (
@@ -163,3 +164,17 @@ def test_a_forfeit_costs_as_much_as_the_environment_says() -> None:
     quarto = get_spec("quarto")
     duel = play(at(1, 0, lambda _: action(1, 0, -5)), spec=quarto, matches=1)
     assert duel.record.matches[0].scores == (-100.0, 100.0)
+
+
+def test_matches_that_are_over_need_no_collector_to_be_forgotten() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        dying = at(3, 2, lambda _: None)
+        duel = play([dying, mixed], last_valid, matches=40, parallel=8)
+        left = [found for found in gc.get_objects() if isinstance(found, Match)]
+    finally:
+        gc.enable()
+    assert duel.record.summary.match_count == 40
+    # Those of the last exchange may still be in somebody's hands.
+    assert len(left) <= 8

@@ -17,6 +17,8 @@ from typing import Any
 
 from . import process, serving
 
+OBJECTS_BYTES = 256 << 20
+"""What all `Player` objects of a duel may take together, unless the player says itself how many it wants."""
 ORDERS = 3
 """The descriptor of the supervisor's orders."""
 
@@ -96,9 +98,12 @@ def play(wire_path: str, form: str, make: Callable[[bool], Any]) -> int:
     """Make the first `Player`, connect the wire, answer until the referee hangs up. Returns the exit status."""
     wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        before = resident_bytes()
         first = make(False)
-        limit = getattr(first, "max_parallel_matches", None) or getattr(make, "max_parallel_matches", None)
+        affordable = max(1, OBJECTS_BYTES // max(1, resident_bytes() - before))
+        asked = getattr(first, "max_parallel_matches", None) or getattr(make, "max_parallel_matches", None)
         wire.connect(wire_path)
+        limit = asked if isinstance(asked, int) and asked > 0 else affordable
         serving.Server(wire, form, make, first, limit).run()
     except (BrokenPipeError, ConnectionResetError):
         return 0
@@ -108,6 +113,13 @@ def play(wire_path: str, form: str, make: Callable[[bool], Any]) -> int:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
+    return 0
+
+
+def resident_bytes() -> int:
+    """Memory of this process, 0 where the kernel does not tell."""
+    with contextlib.suppress(OSError), open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 

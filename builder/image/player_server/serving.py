@@ -8,7 +8,6 @@ import json
 import math
 import socket
 import struct
-import sys
 import time
 import traceback
 from array import array
@@ -42,9 +41,9 @@ def import_numpy() -> None:
 class Server:
     """Answers questions in their order, batching answers that are ready within a millisecond."""
 
-    def __init__(self, wire: socket.socket, form: str, make: Callable[[bool], Any], first: Any, limit: object) -> None:
-        self.wire, self.form, self.make = wire, form, make
-        self.limit = limit if isinstance(limit, int) and limit > 0 else sys.maxsize
+    def __init__(self, wire: socket.socket, form: str, make: Callable[[bool], Any], first: Any, limit: int) -> None:
+        """limit: matches that may run at once."""
+        self.wire, self.form, self.make, self.limit = wire, form, make, limit
         self.idle = [first]
         self.playing: dict[int, Any] = {}
         self.out = bytearray()
