@@ -120,7 +120,10 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
 
     def launch(player: int) -> Container:
         pulse.raise_if_lost()
-        return bench.players.seat(launches[player])
+        seat = bench.players.seat(launches[player])
+        if seat.why_cold and not launches[player].fresh:
+            pulse.log(f"{names[player]} gets a fresh container for every duel: {seat.why_cold}.")
+        return seat
 
     def on_progress(matches_done: int) -> None:
         pulse.raise_if_lost()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from duel_runner.sandbox.base import Container, Host, Launch, Sandbox, SandboxError
+from duel_runner.sandbox.base import Host, Launch, Sandbox, SandboxError, Seat
 from environments.spec import Limits
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class WarmPlayers:
         if capacity:
             self._janitor.start()
 
-    def seat(self, launch: Launch) -> Container:
+    def seat(self, launch: Launch) -> Seat:
         """The player, seated for one duel; when that is over its container goes back to the others.
 
         Raises SandboxError and PlayerDidNotStart.

@@ -43,6 +43,10 @@ class Player:
     def end(self, state, prev_reward):
         pass
 """
+UNFORKABLE = "import os\nLOADED_BY = os.getpid()\n" + FIRST.replace(
+    "        return",
+    "        assert os.getpid() == LOADED_BY, 'this is not the process that opened the device'\n        return",
+)
 MATCHES_PER_DUEL = 10
 MATCHES_PER_VALIDATION = 4
 

@@ -29,6 +29,7 @@ from tests.samples import (
     MATCHES_PER_DUEL,
     MATCHES_PER_VALIDATION,
     SECOND,
+    UNFORKABLE,
     archive,
     deliver_messages,
     tic_tac_toe,
@@ -108,6 +109,25 @@ def test_a_player_that_cannot_be_loaded_fails_its_validation_with_the_last_line_
     assert (validation.state, validation.error_code) == (JobState.FAILED, "player_failed_to_start")
     assert validation.error.startswith("Match 1: The player could not be started.")
     assert validation.error.endswith("No module named 'a_model_that_was_forgotten'")
+
+
+def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_duel(
+    sandbox: str, environment: Environment
+) -> None:
+    first = upload(environment, "first", FIRST)
+    unforkable = upload(environment, "unforkable", UNFORKABLE)
+
+    deliver_messages()
+
+    validation = Validation.objects.get(submission=unforkable)
+    assert validation.state == JobState.SUCCEEDED
+    assert "player_raised" in validation.log
+    assert "this version gets a fresh container for every duel" in validation.log
+    for submission, needs in ((first, False), (unforkable, True)):
+        submission.refresh_from_db()
+        assert submission.needs_fresh_container is needs
+    duel = Duel.objects.get()
+    assert (duel.state, duel.player_1_errors, duel.player_2_errors) == (JobState.SUCCEEDED, 0, 0)
 
 
 def test_an_upload_need_not_wait_for_the_end_of_an_edition(sandbox: str, environment: Environment) -> None:

@@ -81,6 +81,10 @@ class Seat(Container, Protocol):
     on_close: Callable[[Host], None]
     """What becomes of the container when the duel is over."""
 
+    @property
+    def why_cold(self) -> str:
+        """Why the container can be used for one duel only, '' when for many."""
+
 
 class Host(Protocol):
     """A container whose server has loaded a player and seats it for one duel after another."""

@@ -219,6 +219,10 @@ class PlayerSeat:
         self._is_closed = False
         self.on_close = lambda host: host.close()
 
+    @property
+    def why_cold(self) -> str:
+        return self._host.why_cold
+
     def ending(self) -> Ending:
         if self._ended is None:
             self._ended = self._host.ended(wait_seconds=1.0)
