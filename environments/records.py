@@ -155,5 +155,9 @@ def record_sha256(record: DuelRecord) -> str:
     return sha256.hexdigest()
 
 
+# One encoder for all: `json.dumps` would make one for every line.
+_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
 def _line(*values: object) -> str:
-    return json.dumps(values, separators=(",", ":"))
+    return _to_json(values)

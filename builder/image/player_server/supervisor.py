@@ -73,6 +73,8 @@ class Supervisor:
         self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._control.connect(os.path.join(options.channel, "control.sock"))
         self._control.settimeout(5)
+        # A whole log must fit while the host is busy with the other player.
+        self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         self._orders, theirs = socket.socketpair()
         self._output, writer = os.pipe()
         os.set_blocking(self._output, False)
