@@ -94,7 +94,7 @@ def _arena(options: argparse.Namespace, sandbox: Sandbox, player: Path) -> list[
         Way("arena_one_at_a_time", f"arena, {where}, 1 match at a time", options.matches // 4, partial(play, 1)),
         Way("arena", f"arena, {where}, {options.parallel} matches at once", options.matches,
             partial(play, options.parallel)),
-        Way("arena_128", f"arena, {where}, 128 at once", options.matches, partial(play, 128)),
+        Way("arena_32", f"arena, {where}, 32 at once", options.matches, partial(play, 32)),
     ]  # fmt: skip
 
 

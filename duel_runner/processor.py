@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+LOOK_SECONDS = 0.0005
 BURNED_SECONDS = 0.2
 """Processor time out of turn from which a player is looked at."""
 BURNED_FRACTION = 0.25
@@ -50,25 +52,29 @@ class Processor:
     def __init__(self, sides: tuple[Side, Side], *, one_core: bool, clock: Callable[[], float]) -> None:
         self._sides, self._one_core, self._clock = sides, one_core, clock
         self._uses = (_Use(), _Use())
+        self._read: tuple[float | None, float | None] = (None, None)
+        self._read_at = -math.inf
 
     def started(self, player: int) -> None:
         """A container of the player has been started."""
         throttled = self._uses[player].is_throttled
         use = self._uses[player]
-        use.cpu, use.idle_since, use.is_throttled = self._sides[player].cpu_seconds(), None, False
+        self._read_at = -math.inf
+        use.cpu, use.idle_since, use.is_throttled = self._look()[1][player], None, False
         if throttled:
             self._throttle(player)
 
     def asked(self, player: int) -> None:
         """A player that had no open question has been asked: its clock begins to run."""
         use = self._uses[player]
-        use.rival_cpu = self._sides[1 - player].cpu_seconds()
+        now, cpus = self._look()
+        use.rival_cpu = cpus[1 - player]
         if use.idle_since is None:
             return
-        cpu, since, use.idle_since = self._sides[player].cpu_seconds(), use.idle_since, None
+        cpu, since, use.idle_since = cpus[player], use.idle_since, None
         if cpu is None or use.cpu is None:
             return
-        use.idle_seconds += self._clock() - since
+        use.idle_seconds += now - since
         use.idle_cpu += cpu - use.cpu
         use.cpu = cpu
         if use.idle_cpu > BURNED_SECONDS and use.idle_cpu > BURNED_FRACTION * use.idle_seconds:
@@ -77,16 +83,25 @@ class Processor:
     def answered(self, player: int, seconds: float, *, is_idle: bool) -> tuple[float, float]:
         """Answers have been read: (seconds to charge of these `seconds`, processor seconds of the player for them)."""
         use = self._uses[player]
-        cpu, rival_cpu = self._sides[player].cpu_seconds(), self._sides[1 - player].cpu_seconds()
+        now, cpus = self._look()
+        cpu, rival_cpu = cpus[player], cpus[1 - player]
         own = cpu - use.cpu if cpu is not None and use.cpu is not None else 0.0
         charged = max(min(own, seconds), seconds - self._rival_took(use, rival_cpu))
         use.cpu, use.rival_cpu = cpu, rival_cpu
-        use.idle_since = self._clock() if is_idle else None
+        use.idle_since = now if is_idle else None
         return charged, own
 
     def excused(self, player: int) -> float:
         """Seconds since the player's clock began to run that were its rival's doing."""
-        return self._rival_took(self._uses[player], self._sides[1 - player].cpu_seconds())
+        return self._rival_took(self._uses[player], self._look()[1][1 - player])
+
+    def _look(self) -> tuple[float, tuple[float | None, float | None]]:
+        """Now, and the players' processor time, not older than LOOK_SECONDS: quick moves are not slowed by looking."""
+        now = self._clock()
+        if now - self._read_at >= LOOK_SECONDS:
+            self._read_at = now
+            self._read = (self._sides[0].cpu_seconds(), self._sides[1].cpu_seconds())
+        return now, self._read
 
     def _rival_took(self, use: _Use, rival_cpu: float | None) -> float:
         if not self._one_core or rival_cpu is None or use.rival_cpu is None:

@@ -17,7 +17,7 @@ from benchmarks import fairness, recording, runner, tournament
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ["--rounds", "1", "--matches", "8", "--http-matches", "2", "--kaggle-matches", "2"]
-WAYS = {"http", "http_keep_alive", "arena_one_at_a_time", "arena", "arena_128", "bare"}
+WAYS = {"http", "http_keep_alive", "arena_one_at_a_time", "arena", "arena_32", "bare"}
 Main = Callable[[Sequence[str]], int]
 
 both_sandboxes = pytest.mark.parametrize("sandbox", ["process", pytest.param("docker", marks=pytest.mark.docker)])

@@ -82,7 +82,7 @@ def test_every_move_has_its_own_reading() -> None:
 def test_a_late_player_is_excused_for_what_its_rival_takes() -> None:
     table = Table()
     table.processor.asked(0)
-    table.rival.cpu = 0.75
+    table.now, table.rival.cpu = 1.0, 0.75
     assert table.processor.excused(0) == 0.75
 
 

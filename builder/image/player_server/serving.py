@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import math
@@ -36,6 +37,12 @@ def import_numpy() -> None:
     """Import NumPy if the player can have it."""
     with contextlib.suppress(ImportError):
         globals()["numpy"] = importlib.import_module("numpy")
+
+
+@functools.lru_cache(256)
+def head_of(rows: int) -> struct.Struct:
+    """The columns of a frame before its valid actions."""
+    return struct.Struct(f"<{rows}d{3 * rows}I{rows}B")
 
 
 class Server:
@@ -116,26 +123,19 @@ class Server:
         Observations and valid actions are fresh, writable arrays of the environment's own types (lists without NumPy).
         """
         rows = int.from_bytes(frame[1:5], "little")
-        position = 5
-
-        def column(code: str, count: int) -> array[Any]:
-            nonlocal position
-            values = array(code)
-            begin, position = position, position + count * values.itemsize
-            values.frombytes(frame[begin:position])
-            return values
-
-        rewards, matches, sequences, counts = (column(code, rows) for code in ("d", "I", "I", "I"))
-        kinds = column("B", rows)
+        head = head_of(rows)
+        cells = head.unpack_from(frame, 5)
+        rewards, matches, sequences, counts, kinds = (cells[n * rows : (n + 1) * rows] for n in range(5))
+        begin = 5 + head.size
+        middle = begin + sum(counts) * array(self.valid_type).itemsize
         if numpy is None:
-            valid: Any = column(self.valid_type, sum(counts)).tolist()
-            values = column(self.wire_type, rows * self.size).tolist()
-            return rewards, matches, sequences, counts, kinds, valid, self.lists(values, rows)
-        valid = numpy.array(column(self.valid_type, sum(counts)), dtype="int64")
-        states: Any = numpy.array(column(self.wire_type, rows * self.size), dtype=self.dtype)
-        states = states.reshape((rows, *self.shape))
-        if states.nbytes > rows * SMALL_BYTES:
-            states = (state.copy() for state in states)
+            valid: Any = array(self.valid_type, frame[begin:middle]).tolist()
+            states: Any = self.lists(array(self.wire_type, frame[middle:]).tolist(), rows)
+        else:
+            valid = numpy.frombuffer(frame[begin:middle], self.valid_type).astype("int64")
+            states = numpy.frombuffer(frame[middle:], self.wire_type).astype(self.dtype).reshape((rows, *self.shape))
+            if states.nbytes > rows * SMALL_BYTES:
+                states = (state.copy() for state in states)
         return rewards, matches, sequences, counts, kinds, valid, states
 
     def lists(self, values: list[Any], rows: int) -> list[list[Any]]:
