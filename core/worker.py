@@ -45,19 +45,24 @@ def ask_to_stop() -> None:
     _stopping[0] = 1
 
 
+def is_stopping() -> bool:
+    """Whether this process was asked to stop."""
+    return _stopping[0] != 0
+
+
 def worker_name() -> str:
     """This process, as shown beside the jobs it runs."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], None]) -> None:
+def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], None]) -> bool:
     """Claim a job and run `action`, which finishes it; give it back when the platform fails.
 
-    Does nothing when the job is gone, taken or over: messages may come twice or late.
+    Does nothing and returns False when the job is gone, taken or over: messages may come twice or late.
     """
     job = job_claim(kind=kind, job_id=job_id, worker=worker_name())
     if job is None:
-        return
+        return False
     with Pulse(job) as pulse:
         try:
             pulse.raise_if_lost()
@@ -75,6 +80,7 @@ def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], N
             logger.exception("%s %s broke a worker.", job.KIND, job.pk)
             error = "Something went wrong inside the arena, not in the submission."
             _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=pulse.text))
+    return True
 
 
 def _give_back(job: Job, write: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ from core.selectors.duels import duels_next
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.phases import validation_fail, validation_succeed
-from core.worker import PlatformFault, Pulse, perform
+from core.worker import PlatformFault, Pulse, is_stopping, perform
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
@@ -25,6 +25,8 @@ from environments.records import Fault
 from environments.registry import get_spec
 from environments.spec import EnvironmentSpec
 
+AWAKE_SECONDS = 60.0
+"""How long a worker goes from duel to duel before it looks at its messages again."""
 PREPARED_DUELS = 2
 """Duels at the head of the queue whose players are made ready while another duel is played."""
 QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
@@ -37,14 +39,26 @@ def validation_run(job_id: int) -> None:
 
 
 def duel_run(job_id: int) -> None:
-    """Play a rated duel and write its result to the ledger; before it a validation, if one waits.
+    """Play a rated duel and write its result to the ledger, then what else waits.
 
-    Somebody waits for a validation, and the messages of a whole edition may be before its own.
+    The rows say what waits, so a worker that is awake need not be woken for every duel. Before each a validation is
+    played, if one waits: somebody waits for it, and the messages of a whole edition may be before its own.
     """
-    validation = Validation.objects.filter(state=JobState.QUEUED, not_before=None).order_by("pk").first()
-    if validation is not None:
-        validation_run(validation.pk)
+    _next_validation()
     perform(Duel, job_id, _duel)
+    until = time.monotonic() + AWAKE_SECONDS
+    while time.monotonic() < until and not is_stopping() and (_next_validation() or _next_duel()):
+        pass
+
+
+def _next_validation() -> bool:
+    validation = Validation.objects.filter(state=JobState.QUEUED, not_before=None).order_by("pk").first()
+    return validation is not None and perform(Validation, validation.pk, _validate)
+
+
+def _next_duel() -> bool:
+    """Play one of the next duels; another worker may be quicker with the first of them."""
+    return any(perform(Duel, duel.pk, _duel) for duel in duels_next(count=PREPARED_DUELS))
 
 
 def leftovers_reap(_: int = 0) -> None:

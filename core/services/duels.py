@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -10,12 +12,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Duel, DuelVerdict, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
+from core.models import Duel, DuelVerdict, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.alarms import alarm_raise, alarm_settle
 from core.services.artifacts import DuelArtifacts
 from core.services.jobs import job_succeed, job_wake
 from environments.records import DuelRecord, DuelSummary, Fault, MatchRecord, Outcome
+
+STANDINGS_SECONDS = 1.0
+"""A worker asks at most this often for fresh standings of a running edition."""
+_told_at: dict[int, float] = {}
+"""By edition: when this process has asked last."""
 
 
 def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, log: str) -> None:
@@ -26,7 +33,20 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
     with transaction.atomic():
         job_succeed(job=duel, log=log, **result_fields(record.summary), **asdict(artifacts))
         LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
-        wake("tournament", TOURNAMENT_TASK, duel.tournament.environment_id)
+        transaction.on_commit(lambda: _tell_tournament(duel.tournament))
+
+
+def _tell_tournament(tournament: Tournament) -> None:
+    """Have the standings refreshed, and the edition ended after its last duel: not for every one of many quick duels.
+
+    Called after the commit, so that of two last duels at least one sees that it was the last.
+    """
+    now = time.monotonic()
+    is_recent = now - _told_at.get(tournament.pk, -math.inf) < STANDINGS_SECONDS
+    if is_recent and tournament.duels.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
+        return
+    _told_at[tournament.pk] = now
+    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
 
 
 def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:
