@@ -56,7 +56,7 @@ def link_then_file() -> File:
 
 
 def python(source: bytes) -> Callable[[], File]:
-    return lambda: zip_of(("player.py", source), player=False)
+    return lambda: zip_of(("player.py", source), player=False, method=zipfile.ZIP_STORED)
 
 
 ARCHIVES: dict[str, Callable[[], File]] = {

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from docker import DockerClient
 
@@ -68,7 +69,7 @@ class Arena:
         self._token = secrets.token_hex(4)
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> Arena:
+    def __enter__(self) -> Self:
         # Sockets have short paths, and players run as another user: this folder is neither deep nor private.
         root = Path(tempfile.mkdtemp(prefix="arena-"))
         self._stack.callback(shutil.rmtree, root)

@@ -34,7 +34,9 @@ class Host:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._children = set(descendants())
         self._users = [read(path) for path in USER_FILES]
-        self._mounts = mounts()
+        self._begun = int(time.time())
+        self._root = engine.info()["DockerRootDir"] if engine else ""
+        self._mounts = mounts(self._root)
         self._planted = set(planted())
 
     def problems(self) -> list[str]:
@@ -46,7 +48,9 @@ class Host:
 
     def _look(self) -> Iterator[str]:
         yield from (f"process {pid} is left" for pid in descendants() if self._is_left(pid))
-        yield from (f"process {pid} carries our mark" for pid in marked(b"ARENA_CONTAINER=arena-hostile-" + self._token))
+        yield from (
+            f"process {pid} carries our mark" for pid in marked(b"ARENA_CONTAINER=arena-hostile-" + self._token)
+        )
         yield from (f"{path} is left" for folder in self._folders if folder.exists() for path in folder.iterdir())
         yield from (f"{path} was planted" for path in planted() if path not in self._planted)
         if [read(path) for path in USER_FILES] != self._users:
@@ -56,16 +60,21 @@ class Host:
             yield from self._look_at_engine(self._engine)
 
     def _look_at_engine(self, engine: DockerClient) -> Iterator[str]:
-        ours = engine.containers.list(all=True, filters={"label": self._label}, ignore_removed=True)
+        filters = {"label": self._label}
+        ours = engine.containers.list(all=True, filters=filters, ignore_removed=True)
         yield from (f"container {container.name} is left" for container in ours)
-        new_mounts = mounts() - self._mounts
-        strays = containers_of_processes()
-        if new_mounts or strays:
-            containers = engine.containers.list(all=True, ignore_removed=True)
-            known = {container.attrs["GraphDriver"]["Data"].get("MergedDir", "") for container in containers}
+        made = engine.events(
+            since=self._begun, until=int(time.time()) + 1, filters=filters | {"event": "create"}, decode=True
+        )
+        ids = {event["id"] for event in made}
+        yield from (f"process {pid} of a container is left" for pid, name in container_processes() if name in ids)
+        if new_mounts := mounts(self._root) - self._mounts:
+            layers = [
+                container.attrs["GraphDriver"]["Data"] or {}
+                for container in engine.containers.list(all=True, ignore_removed=True)
+            ]
+            known = {layer.get("MergedDir", "") for layer in layers}
             yield from (f"mount {mount} is left" for mount in new_mounts - known)
-            ids = {container.id for container in containers}
-            yield from (f"process {pid} of a removed container is left" for pid, i in strays.items() if i not in ids)
 
     def _is_left(self, pid: int) -> bool:
         if pid in self._children:
@@ -105,18 +114,14 @@ def marked(mark: bytes) -> list[int]:
     return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if mark in read(entry / "environ")]
 
 
-def mounts() -> set[str]:
-    """Where the layers of containers are mounted."""
+def mounts(root: str) -> set[str]:
+    """Where the layers of an engine's containers are mounted."""
     places = (line.split()[4].decode() for line in read("/proc/self/mountinfo").splitlines())
-    return {place for place in places if place.endswith("/merged")}
+    return {place for place in places if place.startswith(root) and place.endswith("/merged")}
 
 
-def containers_of_processes() -> dict[int, str]:
-    """Process to the id of the engine's container whose control group it is in."""
-    found = {}
+def container_processes() -> Iterator[tuple[int, str]]:
+    """Processes with the names of their control groups: those of containers are called by the container's id."""
     for entry in Path("/proc").glob("[0-9]*"):
-        for line in read(entry / "cgroup").decode().splitlines():
-            name = line.rpartition("/")[2].removeprefix("docker-").removesuffix(".scope")
-            if "docker" in line and len(name) == 64:
-                found[int(entry.name)] = name
-    return found
+        for name in {line.rpartition("/")[2] for line in read(entry / "cgroup").decode().splitlines()}:
+            yield int(entry.name), name.removeprefix("docker-").removesuffix(".scope")

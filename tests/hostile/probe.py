@@ -12,6 +12,7 @@ import platform
 import signal
 import socket
 import stat
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -105,8 +106,6 @@ def in_child(action: Callable[[], object]) -> str:
 
 def linger(seconds: float) -> int:
     """Leave a process of its own session behind that ignores polite signals and ends by itself; return its id."""
-    import time
-
     pid = os.fork()
     if pid:
         return pid
@@ -137,21 +136,34 @@ def send(data: bytes) -> None:
             wire.sendall(data)
 
 
-def rewrite_answers(change: Callable[[bytes], bytes]) -> None:
-    """From now on, change what the player server writes to the wire, whichever call it uses."""
+def send_early(data: bytes) -> None:
+    """Write to the wire as soon as it is connected."""
+    for _ in range(400):
+        try:
+            send(data)
+        except OSError:
+            time.sleep(0.005)
+
+
+def rewrite_answers(change: Callable[[bytes], bytes], pause: float = 0.0) -> None:
+    """From now on, change what the player server writes to the wire, whichever call it uses.
+
+    pause: seconds after every byte.
+    """
     own = frozenset(wires())
     write = os.write
 
     def send_changed(wire: socket.socket, data: bytes, *_: object) -> int:
-        changed = change(bytes(data))
-        while changed:
-            changed = changed[write(wire.fileno(), changed) :]
+        write_changed(wire.fileno(), data)
         return len(data)
 
     def write_changed(descriptor: int, data: bytes) -> int:
         if descriptor not in own:
             return write(descriptor, data)
-        write(descriptor, change(bytes(data)))
+        changed = change(bytes(data))
+        while changed:
+            changed = changed[write(descriptor, changed[:1] if pause else changed) :]
+            time.sleep(pause)
         return len(data)
 
     def send_many(wire: socket.socket, parts: Sequence[bytes], *_: object) -> int:

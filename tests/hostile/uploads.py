@@ -12,14 +12,14 @@ from pathlib import Path
 from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text, unpack_archive
 from core.requirements import RequirementsRefused, read_requirements
 from core.tests.test_archive import zip_of
-from tests.hostile.arena import Report
 from tests.hostile.archives import ARCHIVES
+from tests.hostile.arena import Report
 from tests.hostile.cases import Case
 from tests.hostile.host import planted
 
 ACCEPTED, REFUSED, HARMLESS = "accepted", "refused", "harmless"
 NOWHERE = "-"
-DANGERS = ("<script", "<img", "<iframe", "<b>", "javascript:", "data:", "SECRET_KEY =", "django-insecure")
+DANGERS = ("<script", "<img", "<iframe", "<b>", '="javascript:', '="data:', "SECRET_KEY =", "django-insecure")
 
 
 def judge_upload(case: Case) -> Report:
@@ -93,7 +93,7 @@ def log(text: str) -> str:
     """On the page of an agent's version, where logs, warnings and titles stand."""
     from django.template.loader import render_to_string
 
-    submission = {"number": 1, "created_at": datetime.now(UTC), "warnings": [text]}
+    submission = {"pk": 1, "number": 1, "created_at": datetime.now(UTC), "warnings": [text]}
     version = {"submission": submission, "status": {"label": text, "tone": "bad"}, "phases": []}
     page = render_to_string(
         "web/agent/version.html",

@@ -16,4 +16,4 @@ class Player(probe.Player):
         for _ in range(500):
             os.write(1, NOISE)
             os.write(2, NOISE)
-        say("flooded")
+        say("\nflooded")
