@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from docker import DockerClient
-
 from core.engine import NoEngine, connect
 from duel_runner.faults import PlatformFault, PlayerFault
 from duel_runner.referee import PlayedDuel, run_duel
@@ -67,33 +65,33 @@ class Arena:
         self.kind = kind
         self._names = itertools.count(1)
         self._token = secrets.token_hex(4)
-        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        # Sockets have short paths, and players run as another user: this folder is neither deep nor private.
-        root = Path(tempfile.mkdtemp(prefix="arena-"))
-        self._stack.callback(shutil.rmtree, root)
-        root.chmod(0o755)
-        self._root, channels, temporary = root, root / "c", root / "t"
-        temporary.mkdir(mode=0o755)
-        self._stack.enter_context(temporary_folder(temporary))
-        self.sandbox = sandbox_of(self.kind, channels)
-        self.sandbox.check()
-        engine = None if self.kind == "process" else self._engine()
-        self._secrets = [f"secret-of-{owner}-{secrets.token_hex(16)}" for owner in ("referee", "opponent", "neighbour")]
-        self._honest = self.folder({**HONEST, "secret.txt": self._secrets[1]})
-        self.folder({**HONEST, "secret.txt": self._secrets[2]})
-        self._host = Host(f"{LABEL}={self._token}", (channels, temporary), engine)
-        self._peaceful = outline(self._play(self._honest, LIMITS).record)
+        with contextlib.ExitStack() as stack:
+            # Sockets have short paths, and players run as another user: this folder is neither deep nor private.
+            self._root = Path(tempfile.mkdtemp(prefix="arena-"))
+            stack.callback(shutil.rmtree, self._root)
+            self._root.chmod(0o755)
+            self._temporary = self._root / "t"
+            self._temporary.mkdir(mode=0o755)
+            channels = self._root / "c"
+            self._sandbox = sandbox_of(self.kind, channels)
+            self._sandbox.check()
+            engine = None
+            if self.kind != "process":
+                engine = connect()
+                stack.callback(engine.close)
+            owners = ("referee", "opponent", "neighbour")
+            self._secrets = [f"secret-of-{owner}-{secrets.token_hex(16)}" for owner in owners]
+            self._honest = self.folder({**HONEST, "secret.txt": self._secrets[1]})
+            self.folder({**HONEST, "secret.txt": self._secrets[2]})
+            self._host = Host(f"{LABEL}={self._token}", (channels, self._temporary), engine)
+            self._peaceful = outline(self._play(self._honest, LIMITS).record)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    def _engine(self) -> DockerClient:
-        client = connect()
-        self._stack.callback(client.close)
-        return client
 
     def folder(self, files: Mapping[str, str]) -> Path:
         """An unpacked archive with these files and the probes' own module."""
@@ -109,7 +107,8 @@ class Arena:
         begun = time.monotonic()
         folder = self.folder(case.files)
         limits = replace(LIMITS, **case.limits)  # type: ignore[arg-type]  # numbers by name, from YAML
-        got, problems = "", []
+        got = ""
+        problems: list[str] = []
         try:
             for _ in range(case.duels):
                 duel = self._play(folder, limits)
@@ -132,12 +131,13 @@ class Arena:
 
         def launch(player: int) -> Container:
             name = f"arena-hostile-{self._token}-{next(self._names)}"
-            return self.sandbox.launch(Launch(f"folder:{folders[player]}", name, limits, {LABEL: self._token}))
+            return self._sandbox.launch(Launch(f"folder:{folders[player]}", name, limits, {LABEL: self._token}))
 
-        return run_duel(
-            SPEC, launch, names=("hostile", "honest"), seed=SEED, match_count=MATCHES, parallel_matches=MATCHES,
-            limits=limits, clock=time.monotonic,
-        )  # fmt: skip
+        with temporary_folder(self._temporary):
+            return run_duel(
+                SPEC, launch, names=("hostile", "honest"), seed=SEED, match_count=MATCHES, parallel_matches=MATCHES,
+                limits=limits, clock=time.monotonic,
+            )  # fmt: skip
 
     def _problems(self, case: Case, duel: PlayedDuel, got: str, limits: Limits) -> Iterator[str]:
         log, honest_log = duel.player_logs

@@ -61,10 +61,15 @@ class Host:
 
     def _look_at_engine(self, engine: DockerClient) -> Iterator[str]:
         filters = {"label": self._label}
-        ours = engine.containers.list(all=True, filters=filters, ignore_removed=True)
+        ours = engine.containers.list(all=True, filters={**filters}, ignore_removed=True)
         yield from (f"container {container.name} is left" for container in ours)
+        # A moment in whole seconds would be waited for.
+        until = f"{time.time():.6f}"
         made = engine.events(
-            since=self._begun, until=int(time.time()) + 1, filters=filters | {"event": "create"}, decode=True
+            since=self._begun,
+            until=until,  # type: ignore[call-overload]  # the engine takes fractions, the stubs do not know
+            filters={**filters, "event": "create"},
+            decode=True,
         )
         ids = {event["id"] for event in made}
         yield from (f"process {pid} of a container is left" for pid, name in container_processes() if name in ids)

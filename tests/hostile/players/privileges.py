@@ -45,6 +45,7 @@ class Player(probe.Player):
         tried("user", lambda: "root" if 0 in {*os.getresuid(), *os.getresgid(), *os.getgroups()} else "nobody")
         for field in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"):
             tried(field, status, field)
+        tried("OOM score", lambda: Path("/proc/self/oom_score_adj").read_text().strip())
         tried("setuid", os.setuid, 0)
         tried("setgroups", os.setgroups, [0])
         tried("setuid program", setuid_program)
