@@ -19,7 +19,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 1 when a verdict is not as the manifest says, or something is left on the host."""
     options = _parser().parse_args(arguments)
     cases = [case for case in read_cases() if options.category in (None, case.category) if options.case in case.name]
-    set_up_django()
     reports = []
     for report in judge(cases, options.sandbox or offered()):
         reports.append(report)
@@ -96,4 +95,5 @@ def table(reports: Sequence[Report]) -> str:
 
 
 if __name__ == "__main__":
+    set_up_django()
     sys.exit(main())

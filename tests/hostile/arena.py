@@ -86,6 +86,7 @@ class Arena:
             self._honest = self.folder({**HONEST, "secret.txt": self._secrets[1]})
             self.folder({**HONEST, "secret.txt": self._secrets[2]})
             self._host = Host(f"{LABEL}={self._token}", (channels, self._temporary), engine)
+            stack.callback(self._host.close)
             self._peaceful = outline(self._play(self._honest, LIMITS).record)
             self._stack = stack.pop_all()
         return self

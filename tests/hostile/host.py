@@ -31,13 +31,16 @@ class Host:
         self._label, self._folders, self._engine = label, folders, engine
         self._token = label.partition("=")[2].encode()
         # Whatever is orphaned below this process stays below it and is found.
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        adopt_orphans(True)
         self._children = set(descendants())
         self._users = [read(path) for path in USER_FILES]
         self._begun = int(time.time())
         self._root = engine.info()["DockerRootDir"] if engine else ""
         self._mounts = mounts(self._root)
         self._planted = set(planted())
+
+    def close(self) -> None:
+        adopt_orphans(False)
 
     def problems(self) -> list[str]:
         """What is left over once everything has had a few seconds to end."""
@@ -88,6 +91,10 @@ class Host:
             # A zombie that came to this process is only waiting for a word.
             return os.waitpid(pid, os.WNOHANG)[0] == 0
         return True
+
+
+def adopt_orphans(yes: bool) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(yes), 0, 0, 0)
 
 
 def read(path: str | Path) -> bytes:

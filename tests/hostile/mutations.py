@@ -217,7 +217,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write which cases noticed what")
     parser.add_argument("--mutation", default="", help="only those with this in their names")
     parsed = parser.parse_args(arguments)
-    set_up_django()
     cases = {case.name: case for case in read_cases()}
     places = {*offered(), NOWHERE}
     noticed: dict[str, list[str]] = {}
@@ -238,4 +237,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    set_up_django()
     sys.exit(main())
