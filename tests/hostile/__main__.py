@@ -57,7 +57,7 @@ def judge(cases: Sequence[Case], sandboxes: Sequence[str]) -> Iterator[Report]:
     """Uploads and texts once, players on every sandbox that promises something."""
     yield from (judge_upload(case) for case in cases if case.kind != "player")
     for sandbox in sandboxes:
-        here = [case for case in cases if case.kind == "player" and case.runs_on(sandbox)]
+        here = [promised for case in cases if case.kind == "player" and (promised := case.on(sandbox))]
         if here:
             with Arena(sandbox) as arena:
                 yield from map(arena.judge, here)

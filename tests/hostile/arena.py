@@ -87,7 +87,10 @@ class Arena:
             self.folder({**HONEST, "secret.txt": self._secrets[2]})
             self._host = Host(f"{LABEL}={self._token}", (channels, self._temporary), engine)
             stack.callback(self._host.close)
-            self._peaceful = outline(self._play(self._honest, LIMITS).record)
+            duel = self._play(self._honest, LIMITS)
+            if any(duel.record.summary.errors):
+                raise RuntimeError(f"Two honest players cannot play in the sandbox {self.kind}:\n{duel.log}")
+            self._peaceful = outline(duel.record)
             self._stack = stack.pop_all()
         return self
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ class Case:
 
     verdict: any of these typed codes will do. files: of the player's folder, by name. lines: patterns, each of which a
     whole line of the player's log must match in every duel. limits: what differs from `arena.LIMITS`. not_on: sandbox
-    to reason, where nothing is promised. text: of requirements or of what a person types. check: what looks at a text.
+    to reason, where nothing is promised. instead: sandbox to the verdict that is all that can be seen there. text: of
+    requirements or of what a person types. check: what looks at a text.
     """
 
     name: str
@@ -45,12 +46,15 @@ class Case:
     limits: Mapping[str, float] = field(default_factory=dict)
     duels: int = 1
     not_on: Mapping[str, str] = field(default_factory=dict)
+    instead: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
     check: str = ""
 
-    def runs_on(self, sandbox: str) -> bool:
-        """Archives and texts meet no sandbox: they are judged once, beside the first one."""
-        return sandbox not in self.not_on
+    def on(self, sandbox: str) -> Case | None:
+        """What a sandbox promises of this case; None for nothing."""
+        if sandbox in self.instead:
+            return replace(self, verdict=(self.instead[sandbox],), lines=(), instead={})
+        return None if sandbox in self.not_on else self
 
 
 def read_cases(path: Path = FOLDER / "manifest.yml") -> tuple[Case, ...]:

@@ -165,7 +165,7 @@ DOCKER = (
     ("memory", without("mem_limit", "memswap_limit"), ["memory bomb", "memory bomb of three children"]),
     ("first to be ended", without("oom_score_adj"), ["user and powers"]),
     ("size of /tmp", tmpfs(r"size=\d+", "size=512m"), ["disk bomb"]),
-    ("files in /tmp", tmpfs(r",nr_inodes=\d+", ""), ["disk bomb"]),
+    ("files in /tmp", tmpfs(r",nr_inodes=\d+", ""), ["small files without end"]),
     ("no programs in /tmp", tmpfs("noexec", "exec"), ["user and powers"]),
     ("open files", ulimit("nofile", 4096), ["descriptor bomb"]),
     ("size of a file", ulimit("fsize", 1 << 30), ["disk bomb"]),

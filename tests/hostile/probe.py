@@ -55,7 +55,7 @@ def say(line: str) -> None:
 def tried(name: str, action: Callable[..., object], *arguments: object) -> None:
     """Do it and print `tried NAME: done RESULT` or `tried NAME: refused REASON`."""
     try:
-        outcome = f"done {action(*arguments)}"
+        outcome = f"done {str(action(*arguments))[:200]}"
     except OSError as error:
         outcome = f"refused {errno.errorcode.get(error.errno or 0, type(error).__name__)}"
     except BaseException as error:

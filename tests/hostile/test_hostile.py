@@ -55,10 +55,10 @@ def test_an_upload_gets_its_verdict_and_leaves_nothing(case: Case) -> None:
 @pytest.mark.parametrize(
     ("sandbox", "case"),
     [
-        pytest.param(sandbox, case, id=f"{sandbox}-{case.name}", marks=MARKS[sandbox])
+        pytest.param(sandbox, promised, id=f"{sandbox}-{case.name}", marks=MARKS[sandbox])
         for sandbox in PLACES
         for case in PLAYERS
-        if case.runs_on(sandbox)
+        if (promised := case.on(sandbox))
     ],
 )
 def test_a_player_gets_its_verdict_and_leaves_nothing(sandbox: str, case: Case, arenas: Arenas) -> None:
