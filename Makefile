@@ -2,11 +2,13 @@
 #   make demo   [PORT=8000] [SANDBOX=docker|process] [MATCHES=100] [ONCE=1]
 #   make test   [ARGS="web -k upload"]     one run on PostgreSQL where it is installed, one on SQLite
 #   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
+#   make hostile [ARGS="--sandbox docker --category bombs --json FILE"]   hostile archives and players: every verdict, a clean host
+#   make hostile-mutations     take every protection away once: a hostile case must notice
 #   make lock   write the lock files anew from pyproject.toml (needs uv)
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test check static-checks format lock clean
+.PHONY: help demo test check static-checks hostile hostile-mutations format lock clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -52,6 +54,12 @@ static-checks: $(VENV)/.development
 	$(BIN)/lint-imports --no-cache
 	DEBUG=true $(BIN)/python manage.py check
 	DEBUG=true $(BIN)/python manage.py makemigrations --check --dry-run
+
+hostile: $(VENV)/.development
+	@exec $(BIN)/python -m tests.hostile $(ARGS)
+
+hostile-mutations: $(VENV)/.development
+	@exec $(BIN)/python -m tests.hostile.mutations $(ARGS)
 
 format: $(VENV)/.development
 	$(BIN)/ruff check --fix .

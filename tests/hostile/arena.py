@@ -1,0 +1,208 @@
+"""Puts hostile players into a real sandbox against an honest one, and says what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from core.engine import NoEngine, connect
+from duel_runner.faults import PlatformFault, PlayerFault
+from duel_runner.referee import PlayedDuel, run_duel
+from duel_runner.sandbox.base import Container, Launch, Sandbox, SandboxError
+from duel_runner.sandbox.docker import DockerSandbox
+from duel_runner.sandbox.process import ProcessSandbox
+from duel_runner.tests.duels import outline
+from environments.records import Outcome
+from environments.registry import get_spec
+from environments.spec import Limits
+from tests.hostile.cases import CONTAINED, FOLDER, PLAYERS, Case
+from tests.hostile.host import Host
+
+SPEC = get_spec("connect-four")
+SEED, MATCHES = 7, 4
+LIMITS = Limits(
+    memory_limit_bytes=256 << 20, move_seconds=0.5, bank_seconds=15.0, start_seconds=15.0, duel_seconds=60.0,
+    log_limit_bytes=16 << 10, max_restarts=0,
+)  # fmt: skip
+"""Nothing is started again: a case shows its first fault, and is quick."""
+BASE_IMAGE = "rl-arena-base"
+LABEL = "arena.hostile"
+SHIPPED = {name: (FOLDER / "probe.py").read_text() if name.endswith("probe.py") else "" for name in
+           ("tests/__init__.py", "tests/hostile/__init__.py", "tests/hostile/probe.py")}  # fmt: skip
+HONEST = {"player.py": (PLAYERS / "honest.py").read_text()}
+CUT_MARK_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a case came to. got: verdict. problems: why it is not as expected. dirt: what was left on the host."""
+
+    case: Case
+    sandbox: str
+    got: str
+    problems: tuple[str, ...]
+    dirt: tuple[str, ...]
+    seconds: float
+
+    @property
+    def as_expected(self) -> bool:
+        return not self.problems and not self.dirt
+
+
+class Arena:
+    """One sandbox with an honest player, secrets to find, and folders of its own. Use it as a context."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._names = itertools.count(1)
+        self._token = secrets.token_hex(4)
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            # Sockets have short paths, and players run as another user: this folder is neither deep nor private.
+            self._root = Path(tempfile.mkdtemp(prefix="arena-"))
+            stack.callback(shutil.rmtree, self._root)
+            self._root.chmod(0o755)
+            self._temporary = self._root / "t"
+            self._temporary.mkdir(mode=0o755)
+            channels = self._root / "c"
+            self._sandbox = sandbox_of(self.kind, channels)
+            self._sandbox.check()
+            engine = None
+            if self.kind != "process":
+                engine = connect()
+                stack.callback(engine.close)
+            owners = ("referee", "opponent", "neighbour")
+            self._secrets = [f"secret-of-{owner}-{secrets.token_hex(16)}" for owner in owners]
+            self._honest = self.folder({**HONEST, "secret.txt": self._secrets[1]})
+            self.folder({**HONEST, "secret.txt": self._secrets[2]})
+            self._host = Host(f"{LABEL}={self._token}", (channels, self._temporary), engine)
+            stack.callback(self._host.close)
+            duel = self._play(self._honest, LIMITS)
+            if any(duel.record.summary.errors):
+                raise RuntimeError(f"Two honest players cannot play in the sandbox {self.kind}:\n{duel.log}")
+            self._peaceful = outline(duel.record)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def folder(self, files: Mapping[str, str]) -> Path:
+        """An unpacked archive with these files and the probes' own module."""
+        folder = self._root / f"{next(self._names)}-{secrets.token_hex(4)}"
+        for name, text in {**SHIPPED, **files}.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return folder
+
+    def judge(self, case: Case) -> Report:
+        """Play the case's duels, then an honest one; say what differs from what the manifest expects."""
+        begun = time.monotonic()
+        folder = self.folder(case.files)
+        limits = replace(LIMITS, **case.limits)  # type: ignore[arg-type]  # numbers by name, from YAML
+        got = ""
+        problems: list[str] = []
+        try:
+            for _ in range(case.duels):
+                duel = self._play(folder, limits)
+                got = verdict_of(duel)
+                problems += self._problems(case, duel, got, limits)
+            after = self._play(self._honest, LIMITS)
+            if outline(after.record) != self._peaceful:
+                problems.append("the honest players' next duel went otherwise than before")
+        except (PlatformFault, SandboxError) as error:
+            got = f"platform: {error.code}"
+            problems.append(f"the platform failed: {error}")
+        finally:
+            shutil.rmtree(folder)
+        return Report(
+            case, self.kind, got, tuple(problems), tuple(self._host.problems()), time.monotonic() - begun
+        )  # fmt: skip
+
+    def _play(self, hostile: Path, limits: Limits) -> PlayedDuel:
+        folders = (hostile, self._honest)
+
+        def launch(player: int) -> Container:
+            name = f"arena-hostile-{self._token}-{next(self._names)}"
+            return self._sandbox.launch(Launch(f"folder:{folders[player]}", name, limits, {LABEL: self._token}))
+
+        with temporary_folder(self._temporary):
+            return run_duel(
+                SPEC, launch, names=("hostile", "honest"), seed=SEED, match_count=MATCHES, parallel_matches=MATCHES,
+                limits=limits, clock=time.monotonic,
+            )  # fmt: skip
+
+    def _problems(self, case: Case, duel: PlayedDuel, got: str, limits: Limits) -> Iterator[str]:
+        log, honest_log = duel.player_logs
+        if got not in case.verdict:
+            errors = {match.error for match in duel.record.matches if match.error}
+            yield f"the verdict is {got}, not {' or '.join(case.verdict)}: {' '.join(errors)[:300]}"
+        said = log.splitlines()
+        for line in case.lines:
+            if not any(re.fullmatch(line, heard) for heard in said):
+                close = [heard for heard in said if heard.partition(":")[0] == line.replace("\\", "").partition(":")[0]]
+                yield f"it did not say {line!r}{', but ' + repr(close[0]) if close else ''}"
+        faulty = [match for match in duel.record.matches if match.faulty_player is not None]
+        if any(match.faulty_player == 1 for match in faulty):
+            yield "the honest player was blamed"
+        if any(match.outcome is not Outcome.PLAYER_2 for match in faulty):
+            yield "a fault did not lose the match"
+        if got == CONTAINED and outline(duel.record) != self._peaceful:
+            yield "the matches went otherwise than between honest players"
+        if set(honest_log.split()) - {"over"}:
+            yield f"the honest player said {honest_log[:100]!r}"
+        if len(log) > limits.log_limit_bytes + CUT_MARK_CHARACTERS:
+            yield f"the log has {len(log)} characters"
+        texts = [log, duel.log, *(match.error for match in duel.record.matches)]
+        yield from (f"{secret} was found" for secret in self._secrets if any(secret in text for text in texts))
+        if any("\x00" in text or re.search("[\ud800-\udfff]", text) for text in texts):
+            yield "a text has characters that no database takes"
+
+
+def verdict_of(duel: PlayedDuel) -> str:
+    """The typed code of the hostile player's faults; contained when it has none."""
+    codes = {match.error_code for match in duel.record.matches if match.faulty_player == 0}
+    # What follows from any first fault says nothing.
+    own = codes - {PlayerFault.TOO_MANY_RESTARTS.value} or codes
+    return " and ".join(sorted(own)) or CONTAINED
+
+
+def sandbox_of(kind: str, channels: Path) -> Sandbox:
+    """The sandbox of a name of `cases.SANDBOXES`."""
+    if kind == "process":
+        return ProcessSandbox(channels)
+    return DockerSandbox(base_image=BASE_IMAGE, channel_dir=channels, runtime="runsc" if kind == "runsc" else "runc")
+
+
+def offered() -> list[str]:
+    """The sandboxes that this machine offers."""
+    try:
+        client = connect(10)
+    except NoEngine:
+        return ["process"]
+    try:
+        runtimes = client.info().get("Runtimes") or {}
+    finally:
+        client.close()
+    return ["docker", "process", *(["runsc"] if "runsc" in runtimes else [])]
+
+
+@contextlib.contextmanager
+def temporary_folder(folder: Path) -> Iterator[None]:
+    """Let everything of this process make its temporary files in a folder where what is left over shows."""
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
