@@ -18,6 +18,8 @@ MAX_TEXT_CHARACTERS = 64 * 1024
 MAX_YAML_DEPTH = 8
 MAX_YAML_TOKENS = 5000
 IGNORED_CONDA_NAMES = frozenset({"python", "pip", "setuptools", "wheel"})
+FILE_ENDINGS = (".whl", ".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz")
+"""pip takes such a name for a file when there is one."""
 _CONDA = re.compile(r"\A(?:[\w.-]+::)?(\w[\w.-]*)\s*(.*)\Z", re.ASCII)
 _PLAIN = re.compile(r"(?!-)(?:[\w .,<>=!~*+()\[\];\"'-](?! -))*", re.ASCII)
 """What pip may be given. It splits lines at more than line feeds, puts variables of its own environment into `${NAME}`
@@ -169,6 +171,10 @@ def _requirement(line: str, where: str) -> str:
         ) from None
     if requirement.url:
         raise RequirementsRefused(f"{where}: addresses are not allowed, only names.", code="requirements_url")
+    if requirement.name.lower().endswith(FILE_ENDINGS):
+        raise RequirementsRefused(
+            f"{where}: {line[:60]!r} is the name of a file; name the package.", code="requirements_line"
+        )
     plain = str(requirement)
     if not _PLAIN.fullmatch(plain):
         raise RequirementsRefused(

@@ -147,18 +147,18 @@ for pid in (1, {LOADER}):
     assert "opened" not in log
 
 
-def test_signals_of_a_duel_do_not_reach_the_process_that_loaded(warm: Arena) -> None:
-    start = f"import signal\nfor n in (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT): os.kill({LOADER}, n)"
-    with started(warm, player("import os", start)) as host:
-        for _ in range(2):
-            assert play(host)
-            assert host.reusable
-
-
-@pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGSTOP"])
-def test_a_container_whose_loader_was_touched_is_used_no_more(warm: Arena, signal_name: str) -> None:
-    start = f"import signal\nos.kill({LOADER}, signal.{signal_name})"
-    with started(warm, player("import os", start)) as host:
+@pytest.mark.parametrize(
+    "touch",
+    [
+        "signal.SIGKILL", "signal.SIGSTOP", "signal.SIGUSR1",
+        "lambda pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, (200, 200))",
+        "lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 7)",
+    ],
+    ids=["killed", "stopped", "signalled", "limited", "slowed"],
+)  # fmt: skip
+def test_a_container_whose_loader_was_touched_is_used_no_more(warm: Arena, touch: str) -> None:
+    start = f"touch = {touch}\n(touch if callable(touch) else lambda pid: os.kill(pid, touch))({LOADER})"
+    with started(warm, player("import os, resource, signal", start)) as host:
         assert play(host)
         assert not host.reusable
 

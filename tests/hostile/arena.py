@@ -9,7 +9,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -21,6 +21,7 @@ from duel_runner.sandbox.base import Container, Launch, Sandbox, SandboxError
 from duel_runner.sandbox.docker import DockerSandbox
 from duel_runner.sandbox.process import ProcessSandbox
 from duel_runner.tests.duels import outline
+from duel_runner.warm import WarmPlayers
 from environments.records import Outcome
 from environments.registry import get_spec
 from environments.spec import Limits
@@ -114,10 +115,12 @@ class Arena:
         got = ""
         problems: list[str] = []
         try:
-            for _ in range(case.duels):
-                duel = self._play(folder, limits)
-                got = verdict_of(duel)
-                problems += self._problems(case, duel, got, limits)
+            # As a worker does: the second duel of a player finds the container of the first, if that can be.
+            with contextlib.closing(WarmPlayers(self._sandbox, capacity=2, idle_seconds=60)) as players:
+                for _ in range(case.duels):
+                    duel = self._play(folder, limits, players.seat)
+                    got = verdict_of(duel)
+                    problems += self._problems(case, duel, got, limits)
             after = self._play(self._honest, LIMITS)
             if outline(after.record) != self._peaceful:
                 problems.append("the honest players' next duel went otherwise than before")
@@ -130,12 +133,13 @@ class Arena:
             case, self.kind, got, tuple(problems), tuple(self._host.problems()), time.monotonic() - begun
         )  # fmt: skip
 
-    def _play(self, hostile: Path, limits: Limits) -> PlayedDuel:
+    def _play(self, hostile: Path, limits: Limits, start: Callable[[Launch], Container] | None = None) -> PlayedDuel:
         folders = (hostile, self._honest)
+        seat = start or self._sandbox.launch
 
         def launch(player: int) -> Container:
             name = f"arena-hostile-{self._token}-{next(self._names)}"
-            return self._sandbox.launch(Launch(f"folder:{folders[player]}", name, limits, {LABEL: self._token}))
+            return seat(Launch(f"folder:{folders[player]}", name, limits, {LABEL: self._token}))
 
         with temporary_folder(self._temporary):
             return run_duel(

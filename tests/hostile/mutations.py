@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -88,17 +89,17 @@ def ulimit(name: str, value: int) -> Patch:
     def raised(found: Options) -> None:
         found["ulimits"] = [u for u in found["ulimits"] if u.name != name] + [Ulimit(name=name, soft=value, hard=value)]
 
-    return both(options(raised), server("limit_resources(options.data_limit)", "pass"))
+    return both(options(raised), server("supervisor.py", "process.limit_resources(self._options.data_limit)", "pass"))
 
 
-def server(old: str, new: str) -> Patch:
+def server(file: str, old: str, new: str) -> Patch:
     """Change a line of the player server that containers get."""
 
     @contextlib.contextmanager
     def changed() -> Iterator[None]:
         with tempfile.TemporaryDirectory(prefix="arena-") as folder:
-            copy = Path(folder) / PLAYER_SERVER.name
-            copy.write_text(_replace(PLAYER_SERVER.read_text(), old, new))
+            copy = Path(shutil.copytree(PLAYER_SERVER, Path(folder) / PLAYER_SERVER.name))
+            (copy / file).write_text(_replace((copy / file).read_text(), old, new))
             with patch("duel_runner.sandbox.docker.PLAYER_SERVER", copy):
                 yield
 
@@ -171,7 +172,34 @@ DOCKER = (
     ("size of a file", ulimit("fsize", 1 << 30), ["disk bomb"]),
     ("no core dumps", ulimit("core", 1 << 20), ["descriptor bomb"]),
     ("name of the host", without("hostname"), ["host name and core"]),
-    ("unreadable server", server("prctl(PR_SET_DUMPABLE, 0)", "pass"), ["killing and reading its parent"]),
+    (
+        "unreadable supervisor",
+        server("supervisor.py", "process.prctl(process.PR_SET_DUMPABLE, 0)", "pass"),
+        ["killing and reading its parent"],
+    ),
+    (
+        "unreadable loader",
+        both(
+            server("loading.py", "process.prctl(process.PR_SET_DUMPABLE, 0)", "pass"),
+            server(
+                "process.py",
+                "    except PermissionError:\n        return True\n    return False",
+                "    except OSError:\n        pass\n    return True",
+            ),
+        ),
+        ["killing and reading its parent in two duels"],
+    ),
+    (
+        "end of a duel's processes",
+        server("supervisor.py", "process.kill_others(self._loader if keep else 0) and keep", "keep"),
+        ["earlier duels of its own"],
+    ),
+    ("end of a duel's files", server("supervisor.py", "process.wipe(folder)", "pass"), ["earlier duels of its own"]),
+    (
+        "no memory shared by forks",
+        both(server("process.py", 'permissions.endswith("s")', "False")),
+        ["memory shared with its earlier duels"],
+    ),
     ("limit of the log", options(lambda o: o["command"].extend(["--log-limit", str(1 << 30)])), ["log bomb"]),
     ("size of an answer", instead("duel_runner.protocol.MAX_ANSWER_BYTES", 1 << 40), ["answer of gigabytes"]),
     ("texts made plain", instead("duel_runner.protocol.plain_text", str), ["exception with NUL and surrogates"]),

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
             return play(wire, form, make)
         if word == "seal":
             # From now on its own children cannot read, trace or interrupt it.
-            signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+            signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals() - {signal.SIGCHLD})
             process.prctl(process.PR_SET_DUMPABLE, 0)
             orders.sendall(b"sealed\n")
         elif word == "fork":

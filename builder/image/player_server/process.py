@@ -12,6 +12,8 @@ import time
 
 PR_SET_DUMPABLE, PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 4, 1, 36
 FALLING_ASLEEP_NS = 200_000
+CHANGING = ("State", "Vm", "Rss", "Hugetlb", "SigQ", "voluntary", "nonvoluntary")
+"""Beginnings of what changes in /proc/PID/status by itself, or is counted for the user."""
 LIBRARY_SIGNALS = 1 << 31 | 1 << 32
 """Signals 32 and 33: the C library's own, once there has been a thread."""
 
@@ -109,6 +111,22 @@ class Sleep:
     def lasted(self, now: Sleep) -> bool:
         """Whether it has slept on, give or take the last instructions on its way to sleep."""
         return now.naps - self.naps <= 1 and now.cpu_ns - self.cpu_ns < FALLING_ASLEEP_NS
+
+
+def traits(pid: int) -> str:
+    """What forks of a process inherit of it and others of its user can change: limits, priority, cores and the like.
+
+    Raises OSError.
+    """
+    kept = [f"{name}: {value}" for name, value in status(pid).items() if not name.startswith(CHANGING)]
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    # By proc(5), counted from the third: priority, nice, rt_priority, policy.
+    kept += [fields[n - 3] for n in (18, 19, 40, 41)]
+    for name in ("limits", "oom_score_adj"):
+        with open(f"/proc/{pid}/{name}") as file:
+            kept.append(file.read())
+    return "\n".join(kept)
 
 
 def objection(pid: int, own_descriptor: int) -> str:

@@ -81,6 +81,8 @@ class Supervisor:
         self._is_loaded = False
         self._maps = -1
         self._warm = False
+        self._traits = ""
+        """The loader's, when it was closed: threads, signals, limits and all else that a duel must not have changed."""
         self._duel: int | None = None
         """Process of the running duel; 0 while it is not known yet."""
         self._reaped: dict[int, int] = {}
@@ -182,6 +184,7 @@ class Supervisor:
                 self._order("seal")
         elif word == "sealed" and self._duel is None:
             self._warm = process.is_sealed(self._loader)
+            self._traits = process.traits(self._loader)
             self._report("loaded", warm=self._warm, why="" if self._warm else "its memory stays open to its children")
         elif word == "forked":
             self._has_forked, self._sleep = True, self._sleep_of_loader()
@@ -200,13 +203,12 @@ class Supervisor:
     def _loader_is_untouched(self) -> bool:
         """Whether the loader has slept through the duel, alone, with nothing to remember it by."""
         try:
-            found, now = process.status(self._loader), process.Sleep.of(self._loader)
+            now = process.Sleep.of(self._loader)
             return (
                 self._sleep is not None
                 and now is not None
                 and self._sleep.lasted(now)
-                and found["Threads"] == "1"
-                and not int(found["SigCgt"], 16) & ~process.LIBRARY_SIGNALS
+                and process.traits(self._loader) == self._traits
                 and not process.shared_memory(self._maps)
             )
         except OSError:

@@ -1,4 +1,4 @@
-"""Signals, stops, reads and writes the processes above it: its server, in time the one of its next duels."""
+"""Signals, stops, reads and writes the processes above it: its supervisor, and the one that loads it for every duel."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
+def loader() -> int:
+    """The process that this one was forked from, which belongs to the supervisor, too; else the parent."""
+    family = (1, os.getpid(), os.getppid())
+    others = (int(entry.name) for entry in Path("/proc").glob("[0-9]*"))
+    return next((pid for pid in others if pid not in family and os.getppid() == 1), os.getppid())
+
+
 class Player(probe.Player):
     def attack(self) -> None:
-        parent = os.getppid()
+        parent = loader()
         for name, pid in (("parent", parent), ("first process", 1)):
             for file in ("mem", "environ", "maps", "auxv", "syscall"):
                 tried(f"{file} of {name}", Path(f"/proc/{pid}/{file}").read_bytes)
