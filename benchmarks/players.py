@@ -65,6 +65,27 @@ class Player:
 )
 """A small NumPy policy, another one for every seed."""
 
+POLICY = (
+    """
+import numpy as np
+
+draw = np.random.default_rng({seed}).standard_normal
+LAYERS = [draw(shape).astype("float32") for shape in ((128, {size}), (64, 128), ({actions}, 64))]
+
+class Player:
+    def __init__(self, train_mode):
+        pass
+
+    def start(self, state, valid_actions):
+        values = state.ravel().astype("float32")
+        for layer in LAYERS[:-1]:
+            values = np.maximum(layer @ values, 0.0)
+        return valid_actions[np.argmax((LAYERS[-1] @ values)[valid_actions])]
+"""
+    + _REST
+)
+"""A NumPy policy of three layers, as people train them for small games."""
+
 NETWORK = (
     """
 import pathlib

@@ -68,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=int, nargs="+", default=list(WORKERS), help=f"default {workers}")
     parser.add_argument("--matches", type=int, default=SPEC.matches_per_duel,
                         help=f"matches of a duel (default {SPEC.matches_per_duel})")  # fmt: skip
+    parser.add_argument("--players", choices=("policy", "linear"), default="policy",
+                        help="three layers of NumPy a move, or one (default policy)")  # fmt: skip
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the figures")
     return parser
 
@@ -75,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
 def _play(options: argparse.Namespace, folder: Path) -> tuple[dict[str, float], list[Edition]]:
     arena = Arena(folder, sandbox=options.sandbox, base_image=options.base_image)
     sources = [
-        players.LINEAR.format(seed=seed, actions=SPEC.action_count, size=SPEC.observation.shape[0])
+        (players.POLICY if options.players == "policy" else players.LINEAR).format(
+            seed=seed, actions=SPEC.action_count, size=SPEC.observation.shape[0]
+        )
         for seed in range(max(options.agents))
     ]
     try:

@@ -29,6 +29,8 @@ class Job(models.Model):
     """One unit of background work. State changes only through `core.states.transition`."""
 
     KIND: str = ""
+    RELATED: tuple[str, ...] = ()
+    """What its worker reads along with it."""
 
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED, editable=False)
     attempt = models.PositiveSmallIntegerField(default=0, editable=False, help_text="Times it was claimed.")

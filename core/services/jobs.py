@@ -66,8 +66,8 @@ def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
         )
     except StaleJob:
         return None
-    job.refresh_from_db()
-    return job
+    # With all that playing it needs, in one query.
+    return kind._default_manager.select_related(*kind.RELATED).get(pk=job_id)
 
 
 def job_heartbeat(*, job: Job, log: str | None = None, matches_done: int | None = None) -> None:
