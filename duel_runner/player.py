@@ -105,7 +105,8 @@ class PlayerLink:
         if self._container is None:
             return
         container, self._container, self._wire = self._container, None, None
-        # A player that is well ends by itself when its wire is closed, and its log is complete.
+        # A player that is well ends by itself now, and its log is complete.
+        container.wire.close()
         container.close()
         self._logs.append(container.log())
 
