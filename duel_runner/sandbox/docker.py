@@ -35,6 +35,7 @@ GVISOR = "runsc"
 LEAST_CPU_SHARES = 2
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
 TMP = "/tmp"  # inside the container, where it is the only writable place
+MESSAGE_QUEUES = "/dev/mqueue"  # its calls are refused, but files can be made there
 TMP_BYTES = 64 * 1024 * 1024
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 PACKAGES = "/opt/requirements"
@@ -129,7 +130,7 @@ class DockerSandbox:
             "entrypoint": ["/bin/sh", "-c", COMMAND, "sh"],
             "command": [
                 "--channel", "/channel", "--player", "/player", "--packages", PACKAGES,
-                "--log-limit", str(limits.log_limit_bytes), "--wipe", TMP,
+                "--log-limit", str(limits.log_limit_bytes), "--wipe", TMP, "--wipe", MESSAGE_QUEUES,
                 *(["--fresh"] if launch.fresh else []),
             ],
             "working_dir": TMP,

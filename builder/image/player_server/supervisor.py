@@ -88,6 +88,7 @@ class Supervisor:
         self._reaped: dict[int, int] = {}
         self._deadline: float | None = None
         self._oom_kills = process.oom_kills()
+        self._is_loader_dead = False
         self._has_forked = False
         self._sleep: process.Sleep | None = None
         """The loader's, since its last fork."""
@@ -222,24 +223,27 @@ class Supervisor:
                 pid, status = found
                 self._reaped[pid] = status
                 if pid == self._loader:
-                    self._end_duel(status, loader_died=True)
+                    self._is_loader_dead = True
+                    if not (self._warm and self._duel):
+                        self._end_duel(status)
         # Not before the loader sleeps again: it must be seen that the duel has not touched it.
-        if self._duel and (self._has_forked or not self._warm) and self._duel in self._reaped:
+        is_settled = self._has_forked or self._is_loader_dead or not self._warm
+        if self._duel and is_settled and self._duel in self._reaped:
             self._end_duel(self._reaped[self._duel])
 
-    def _end_duel(self, status: int, *, loader_died: bool = False) -> None:
+    def _end_duel(self, status: int) -> None:
         """Kill what the duel has left, forget its files, tell the host, and go on only from a clean state.
 
         status: of the player's process as `waitpid` gives it, -1 when it had to be killed.
         """
         self._deadline, self._duel = None, None
-        keep = self._warm and not loader_died
+        keep = self._warm and not self._is_loader_dead
         clean = process.kill_others(self._loader if keep else 0) and keep
         self._drain()
         if clean:
             clean = self._loader_is_untouched()
             try:
-                for folder in self._options.wipe:
+                for folder in filter(os.path.isdir, self._options.wipe):
                     process.wipe(folder)
             except (OSError, RecursionError):
                 clean = False
