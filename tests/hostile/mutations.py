@@ -23,8 +23,8 @@ from unittest.mock import patch
 from docker.types import Ulimit
 
 from core.engine import connect
+from duel_runner.sandbox import docker
 from duel_runner.sandbox.docker import DockerSandbox
-from duel_runner.sandbox.startup import PLAYER_SERVER
 from tests.hostile.__main__ import set_up_django
 from tests.hostile.arena import Arena, Report, offered
 from tests.hostile.cases import Case, read_cases
@@ -98,7 +98,9 @@ def server(file: str, old: str, new: str) -> Patch:
     @contextlib.contextmanager
     def changed() -> Iterator[None]:
         with tempfile.TemporaryDirectory(prefix="arena-") as folder:
-            copy = Path(shutil.copytree(PLAYER_SERVER, Path(folder) / PLAYER_SERVER.name))
+            # The one of the moment: it may be changed already.
+            original: Path = vars(docker)["PLAYER_SERVER"]
+            copy = Path(shutil.copytree(original, Path(folder) / original.name))
             (copy / file).write_text(_replace((copy / file).read_text(), old, new))
             with patch("duel_runner.sandbox.docker.PLAYER_SERVER", copy):
                 yield

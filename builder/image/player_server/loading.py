@@ -127,6 +127,7 @@ def report(error: BaseException) -> int:
     """Print what went wrong into the player's log; return the exit status."""
     with contextlib.suppress(Exception):
         traceback.print_exception(error)
+        sys.stdout.flush()
         sys.stderr.flush()
     return error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
 
