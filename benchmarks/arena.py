@@ -16,7 +16,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class Edition:
     playing_seconds: tuple[float | None, ...]
     other_seconds: tuple[float, ...]
     """By duel: from the claim by a worker to its end, without the playing."""
+    is_cold: bool = False
+    """Whether the workers had never seen the players before."""
 
 
 def playing_seconds(log: str) -> float | None:
@@ -127,23 +129,27 @@ class Arena:
 
         wait_until(ready, first - 1 + len(sources))
 
-    def play(self, *, slug: str, agents: int, workers: int) -> Edition:
-        """Play an edition among the first `agents` agents; the clock starts when the workers are there."""
+    def play(self, *, slug: str, agents: int, workers: int) -> tuple[Edition, Edition]:
+        """Play an edition among the first `agents` agents with workers that start cold, and one more with the same."""
+        with self.workers(["duel", "tournament"], workers):
+            self._await_workers({"duel": workers, "tournament": 1})
+            cold, warm = (self._edition(slug, agents, workers) for _ in range(2))
+        return replace(cold, is_cold=True), warm
+
+    def _edition(self, slug: str, agents: int, workers: int) -> Edition:
         from core.models import Environment
         from tournament_manager import editions
 
         environment = Environment.objects.get(slug=slug)
-        with self.workers(["duel", "tournament"], workers):
-            self._await_workers({"duel": workers, "tournament": 1})
-            entrants = editions.entrants(environment)[:agents]
-            tournament = editions.start(environment, editions.last_edition(environment), entrants)
-            wait_until(lambda: tournament.duels.filter(state="SUCCEEDED").count(), tournament.duels.count())
+        entrants = editions.entrants(environment)[:agents]
+        tournament = editions.start(environment, editions.last_edition(environment), entrants)
+        wait_until(lambda: tournament.duels.filter(state="SUCCEEDED").count(), tournament.duels.count())
 
-            def finished() -> int:
-                tournament.refresh_from_db()
-                return int(tournament.ended_at is not None)
+        def finished() -> int:
+            tournament.refresh_from_db()
+            return int(tournament.ended_at is not None)
 
-            wait_until(finished, 1)
+        wait_until(finished, 1)
         assert tournament.ended_at is not None
         duels = list(tournament.duels.all())
         playing = tuple(playing_seconds(duel.log) for duel in duels)

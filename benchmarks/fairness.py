@@ -85,7 +85,7 @@ def per_move(record: DuelRecord) -> Sample:
         "slowest_ms": 1000 * max((match.slowest_move_seconds[0] for match in matches), default=0.0),
         "stopped": float(record.summary.errors[1]),
     }
-    cpu = [seconds[0] / match.move_counts[0] for match in matches if (seconds := getattr(match, "cpu_seconds", None))]
+    cpu = [seconds[0] / match.move_counts[0] for match in matches if any(seconds := match.cpu_seconds)]
     return {**sample, "cpu_ms": _median_ms(cpu)} if cpu else sample
 
 

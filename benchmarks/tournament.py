@@ -85,12 +85,12 @@ def _play(options: argparse.Namespace, folder: Path) -> tuple[dict[str, float], 
     try:
         say(f"building and validating {len(sources)} players")
         ready, whole = arena.prepare(sources, slug=SPEC.slug, match_count=options.matches, workers=max(options.workers))
-        played = []
+        played: list[Edition] = []
         for number in range(1, options.rounds + 1):
             for agents in options.agents:
                 for workers in options.workers:
                     say(f"round {number} of {options.rounds}: {agents} agents, {workers} workers")
-                    played.append(arena.play(slug=SPEC.slug, agents=agents, workers=workers))
+                    played += arena.play(slug=SPEC.slug, agents=agents, workers=workers)
         say("")
     finally:
         arena.remove()
@@ -98,13 +98,20 @@ def _play(options: argparse.Namespace, folder: Path) -> tuple[dict[str, float], 
 
 
 def summarise(played: Sequence[Edition]) -> dict[str, Any]:
-    """One row per size and number of workers, medians of rounds; the keys are those of the largest edition."""
-    cases = sorted({(edition.agents, edition.workers) for edition in played})
-    rows = [_row([e for e in played if (e.agents, e.workers) == case]) for case in cases]
-    largest = rows[-1]
-    walls = {row["workers"]: row["wall_seconds"] for row in rows if row["agents"] == largest["agents"]}
+    """One row per size, number of workers and start, medians of rounds.
+
+    The keys are those of the largest edition with workers that have its players ready, with the fewest workers (with
+    as many as cores, they compete with the processes around them).
+    """
+    cases = sorted({(edition.agents, edition.workers, edition.is_cold) for edition in played})
+    rows = [_row([e for e in played if (e.agents, e.workers, e.is_cold) == case]) for case in cases]
+    most = [row for row in rows if row["agents"] == rows[-1]["agents"]]
+    warm, cold = ([row for row in most if row["is_cold"] is is_cold] for is_cold in (False, True))
+    largest = warm[0]
+    walls = {row["workers"]: row["wall_seconds"] for row in warm}
     return {
         "overhead_fraction": largest["overhead_fraction"],
+        "cold_overhead_fraction": cold[0]["overhead_fraction"] if cold else None,
         "two_worker_speedup": round(walls[1] / walls[2], 3) if walls.keys() >= {1, 2} else None,
         "matches_per_second": largest["matches_per_second"],
         "editions": rows,
@@ -118,6 +125,7 @@ def _row(rounds: Sequence[Edition]) -> dict[str, Any]:
     return {
         "agents": first.agents,
         "workers": first.workers,
+        "is_cold": first.is_cold,
         "duels": len(first.playing_seconds),
         "wall_seconds": middle([edition.wall_seconds for edition in rounds]),
         "matches_per_second": middle([edition.match_count / edition.wall_seconds for edition in rounds], 1),
@@ -137,7 +145,17 @@ def overhead_fraction(edition: Edition) -> float | None:
 
 def table(report: dict[str, Any]) -> str:
     """The figures for people."""
-    header = ["agents", "workers", "duels", "wall (s)", "matches/s", "playing a duel (s)", "rest of it (s)", "overhead"]
+    header = [
+        "agents",
+        "workers",
+        "cold",
+        "duels",
+        "wall (s)",
+        "matches/s",
+        "playing a duel (s)",
+        "rest of it (s)",
+        "overhead",
+    ]
     lines = [text_table(header, [list(row.values()) for row in report["editions"]])]
     lines.append(
         f"From upload to ready on idle workers: {report['upload_to_ready_seconds']} s; "
@@ -159,7 +177,9 @@ def panels(report: dict[str, Any]) -> list[Panel]:
     def lines(key: str) -> dict[str, list[tuple[float, float]]]:
         return {
             f"{workers} worker{'s' * (workers > 1)}": [
-                (row["agents"], row[key]) for row in rows if row["workers"] == workers and row[key] is not None
+                (row["agents"], row[key])
+                for row in rows
+                if row["workers"] == workers and not row["is_cold"] and row[key] is not None
             ]
             for workers in sorted({row["workers"] for row in rows})
         }

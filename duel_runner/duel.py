@@ -85,6 +85,9 @@ class Duel:
         self.playing_seconds = self._clock() - begun
         self._report()
         self._say_goodbye(poll)
+        # Both, before anybody waits for the end of one.
+        for link in self.links:
+            link.hang_up()
 
     # --- Starting and ending matches ----------------------------------------------------------------------
 

@@ -100,6 +100,12 @@ class PlayerLink:
         self._wire.setblocking(False)
         self._busy_since = self._clock()
 
+    def hang_up(self) -> None:
+        """Close the wire: a player that is well begins to end."""
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+
     def close(self) -> None:
         """Kill the player and keep its log."""
         if self._container is None:

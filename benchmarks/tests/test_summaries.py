@@ -21,7 +21,7 @@ EDITION = Edition(
 )
 MATCH = MatchRecord(
     number=1, seed=1, seats=(0, 1), actions=(0, 1, 0), outcome=Outcome.PLAYER_1, scores=(1.0, -1.0),
-    move_counts=(2, 1), thinking_seconds=(0.004, 0.1), slowest_move_seconds=(0.003, 0.1),
+    move_counts=(2, 1), thinking_seconds=(0.004, 0.1), slowest_move_seconds=(0.003, 0.1), cpu_seconds=(0.002, 0.1),
 )  # fmt: skip
 
 
@@ -51,11 +51,13 @@ def test_overhead_is_the_share_of_the_workers_time_without_a_match() -> None:
 
 def test_a_tournament_is_summed_up_by_its_largest_edition() -> None:
     larger = replace(EDITION, agents=5, wall_seconds=20.0)
-    report = tournament.summarise([EDITION, larger, replace(larger, workers=2, wall_seconds=10.0)])
+    cold = replace(larger, wall_seconds=40.0, is_cold=True)
+    report = tournament.summarise([EDITION, cold, larger, replace(larger, workers=2, wall_seconds=10.0)])
     assert report["two_worker_speedup"] == 2
-    assert report["matches_per_second"] == 60
+    assert report["matches_per_second"] == 30
     assert report["overhead_fraction"] == pytest.approx(0.55)
-    assert [(row["agents"], row["workers"]) for row in report["editions"]] == [(4, 1), (5, 1), (5, 2)]
+    assert report["cold_overhead_fraction"] == pytest.approx(0.775)
+    assert [(row["agents"], row["workers"]) for row in report["editions"]] == [(4, 1), (5, 1), (5, 1), (5, 2)]
     assert tournament.panels(report)[0].lines == {"1 worker": [(4, 12.0), (5, 20.0)], "2 workers": [(5, 10.0)]}
     assert tournament.summarise([EDITION])["two_worker_speedup"] is None
 
@@ -68,7 +70,12 @@ def test_a_duels_log_says_how_long_playing_took() -> None:
 def test_time_per_move_is_that_of_the_honest_player() -> None:
     forfeit = replace(MATCH, fault=Fault.PLAYER, faulty_player=1, move_counts=(0, 0))
     sample = fairness.per_move(DuelRecord("connect-four-v1", 1, ("honest", "burner"), (MATCH, forfeit)))
-    assert sample == {"wall_ms": pytest.approx(2), "slowest_ms": pytest.approx(3), "stopped": 1}
+    assert sample == {
+        "wall_ms": pytest.approx(2),
+        "slowest_ms": pytest.approx(3),
+        "cpu_ms": pytest.approx(1),
+        "stopped": 1,
+    }
 
 
 def test_the_worse_burner_counts() -> None:
