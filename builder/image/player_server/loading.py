@@ -50,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
                 # Twice: the process of the duel then belongs to the supervisor, and this one learns nothing of its end.
                 if os.fork() == 0:
                     orders.sendall(b"duel %d\n" % os.getpid())
-                    orders.close()
+                    # Not `close`: the file that reads it would keep it open.
+                    os.close(orders.detach())
                     os.setsid()
                     signal.pthread_sigmask(signal.SIG_SETMASK, [])
                     process.prctl(process.PR_SET_DUMPABLE, 1)
