@@ -8,13 +8,14 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from enum import Enum
 from types import TracebackType
 from typing import Self, TypeVar
 
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
-from core.models import Job
+from core.models import Job, JobState
 from core.services.jobs import job_claim, job_hand_back, job_heartbeat, job_release
 from core.states import StaleJob
 
@@ -36,6 +37,14 @@ class PlatformFault(Exception):
         self.code = code
 
 
+class Performed(Enum):
+    """What became of a job that a worker was to do."""
+
+    NOT_CLAIMED = "not claimed"
+    DONE = "done"
+    GIVEN_BACK = "given back"
+
+
 class WorkerStopped(Exception):
     """This worker was asked to stop: what it does is given back and starts again elsewhere."""
 
@@ -55,14 +64,14 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], None]) -> bool:
+def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], None]) -> Performed:
     """Claim a job and run `action`, which finishes it; give it back when the platform fails.
 
-    Does nothing and returns False when the job is gone, taken or over: messages may come twice or late.
+    Does nothing when the job is gone, taken or over: messages may come twice or late.
     """
     job = job_claim(kind=kind, job_id=job_id, worker=worker_name())
     if job is None:
-        return False
+        return Performed.NOT_CLAIMED
     with Pulse(job) as pulse:
         try:
             pulse.raise_if_lost()
@@ -70,21 +79,26 @@ def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], N
         except WorkerStopped:
             logger.info("%s %s is given back: this worker stops.", job.KIND, job.pk)
             _give_back(job, lambda: job_hand_back(job=job, log=pulse.text))
+            return Performed.GIVEN_BACK
         except StaleJob:
             logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
         except PlatformFault as fault:
             logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
             code, error = fault.code, str(fault)
             _give_back(job, lambda: job_release(job=job, code=code, error=error, log=pulse.text))
+            return Performed.GIVEN_BACK
         except Exception:
             logger.exception("%s %s broke a worker.", job.KIND, job.pk)
             error = "Something went wrong inside the arena, not in the submission."
             _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=pulse.text))
-    return True
+            return Performed.GIVEN_BACK
+    return Performed.DONE
 
 
 def _give_back(job: Job, write: Callable[[], None]) -> None:
     close_old_connections()
+    # A result that could not be written has left its state in memory only; the row decides whether it is still ours.
+    job.state = JobState.RUNNING
     try:
         write()
     except StaleJob:

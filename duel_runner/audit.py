@@ -94,7 +94,14 @@ def play_again(duel: Duel, arena: Sandbox) -> DuelRecord:
         name = f"arena-verify-{duel.pk}-{os.getpid()}-{player + 1}-{next(launches)}"
         labels = {LABEL: str(os.getpid())}
         return arena.launch(
-            Launch(image=images[player], name=name, limits=environment.limits, labels=labels, core=core)
+            Launch(
+                image=images[player],
+                name=name,
+                limits=environment.limits,
+                labels=labels,
+                core=core,
+                fresh=players[player].needs_fresh_container,
+            )
         )
 
     with free_core(settings.CHANNEL_DIR) as core:

@@ -44,11 +44,11 @@ class Bench:
     def __init__(self) -> None:
         self.sandbox = sandbox()
         self.sandbox.check()
+        self.process = os.getpid()
+        self._presence = Presence(settings.CHANNEL_DIR)
         self.players = WarmPlayers(
             self.sandbox, capacity=settings.WARM_PLAYERS, idle_seconds=settings.WARM_PLAYER_SECONDS
         )
-        self.process = os.getpid()
-        self._presence = Presence(settings.CHANNEL_DIR)
         self._core: Core | None = None
         self._numbers = itertools.count(1)
         self._at_exit = Finalize(self, self._close, exitpriority=10)
@@ -60,9 +60,8 @@ class Bench:
             self._core = reserve_core(settings.CHANNEL_DIR)
         return self._core
 
-    def launch(self, submission: Submission) -> Launch:
-        """How to start a submission here."""
-        core = self.core
+    def launch(self, submission: Submission, core: Core | None) -> Launch:
+        """How to start a submission here, under a name that no other start has."""
         return Launch(
             image=submission.launched_image,
             name=f"arena-{self._presence.token[:12]}-{next(self._numbers)}",
@@ -95,7 +94,7 @@ def bench_of_this_worker() -> Bench:
 
 
 def leave_bench() -> None:
-    """Close the bench of this process, if there is one."""
+    """Close the bench of this process, if there is one: for processes that live longer than their work."""
     global _bench
     bench, _bench = _bench, None
     if bench is not None and bench.process == os.getpid():

@@ -77,10 +77,11 @@ class Duel:
             if len(self.records) == self._count:
                 break
             for link in self.links:
-                if link.flush(ends_only=False):
-                    self._processor.asked(link.index)
+                if link.flush(ends_only=False) and self._processor.asked(link.index):
+                    self._forgive_pause()
             self._wait(poll)
-            if self._clock() - begun > self._limits.duel_seconds:
+            is_late = self._clock() - begun > self._limits.duel_seconds
+            if is_late and len(self.records) < self._count and self._out_of_play == [None, None]:
                 self._run_out_of_time(self._clock() - begun)
         self.playing_seconds = self._clock() - begun
         self._report()
@@ -142,8 +143,12 @@ class Duel:
         self._reported, self._reported_at = len(self.records), begun
         self._on_progress(self._reported)
         if self._clock() - begun > LONG_PAUSE_SECONDS:
-            for link in self.links:
-                link.forgive_pause()
+            self._forgive_pause()
+
+    def _forgive_pause(self) -> None:
+        self._processor.forgiven()
+        for link in self.links:
+            link.forgive_pause()
 
     # --- Events -------------------------------------------------------------------------------------------
 
@@ -182,22 +187,24 @@ class Duel:
         seconds, answers = link.receive()
         if not answers:
             return
-        charged, cpu = self._processor.answered(link.index, seconds, is_idle=not link.outstanding)
+        is_idle = all(request.kind is END for request in link.outstanding)
+        charged, cpu = self._processor.answered(link.index, seconds, is_idle=is_idle)
         cpu /= len(answers)
         for request, answer in answers:
             request.match.cpu_seconds[link.index] += cpu
             self._answer(link, request, answer, charged)
-            charged = 0.0
+            # What was thought in END goes with the move that was answered along with it: it is not free.
+            if request.kind is not END:
+                charged = 0.0
 
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match
         kind, _, sequence, action, text = answer
-        if seconds:
-            self._thinking[player] += seconds
         if request.kind is END:
             if kind is ERROR:
                 self._note(f"Match {match.number}: end() of player {player + 1} failed: {_sentence(text)}")
             return
+        self._thinking[player] += seconds
         if match.is_over:
             return
         if kind is not ACTION:
@@ -252,6 +259,7 @@ class Duel:
             self._count_restart(link)
         if self._out_of_play[player] is None:
             self._open(link, suspects)
+        self._processor.forgiven()
         self.links[1 - player].forgive_pause()
         # Whatever this took, the player is the reason.
         self._thinking[player] += self._clock() - begun

@@ -270,7 +270,8 @@ class PlayerLink:
         if not self.outstanding:
             return None
         request = self.outstanding[0]
-        bank = self._limits.bank_seconds if request.kind is END else max(0.0, request.match.banks[self.index])
+        # An END is nobody's move: there is no bank for it.
+        bank = 0.0 if request.kind is END else max(0.0, request.match.banks[self.index])
         return self._busy_since + self.excused_seconds + self._limits.move_seconds + bank
 
     @property
@@ -282,4 +283,4 @@ class PlayerLink:
 
     def forgive_pause(self) -> None:
         """The referee was busy elsewhere: that time is not the player's."""
-        self._busy_since = self._clock()
+        self._busy_since, self.excused_seconds = self._clock(), 0.0

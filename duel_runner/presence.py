@@ -23,9 +23,12 @@ class Presence:
         own_folder(folder)
         self.token = uuid.uuid4().hex
         self._path = folder / f"{PREFIX}{self.token}{SUFFIX}"
+        # Locked before it has its name: who looks in between would take its worker for dead.
+        unnamed = folder / f".{self.token}"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._descriptor = os.open(self._path, flags, 0o600)
+        self._descriptor = os.open(unnamed, flags, 0o600)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        unnamed.rename(self._path)
 
     def end(self) -> None:
         """The worker is about to end by itself."""

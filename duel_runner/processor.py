@@ -61,24 +61,30 @@ class Processor:
         use = self._uses[player]
         self._read_at = -math.inf
         use.cpu, use.idle_since, use.is_throttled = self._look()[1][player], None, False
+        # Another container has another clock.
+        self._uses[1 - player].rival_cpu = use.cpu
         if throttled:
             self._throttle(player)
 
-    def asked(self, player: int) -> None:
-        """A player that had no open question has been asked: its clock begins to run."""
+    def asked(self, player: int) -> bool:
+        """A player that had no open question has been asked: its clock begins to run.
+
+        Returns whether it was throttled, which is a call to the engine and may take its time.
+        """
         use = self._uses[player]
         now, cpus = self._look()
         use.rival_cpu = cpus[1 - player]
         if use.idle_since is None:
-            return
+            return False
         cpu, since, use.idle_since = cpus[player], use.idle_since, None
         if cpu is None or use.cpu is None:
-            return
+            return False
         use.idle_seconds += now - since
         use.idle_cpu += cpu - use.cpu
         use.cpu = cpu
         if use.idle_cpu > BURNED_SECONDS and use.idle_cpu > BURNED_FRACTION * use.idle_seconds:
-            self._throttle(player)
+            return self._throttle(player)
+        return False
 
     def answered(self, player: int, seconds: float, *, is_idle: bool) -> tuple[float, float]:
         """Answers have been read: (seconds to charge of these `seconds`, processor seconds of the player for them)."""
@@ -90,6 +96,12 @@ class Processor:
         use.cpu, use.rival_cpu = cpu, rival_cpu
         use.idle_since = now if is_idle else None
         return charged, own
+
+    def forgiven(self) -> None:
+        """The referee was busy elsewhere: both players' clocks begin to run anew."""
+        _, cpus = self._look()
+        for player, use in enumerate(self._uses):
+            use.rival_cpu = cpus[1 - player]
 
     def excused(self, player: int) -> float:
         """Seconds since the player's clock began to run that were its rival's doing."""
@@ -108,8 +120,10 @@ class Processor:
             return 0.0
         return max(0.0, rival_cpu - use.rival_cpu)
 
-    def _throttle(self, player: int) -> None:
+    def _throttle(self, player: int) -> bool:
         use = self._uses[player]
-        if self._one_core and not use.is_throttled:
-            use.is_throttled = True
-            self._sides[player].throttle()
+        if not self._one_core or use.is_throttled:
+            return False
+        use.is_throttled = True
+        self._sides[player].throttle()
+        return True

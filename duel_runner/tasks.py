@@ -12,7 +12,7 @@ from core.selectors.duels import duels_next
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.phases import validation_fail, validation_succeed
-from core.worker import PlatformFault, Pulse, is_stopping, perform
+from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
@@ -44,21 +44,31 @@ def duel_run(job_id: int) -> None:
     The rows say what waits, so a worker that is awake need not be woken for every duel. Before each a validation is
     played, if one waits: somebody waits for it, and the messages of a whole edition may be before its own.
     """
-    _next_validation()
-    perform(Duel, job_id, _duel)
+    outcome = _next_validation()
+    if outcome is not Performed.GIVEN_BACK:
+        outcome = perform(Duel, job_id, _duel)
     until = time.monotonic() + AWAKE_SECONDS
-    while time.monotonic() < until and not is_stopping() and (_next_validation() or _next_duel()):
-        pass
+    # A worker in trouble takes no more jobs than it was sent: others may be well.
+    while outcome is not Performed.GIVEN_BACK and time.monotonic() < until and not is_stopping():
+        outcome = _next_validation()
+        if outcome is Performed.NOT_CLAIMED:
+            outcome = _next_duel()
+        if outcome is Performed.NOT_CLAIMED:
+            return
 
 
-def _next_validation() -> bool:
+def _next_validation() -> Performed:
     validation = Validation.objects.filter(state=JobState.QUEUED, not_before=None).order_by("pk").first()
-    return validation is not None and perform(Validation, validation.pk, _validate)
+    return Performed.NOT_CLAIMED if validation is None else perform(Validation, validation.pk, _validate)
 
 
-def _next_duel() -> bool:
+def _next_duel() -> Performed:
     """Play one of the next duels; another worker may be quicker with the first of them."""
-    return any(perform(Duel, duel.pk, _duel) for duel in duels_next(count=PREPARED_DUELS))
+    for duel in duels_next(count=PREPARED_DUELS):
+        outcome = perform(Duel, duel.pk, _duel)
+        if outcome is not Performed.NOT_CLAIMED:
+            return outcome
+    return Performed.NOT_CLAIMED
 
 
 def leftovers_reap(_: int = 0) -> None:
@@ -130,12 +140,13 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
         bench = bench_of_this_worker()
     except SandboxError as error:
         raise PlatformFault(str(error), code=error.code) from error
-    launches = [bench.launch(submission) for submission in (player_1, player_2)]
+    core = bench.core
+    players = (player_1, player_2)
 
     def launch(player: int) -> Container:
         pulse.raise_if_lost()
-        seat = bench.players.seat(launches[player])
-        if seat.why_cold and not launches[player].fresh:
+        seat = bench.players.seat(bench.launch(players[player], core))
+        if seat.why_cold and not players[player].needs_fresh_container:
             pulse.log(f"{names[player]} gets a fresh container for every duel: {seat.why_cold}.")
         return seat
 
@@ -144,11 +155,11 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
         pulse.progress(matches_done)
 
     pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {bench.sandbox.name}.")
-    coming = [submission for duel in duels_next(count=PREPARED_DUELS) for submission in (duel.player_1, duel.player_2)]
+    coming = [(duel.player_1, duel.player_2) for duel in duels_next(count=PREPARED_DUELS)]
     try:
-        # Its own players first, then those of the next duels, while this one plays.
-        bench.players.prepare([*launches, *map(bench.launch, coming)])
-        with pinned(bench.core):
+        # Those of the next duels while this one is played.
+        bench.players.prepare([[bench.launch(submission, core) for submission in duel] for duel in coming])
+        with pinned(core):
             played = referee.run_duel(
                 spec,
                 launch,
@@ -158,7 +169,7 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
                 parallel_matches=environment.parallel_matches,
                 limits=environment.limits,
                 clock=time.monotonic,
-                one_core=bench.core is not None,
+                one_core=core is not None,
                 on_progress=on_progress,
             )
     except (SandboxError, referee.PlatformFault) as fault:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from duel_runner.sandbox.base import Host, Launch, Sandbox, SandboxError, Seat
+from duel_runner.sandbox.base import Host, Launch, PlayerDidNotStart, Sandbox, SandboxError, Seat
 from environments.spec import Limits
 
 logger = logging.getLogger(__name__)
 
 KEPT_MEMORY_FRACTION = 0.2
-"""Nothing is kept while less of the host's memory than this is free."""
+"""Nothing is kept or made ready while less of the host's memory than this is free."""
 MEMORY_FIGURES = Path("/proc/meminfo")
 JANITOR_SECONDS = 15.0
 
@@ -60,18 +62,19 @@ class WarmPlayers:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sandbox, self._capacity, self._idle_seconds, self._clock = sandbox, capacity, idle_seconds, clock
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._idle: list[Idle] = []
         """The longest unused first."""
         self._starting: dict[Key, list[Future[Host]]] = {}
+        """What is made ready and nobody has asked for yet."""
+        self._unclosed: list[Host] = []
+        """Containers that could not be removed: tried again now and then."""
         self._is_closed = False
         # Started from a thread that is pinned to its duel's core, they would compete with that duel.
-        cores = _all_cores()
-        self._helpers = ThreadPoolExecutor(2, "warm-players", initializer=_unpin, initargs=(cores,))
+        self._helpers = ThreadPoolExecutor(2, "warm-players", initializer=_unpin, initargs=(_all_cores(),))
         self._closing = threading.Event()
-        self._janitor = threading.Thread(target=self._look_after, name="warm-janitor", daemon=True)
         if capacity:
-            self._janitor.start()
+            threading.Thread(target=self._look_after, name="warm-janitor", daemon=True).start()
 
     def seat(self, launch: Launch) -> Seat:
         """The player, seated for one duel; when that is over its container goes back to the others.
@@ -80,7 +83,7 @@ class WarmPlayers:
         """
         key = Key.of(launch)
         for host in (self._take(key), None):
-            host = host or self._started(key) or self._sandbox.start(launch)
+            host = host or self._sandbox.start(launch)
             try:
                 seat = host.seat()
             except SandboxError as error:
@@ -95,65 +98,90 @@ class WarmPlayers:
                 return seat
         raise SandboxError("The player's container ended before its duel.", code="container_gone")
 
-    def prepare(self, launches: Iterable[Launch]) -> None:
-        """Start containers for these in the background, as far as there are none waiting for them."""
-        if not self._capacity:
-            return
+    def prepare(self, duels: Sequence[Sequence[Launch]]) -> None:
+        """Start containers for the players of these duels in the background, as far as there are none for them.
+
+        The duels are played one after the other, so a player of several needs as many as the one that needs most.
+        """
+        launches = {Key.of(launch): launch for duel in duels for launch in duel}
+        needed: Counter[Key] = Counter()
+        for duel in duels:
+            needed |= Counter(map(Key.of, duel))
         with self._lock:
-            ready = [idle.key for idle in self._idle]
-            for launch in launches:
-                key = Key.of(launch)
-                if key in ready:
-                    ready.remove(key)
-                elif not self._is_closed:
-                    self._starting.setdefault(key, []).append(self._helpers.submit(self._sandbox.start, launch))
+            needed -= Counter(idle.key for idle in self._idle)
+            needed -= Counter({key: len(futures) for key, futures in self._starting.items()})
+            for number, key in enumerate(needed.elements()):
+                room = self._capacity - sum(map(len, self._starting.values()))
+                if self._is_closed or room <= 0 or not _memory_is_free():
+                    return
+                launch = launches[key]
+                # Of two for the same player the second needs a name of its own.
+                launch = replace(launch, name=f"{launch.name}-{number}", in_background=True)
+                future = self._helpers.submit(self._sandbox.start, launch)
+                self._starting.setdefault(key, []).append(future)
+                future.add_done_callback(lambda done, key=key: self._started(key, done))  # type: ignore[misc]
 
     def close(self) -> None:
         """Remove every container that waits; those in a duel are removed when it is over."""
         with self._lock:
             self._is_closed = True
-            hosts = [idle.host for idle in self._idle]
+            hosts = [idle.host for idle in self._idle] + self._unclosed
             starting = [future for futures in self._starting.values() for future in futures]
-            self._idle, self._starting = [], {}
+            self._idle, self._unclosed = [], []
         self._closing.set()
         for future in starting:
-            if not future.cancel():
-                future.add_done_callback(_close_started)
+            # What is under way comes back when it is done, and is removed then.
+            future.cancel()
         for host in hosts:
-            self._helpers.submit(_close, host)
+            self._helpers.submit(self._close, host)
         self._helpers.shutdown(wait=True)
 
     def close_idle(self) -> int:
         """Remove what has waited too long; return how many."""
         limit = self._clock() - self._idle_seconds
         with self._lock:
-            old = [idle for idle in self._idle if idle.since <= limit]
+            old = [idle.host for idle in self._idle if idle.since <= limit]
             self._idle = [idle for idle in self._idle if idle.since > limit]
-        for idle in old:
-            _close(idle.host)
+            again, self._unclosed = self._unclosed, []
+        for host in (*old, *again):
+            self._close(host)
         return len(old)
 
     def _take(self, key: Key) -> Host | None:
+        """A container that waits, or one that is being started; None when there is none that could be used."""
         with self._lock:
             for idle in reversed(self._idle):
                 if idle.key == key:
                     self._idle.remove(idle)
                     return idle.host
-        return None
-
-    def _started(self, key: Key) -> Host | None:
-        """A container that is being started in the background. Raises what its start raised."""
-        with self._lock:
             futures = self._starting.get(key)
             if not futures:
                 return None
             future = futures.pop(0)
-            if not futures:
-                del self._starting[key]
-        return None if future.cancel() else future.result()
+        if future.cancel():
+            return None
+        # Started beside a duel it may have been too slow: then it is tried again, alone, and that counts.
+        with contextlib.suppress(SandboxError, PlayerDidNotStart):
+            return future.result()
+        return None
+
+    def _started(self, key: Key, done: Future[Host]) -> None:
+        """A container has been made ready: if nobody waits for it, it is kept like any other."""
+        with self._lock:
+            futures = self._starting.get(key, [])
+            is_wanted = done not in futures
+            if not is_wanted:
+                futures.remove(done)
+        if done.cancelled() or done.exception() is not None or is_wanted:
+            return
+        host = done.result()
+        if host.why_cold:
+            # Whatever keeps it from being forked may be at work while it waits, at another duel's cost.
+            self._retire(host)
+        else:
+            self._put_back(key, host)
 
     def _put_back(self, key: Key, host: Host) -> None:
-        surplus: list[Host] = []
         with self._lock:
             if host.reusable and not self._is_closed and self._capacity and _memory_is_free():
                 self._idle.append(Idle(key, host, self._clock()))
@@ -168,25 +196,21 @@ class WarmPlayers:
         """Remove a container in the background: that can wait for the next duel to be under way."""
         with self._lock:
             if not self._is_closed:
-                self._helpers.submit(_close, host)
+                self._helpers.submit(self._close, host)
                 return
-        _close(host)
+        self._close(host)
+
+    def _close(self, host: Host) -> None:
+        try:
+            host.close()
+        except SandboxError as error:
+            logger.warning("A player's container could not be removed: %s", error)
+            with self._lock:
+                self._unclosed.append(host)
 
     def _look_after(self) -> None:
         while not self._closing.wait(JANITOR_SECONDS):
             self.close_idle()
-
-
-def _close(host: Host) -> None:
-    try:
-        host.close()
-    except SandboxError as error:
-        logger.warning("A player's container could not be removed: %s", error)
-
-
-def _close_started(started: Future[Host]) -> None:
-    if started.exception() is None:
-        _close(started.result())
 
 
 def _memory_is_free() -> bool:

@@ -33,7 +33,8 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
     with transaction.atomic():
         job_succeed(job=duel, log=log, **result_fields(record.summary), **asdict(artifacts))
         LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
-        transaction.on_commit(lambda: _tell_tournament(duel.tournament))
+        # Robust: the result stands, whatever becomes of the message.
+        transaction.on_commit(lambda: _tell_tournament(duel.tournament), robust=True)
 
 
 def _tell_tournament(tournament: Tournament) -> None:

@@ -42,6 +42,7 @@ class Launch:
     image: name of an image of the engine, or `folder:PATH`. name: unique on the host, doubles as a mutex.
     labels: put on the container, so that leftovers of a dead worker can be found.
     core: CPU core to pin to, None for any. fresh: load the player for one duel only, in the process that plays.
+    in_background: until it is seated keep it off its core, where another duel is played, and give way to all others.
     """
 
     image: str
@@ -50,6 +51,7 @@ class Launch:
     labels: Mapping[str, str]
     core: int | None = None
     fresh: bool = False
+    in_background: bool = False
 
 
 class Container(Protocol):

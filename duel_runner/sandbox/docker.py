@@ -32,7 +32,8 @@ CHANNEL_LABEL = "arena.channel"
 """Name of the container's channel folder, so that it can be removed with the leftovers of a dead worker."""
 PIDS_LIMIT = 64
 GVISOR = "runsc"
-LEAST_CPU_SHARES = 2
+CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
+REMOVED = "container_removed"
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
 TMP = "/tmp"  # inside the container, where it is the only writable place
 MESSAGE_QUEUES = "/dev/mqueue"  # its calls are refused, but files can be made there
@@ -71,9 +72,10 @@ class DockerSandbox:
             )
 
     def start(self, launch: Launch) -> PlayerHost:
-        return PlayerHost(
-            launch, self._channel_dir, lambda channel: DockerBox(self._start(launch, channel), self._cgroup_parent)
-        )
+        def box(channel: Channel) -> DockerBox:
+            return DockerBox(self._start(launch, channel), launch.core, self._cgroup_parent)
+
+        return PlayerHost(launch, self._channel_dir, box)
 
     def launch(self, launch: Launch) -> Container:
         return seat_once(self.start(launch))
@@ -167,6 +169,12 @@ class DockerSandbox:
         is_pinned = launch.core is not None and launch.core < (os.cpu_count() or 1)
         if is_pinned:
             options["cpuset_cpus"] = str(launch.core)
+        if launch.in_background:
+            options["cpu_shares"] = BACKGROUND_CPU_SHARES
+            if is_pinned:
+                options["cpuset_cpus"] = ",".join(
+                    str(core) for core in sorted(os.sched_getaffinity(0)) if core != launch.core
+                ) or str(launch.core)
         # One core is the limit already, and a quota would throttle.
         if not is_pinned or limits.cpu_count < 1:
             options["nano_cpus"] = int(limits.cpu_count * 1e9)
@@ -176,12 +184,17 @@ class DockerSandbox:
 class DockerBox:
     """A container of the engine."""
 
-    def __init__(self, container: Any, cgroup_parent: str = "") -> None:
-        self._container = container
+    def __init__(self, container: Any, core: int | None = None, cgroup_parent: str = "") -> None:
+        self._container, self._core = container, core
         self._cpu = CpuClock(container.id, cgroup_parent)
 
     def is_alive(self) -> bool:
-        return bool(self._state().get("Running"))
+        try:
+            return bool(self._state().get("Running"))
+        except SandboxError as error:
+            if error.code != REMOVED:
+                raise
+            return False
 
     def ending(self) -> Ending:
         with contextlib.suppress(SandboxError, requests.RequestException, DockerException):
@@ -198,8 +211,20 @@ class DockerBox:
         return self._cpu.seconds()
 
     def throttle(self) -> None:
-        with _engine_errors():
-            self._container.update(cpu_shares=LEAST_CPU_SHARES)
+        self._update(cpu_shares=LEAST_CPU_SHARES)
+
+    def bring_forward(self) -> None:
+        if self._core is not None:
+            self._update(cpuset_cpus=str(self._core), cpu_shares=CPU_SHARES)
+        else:
+            self._update(cpu_shares=CPU_SHARES)
+
+    def _update(self, **options: object) -> None:
+        try:
+            with _engine_errors():
+                self._container.update(**options)
+        except NotFound:
+            raise _removed() from None
 
     def remove(self) -> None:
         self._cpu.close()
@@ -211,9 +236,14 @@ class DockerBox:
             with _engine_errors():
                 self._container.reload()
         except NotFound:
-            return {}
+            raise _removed() from None
         state: dict[str, Any] = self._container.attrs["State"]
         return state
+
+
+def _removed() -> SandboxError:
+    """No player can do that: it is nobody's fault who plays."""
+    return SandboxError("The container was removed from outside.", code=REMOVED)
 
 
 def _copy(source: str, target: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import socket
 import time
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from typing import Any, Protocol
 from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Ending, Host, Launch, PlayerDidNotStart, SandboxError
 from duel_runner.sandbox.channel import Channel, Listener
+
+logger = logging.getLogger(__name__)
 
 STAND_SECONDS = 5.0
 """How long a supervisor may take to end a duel: it gives the player a second, kills what is left and cleans up."""
@@ -34,6 +37,9 @@ class Box(Protocol):
 
     def throttle(self) -> None:
         """Give it the processor only while nobody else wants it."""
+
+    def bring_forward(self) -> None:
+        """Move it to its core: it was started in the background and is to play now."""
 
     def remove(self) -> None:
         """Kill everything in it and remove it. May be called twice."""
@@ -61,14 +67,18 @@ class PlayerHost:
         self._is_throttled = False
         self.reusable = True
         self.why_cold = ""
-        deadline = time.monotonic() + launch.limits.start_seconds
+        self._is_in_background = launch.in_background
         try:
             listener = self._channel.listen("control.sock")
             try:
                 self.box = start(self._channel)
+                deadline = time.monotonic() + launch.limits.start_seconds
                 self._control = listener.accept(deadline, self.box.is_alive)
             finally:
                 listener.close()
+            if self._control is None:
+                # The supervisor connects before a line of the player runs.
+                raise SandboxError("The player's container did not come up.", code="container_failed")
             self._loaded(self._message(deadline))
         except BaseException:
             self.close()
@@ -79,6 +89,9 @@ class PlayerHost:
         self._message(0.0)  # notices when it has gone meanwhile
         if not self.reusable or self._control is None:
             raise SandboxError("The container of the player is gone.", code="container_gone")
+        if self._is_in_background:
+            self._is_in_background = False
+            self.box.bring_forward()
         deadline = time.monotonic() + self._limits.start_seconds
         self._seats += 1
         self.reusable = False
@@ -108,7 +121,11 @@ class PlayerHost:
     def throttle(self) -> None:
         """Give the player the processor only while nobody else wants it, for what is left of this container's life."""
         self._is_throttled = True
-        self.box.throttle()
+        try:
+            self.box.throttle()
+        except SandboxError as error:
+            # A container that is about to end needs no throttle; an engine in trouble shows soon enough.
+            logger.warning("A player's container could not be throttled: %s", error)
 
     def close(self) -> None:
         """Kill everything in it and remove every trace on the host. May be called twice."""
@@ -166,8 +183,10 @@ class PlayerHost:
 
     def _gone(self, log: str) -> Ended:
         """The supervisor is lost with all it knew."""
-        ending = self.box.ending()
-        self.close()
+        try:
+            ending = self.box.ending()
+        finally:
+            self.close()
         return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, clean=False, log=log)
 
     def _order(self, **command: str) -> None:

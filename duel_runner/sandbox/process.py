@@ -166,7 +166,8 @@ class ProcessBox:
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
-        if launch.core is not None:
+        self._core = launch.core
+        if launch.core is not None and not launch.in_background:
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(self._process.pid, {launch.core})
         self._killed = False
@@ -186,10 +187,19 @@ class ProcessBox:
         return None
 
     def throttle(self) -> None:
-        for pid, value in _labelled_processes(MARK, prefix=""):
-            if value == self._token:
-                with contextlib.suppress(OSError):
-                    os.setpriority(os.PRIO_PROCESS, pid, 19)
+        for pid in self._pids():
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, pid, 19)
+
+    def bring_forward(self) -> None:
+        if self._core is None:
+            return
+        for pid in self._pids():
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(pid, {self._core})
+
+    def _pids(self) -> list[int]:
+        return [pid for pid, value in _labelled_processes(MARK, prefix="") if value == self._token]
 
     def remove(self) -> None:
         self._kill()
@@ -204,7 +214,7 @@ class ProcessBox:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(10)
         for _ in range(100):
-            left = [pid for pid, value in _labelled_processes(MARK, prefix="") if value == self._token]
+            left = self._pids()
             if not left:
                 return
             for pid in left:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -97,3 +99,13 @@ def leave(container: Container) -> str:
     log = container.log()
     container.close()
     return log
+
+
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Look again and again, for what another process does in its own time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

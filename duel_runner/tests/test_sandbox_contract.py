@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from duel_runner.protocol import Kind
 from duel_runner.referee import run_duel
 from duel_runner.sandbox.base import Ending, Launch, SandboxError
 from duel_runner.sandbox.process import namespace_command
-from duel_runner.tests.arenas import COUNTER, FIRST_VALID, LABEL, LIMITS, SPEC, Arena, ask, greet, leave
+from duel_runner.tests.arenas import COUNTER, FIRST_VALID, LABEL, LIMITS, SPEC, Arena, ask, greet, leave, until
 
 
 def running(word: str) -> list[str]:
@@ -27,16 +26,6 @@ def running(word: str) -> list[str]:
         if word in line and str(os.getpid()) != path.parent.name:
             found.append(line)
     return found
-
-
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Look again and again, for what another process does in its own time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def test_a_duel_is_played(arena: Arena) -> None:

@@ -12,7 +12,7 @@ from duel_runner import warm
 from duel_runner.protocol import Kind
 from duel_runner.sandbox.base import Container, Launch, PlayerDidNotStart, SandboxError
 from duel_runner.sandbox.process import namespace_command
-from duel_runner.tests.arenas import FIRST_VALID, Arena, greet
+from duel_runner.tests.arenas import FIRST_VALID, Arena, greet, until
 from duel_runner.warm import WarmPlayers
 
 pytestmark = pytest.mark.parametrize("arena", ["process"], indirect=True)  # a pool does not know what it keeps
@@ -72,17 +72,35 @@ def test_both_sides_of_self_play_sit_in_containers_of_their_own(arena: Arena, pl
 
 def test_what_is_prepared_is_used_and_nothing_twice(arena: Arena, players: WarmPlayers) -> None:
     first = arena.prepare(LOADED)
-    players.prepare([first])
+    players.prepare([[first]])
     players.prepare([])
-    assert play(players, same_image(arena, first)) == first.name
+    assert play(players, same_image(arena, first)) == f"{first.name}-0"
     again = same_image(arena, first)
-    players.prepare([again])
-    assert play(players, again) == first.name
+    players.prepare([[again], [again]])
+    assert play(players, again) == f"{first.name}-0"
+
+
+def test_a_player_of_several_duels_is_made_ready_once(arena: Arena, players: WarmPlayers) -> None:
+    first, second = (arena.prepare(LOADED) for _ in range(2))
+    for _ in range(3):
+        players.prepare([[first, second], [second, first]])
+    names = {play(players, same_image(arena, launch)) for launch in (first, second)}
+    assert names == {f"{first.name}-0", f"{second.name}-1"}
+    assert len(list(arena.channels.iterdir())) == 2
+
+
+def test_what_cannot_be_forked_is_not_kept_ready(arena: Arena, players: WarmPlayers) -> None:
+    top = "import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+    cold = arena.prepare(top + LOADED)
+    players.prepare([[cold]])
+    assert until(lambda: list(arena.channels.iterdir()) != [])
+    assert until(lambda: list(arena.channels.iterdir()) == [])
 
 
 def test_a_player_that_cannot_be_loaded_is_reported_when_it_is_to_play(arena: Arena, players: WarmPlayers) -> None:
     broken = arena.prepare("import a_missing_module")
-    players.prepare([broken])
+    # What goes wrong beside another duel is tried again before anybody is blamed.
+    players.prepare([[broken]])
     with pytest.raises(PlayerDidNotStart) as caught:
         players.seat(broken)
     assert "a_missing_module" in caught.value.log
@@ -131,7 +149,7 @@ def test_nothing_is_kept_while_memory_is_short(
 def test_closing_leaves_nothing_and_takes_nothing_back(arena: Arena, players: WarmPlayers) -> None:
     play(players, arena.prepare(LOADED))
     seated = players.seat(arena.prepare(LOADED))
-    players.prepare([arena.prepare(LOADED)])
+    players.prepare([[arena.prepare(LOADED)]])
     players.close()
     seated.close()
     assert list(arena.channels.iterdir()) == []
@@ -141,7 +159,7 @@ def test_without_capacity_every_duel_has_a_container_of_its_own(arena: Arena, po
     pool.append(WarmPlayers(arena.sandbox, capacity=0, idle_seconds=60))
     launches = [arena.prepare(LOADED)]
     launches.append(same_image(arena, launches[0]))
-    pool[0].prepare(launches)
+    pool[0].prepare([launches])
     for launch in launches:
         seat = pool[0].seat(launch)
         assert greet(seat)[0].kind is Kind.ACTION
@@ -152,7 +170,7 @@ def test_without_capacity_every_duel_has_a_container_of_its_own(arena: Arena, po
 
 def test_a_platform_that_cannot_start_a_player_says_so(arena: Arena, players: WarmPlayers) -> None:
     missing = Launch("folder:/nonexistent", "arena-none", arena.prepare(FIRST_VALID).limits, {})
-    players.prepare([missing])
+    players.prepare([[missing]])
     with pytest.raises(SandboxError) as caught:
         players.seat(missing)
     assert caught.value.code == "image_missing"

@@ -140,19 +140,20 @@ def objection(pid: int, own_descriptor: int) -> str:
         return "it has no process namespace of its own"
     if others(spared=pid):
         return "it has started other processes"
-    found = status(pid)
-    if found["Threads"] != "1":
-        return f"it has {found['Threads']} threads"
-    if int(found["SigCgt"], 16) & ~LIBRARY_SIGNALS:
-        return "it handles signals"
     try:
+        found = status(pid)
+        if found["Threads"] != "1":
+            return f"it has {found['Threads']} threads"
+        if int(found["SigCgt"], 16) & ~LIBRARY_SIGNALS:
+            return "it handles signals"
         if shared := shared_memory(maps(pid)):
             return f"it shares memory: {shared}"
         for name in os.listdir(f"/proc/{pid}/fd"):
             if int(name) > 2 and int(name) != own_descriptor and not _is_plain(pid, name):
                 return f"it holds {os.readlink(f'/proc/{pid}/fd/{name}')}"
-    except OSError as error:
-        return f"it cannot be looked at: {error.strerror}"
+    except (OSError, LookupError, ValueError, StopIteration) as error:
+        # gVisor's kernel, among others, does not show all of this.
+        return f"it cannot be looked at: {type(error).__name__} {error}"
     return ""
 
 

@@ -174,7 +174,7 @@ class Supervisor:
 
     def _hear_loader(self, line: str) -> None:
         word, _, value = line.partition(" ")
-        if word == "loaded" and self._duel is None:
+        if word == "loaded" and not self._is_loaded:
             self._drain()
             self._is_loaded, self._loaded_log = True, self._log
             why = "it is asked for" if self._options.fresh else process.objection(self._loader, loading.ORDERS)
@@ -183,11 +183,11 @@ class Supervisor:
             else:
                 self._maps = process.maps(self._loader)
                 self._order("seal")
-        elif word == "sealed" and self._duel is None:
+        elif word == "sealed" and self._maps >= 0 and not self._traits:
             self._warm = process.is_sealed(self._loader)
             self._traits = process.traits(self._loader)
             self._report("loaded", warm=self._warm, why="" if self._warm else "its memory stays open to its children")
-        elif word == "forked":
+        elif word == "forked" and self._duel is not None and not self._has_forked:
             self._has_forked, self._sleep = True, self._sleep_of_loader()
         elif word == "duel" and self._duel == 0 and value.isdigit() and int(value) != self._loader:
             self._duel = int(value)
