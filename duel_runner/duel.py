@@ -193,18 +193,16 @@ class Duel:
         for request, answer in answers:
             request.match.cpu_seconds[link.index] += cpu
             self._answer(link, request, answer, charged)
-            # What was thought in END goes with the move that was answered along with it: it is not free.
-            if request.kind is not END:
-                charged = 0.0
+            charged = 0.0
 
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match
         kind, _, sequence, action, text = answer
+        self._thinking[player] += seconds
         if request.kind is END:
             if kind is ERROR:
                 self._note(f"Match {match.number}: end() of player {player + 1} failed: {_sentence(text)}")
             return
-        self._thinking[player] += seconds
         if match.is_over:
             return
         if kind is not ACTION:

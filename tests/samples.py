@@ -47,6 +47,10 @@ UNFORKABLE = "import os\nLOADED_BY = os.getpid()\n" + FIRST.replace(
     "        return",
     "        assert os.getpid() == LOADED_BY, 'this is not the process that opened the device'\n        return",
 )
+DYING = "import os, threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n" + (
+    "os._exit(1)".join(FIRST.rsplit("return valid_actions[0]", 1))
+)
+"""Dies at its second move in every match, in a container that serves one duel only."""
 MATCHES_PER_DUEL = 10
 MATCHES_PER_VALIDATION = 4
 

@@ -24,6 +24,7 @@ from environments.registry import get_spec
 from environments.replay import replay
 from tests.samples import (
     BROKEN,
+    DYING,
     FIRST,
     LAST,
     MATCHES_PER_DUEL,
@@ -109,6 +110,16 @@ def test_a_player_that_cannot_be_loaded_fails_its_validation_with_the_last_line_
     assert (validation.state, validation.error_code) == (JobState.FAILED, "player_failed_to_start")
     assert validation.error.startswith("Match 1: The player could not be started.")
     assert validation.error.endswith("No module named 'a_model_that_was_forgotten'")
+
+
+def test_a_player_that_dies_again_and_again_is_to_blame_itself(sandbox: str, environment: Environment) -> None:
+    upload(environment, "dying", DYING)
+
+    deliver_messages()
+
+    validation = Validation.objects.get()
+    assert (validation.state, validation.fault, validation.attempt) == (JobState.FAILED, JobFault.PLAYER, 1)
+    assert validation.error_code == "player_died"
 
 
 def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_duel(

@@ -86,6 +86,23 @@ def test_a_late_player_is_excused_for_what_its_rival_takes() -> None:
     assert table.processor.excused(0) == 0.75
 
 
+def test_a_fresh_container_of_the_rival_has_a_clock_of_its_own() -> None:
+    table = Table()
+    table.processor.asked(0)
+    table.now, table.rival.cpu = 1.0, 500.0
+    table.processor.started(1)
+    table.now, table.rival.cpu = 2.0, 500.25
+    assert table.processor.excused(0) == pytest.approx(0.25)
+
+
+def test_what_happened_before_a_pause_is_forgiven() -> None:
+    table = Table()
+    table.processor.asked(0)
+    table.now, table.rival.cpu = 5.0, 5.0
+    table.processor.forgiven()
+    assert table.processor.excused(0) == 0.0
+
+
 def out_of_turn(table: Table, seconds: float, used: float) -> None:
     """The rival answers at once, is not asked for `seconds`, uses the processor meanwhile, and is asked again."""
     table.processor.asked(1)
