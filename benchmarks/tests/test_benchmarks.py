@@ -120,7 +120,7 @@ def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) ->
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "figures.json").read_text())
-    assert [(row["agents"], row["duels"]) for row in report["editions"]] == [(2, 1), (3, 3)]
+    assert [(row["agents"], row["duels"]) for row in report["editions"]] == [(2, 1), (2, 1), (3, 3), (3, 3)]
     assert report["matches_per_second"] > 0
     assert report["two_worker_speedup"] is None
     assert 0 < report["upload_to_ready_seconds"] < report["preparation_seconds"]

@@ -31,7 +31,6 @@ CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
 """Name of the container's channel folder, so that it can be removed with the leftovers of a dead worker."""
 PIDS_LIMIT = 64
-GVISOR = "runsc"
 CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
 REMOVED = "container_removed"
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
@@ -147,8 +146,7 @@ class DockerSandbox:
             "mem_limit": limits.memory_limit_bytes,
             "memswap_limit": limits.memory_limit_bytes,
             "oom_score_adj": 1000,
-            # gVisor's own threads count, too.
-            "pids_limit": PIDS_LIMIT * (4 if self._runtime == GVISOR else 1),
+            "pids_limit": PIDS_LIMIT,
             # With control groups of version 1 the engine's default shows the paths of the host.
             "cgroupns": "private",
             "cap_drop": ["ALL"],

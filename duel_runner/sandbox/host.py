@@ -63,6 +63,8 @@ class PlayerHost:
         self._channel = Channel(channel_dir)
         self._control: socket.socket | None = None
         self._rest = b""
+        self._printed = self._printed_while_loaded = ""
+        """The beginning of what was printed, for when the supervisor is lost with the rest."""
         self._seats = 0
         self._is_throttled = False
         self.reusable = True
@@ -95,6 +97,7 @@ class PlayerHost:
         deadline = time.monotonic() + self._limits.start_seconds
         self._seats += 1
         self.reusable = False
+        self._printed = self._printed_while_loaded
         name = f"wire-{self._seats}.sock"
         listener = self._channel.listen(name)
         try:
@@ -107,7 +110,7 @@ class PlayerHost:
         """End the running duel. A supervisor that does not answer in time is killed, with everything else."""
         self._order(do="stand")
         ended = self.ended(wait_seconds)
-        return ended if ended is not None else self._gone("")
+        return ended if ended is not None else self._gone()
 
     def ended(self, wait_seconds: float) -> Ended | None:
         """How the running duel has ended; None while it goes on."""
@@ -116,7 +119,7 @@ class PlayerHost:
             return self._ended(message)
         if message is None and self._control is not None:
             return None
-        return self._gone("")
+        return self._gone()
 
     def throttle(self) -> None:
         """Give the player the processor only while nobody else wants it, for what is left of this container's life."""
@@ -144,6 +147,7 @@ class PlayerHost:
     def _loaded(self, message: dict[str, Any] | None) -> None:
         if message is None or message.get("event") != "loaded":
             raise self._not_started(message)
+        self._printed_while_loaded = self._printed
         if message.get("warm") is not True:
             self.why_cold = plain_text(str(message.get("why")))[:200] or "unknown"
 
@@ -169,20 +173,21 @@ class PlayerHost:
             log = self._ended(message).log if message is not None else ""
             sentence = f"The player was not ready within {self._limits.start_seconds:g} s."
             return PlayerDidNotStart(sentence, log=log, ending=Ending.RUNNING)
-        ended = self._ended(message) if message is not None else self._gone("")
+        ended = self._ended(message) if message is not None else self._gone()
         return PlayerDidNotStart(
             "The player ended before it was ready: see its log.", log=ended.log, ending=ended.ending
         )
 
     def _ended(self, message: dict[str, Any]) -> Ended:
-        log = str(message.get("log", "")).replace("\x00", "")[: self._limits.log_limit_bytes + 256]
+        log = self._text(message.get("log", ""))
         self.reusable = message.get("clean") is True and not self.why_cold and not self._is_throttled
         if message.get("oom") is True:
             return Ended(Ending.OUT_OF_MEMORY, self.reusable, log)
         return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, self.reusable, log)
 
-    def _gone(self, log: str) -> Ended:
-        """The supervisor is lost with all it knew."""
+    def _gone(self) -> Ended:
+        """The supervisor is lost with what it has not told."""
+        log = self._text(self._printed)
         try:
             ending = self.box.ending()
         finally:
@@ -204,7 +209,10 @@ class PlayerHost:
                 with contextlib.suppress(ValueError, RecursionError):
                     message = json.loads(line)
                     if isinstance(message, dict):
-                        return message
+                        if message.get("event") != "printed":
+                            return message
+                        self._printed = self._text(self._printed + str(message.get("text")))
+                        continue
                 self._hang_up()
                 return None
             left = deadline - time.monotonic()
@@ -219,6 +227,10 @@ class PlayerHost:
             if not data or len(self._rest) > LINE_BYTES:
                 self._hang_up()
         return None
+
+    def _text(self, printed: object) -> str:
+        """Output as it is kept, within the limit and the mark of a cut."""
+        return str(printed).replace("\x00", "")[: self._limits.log_limit_bytes + 256]
 
     def _hang_up(self) -> None:
         control, self._control = self._control, None
@@ -263,7 +275,9 @@ class PlayerSeat:
         self.wire.close()
         try:
             if self._ended is None:
-                self._ended = self._host.stand()
+                # Whose fault the end was is asked before; here it only has to be over.
+                with contextlib.suppress(SandboxError):
+                    self._ended = self._host.stand()
         finally:
             self.on_close(self._host)
 

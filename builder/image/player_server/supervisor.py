@@ -1,7 +1,8 @@
 """Process 1 of a player's container: starts and ends the player's processes, keeps their output bounded.
 
 It takes orders from the host over `control.sock`, a JSON object a line: sit (begin a duel, with the name of the wire's
-socket) and stand (end it). It answers `loaded` and `ended`. The player never sees this connection.
+socket) and stand (end it). It answers `loaded` and `ended`, and says `printed` of the first lines that a player prints,
+which are known then although the whole container is killed. The player never sees this connection.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from . import loading, process
 GRACE_SECONDS = 1.0
 """How long a player may take to end by itself when its duel is over."""
 LINE_BYTES = 4096
+EARLY_REPORTS, EARLY_BYTES = 32, 8192
+"""What the host hears of the output at once; few and small, because it may not listen before the end of the duel."""
 
 
 class Log:
@@ -78,6 +81,8 @@ class Supervisor:
         self._orders, theirs = socket.socketpair()
         self._output, writer = os.pipe()
         os.set_blocking(self._output, False)
+        self._early_reports = EARLY_REPORTS
+        self._early_bytes = EARLY_BYTES
         self._is_loaded = False
         self._maps = -1
         self._warm = False
@@ -136,6 +141,7 @@ class Supervisor:
     def _obey(self, command: dict[str, Any]) -> None:
         if command["do"] == "sit":
             self._log = self._loaded_log.copy()
+            self._early_reports, self._early_bytes = EARLY_REPORTS, EARLY_BYTES
             self._oom_kills = process.oom_kills()
             self._duel = 0 if self._warm else self._loader
             self._reaped.clear()
@@ -262,6 +268,11 @@ class Supervisor:
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._output, 65536):
                 self._log.add(data)
+                if self._early_reports and self._early_bytes:
+                    early = data[: self._early_bytes]
+                    self._early_reports -= 1
+                    self._early_bytes -= len(early)
+                    self._report("printed", text=early.decode("utf-8", "replace"))
                 if once:
                     return
 
