@@ -29,7 +29,7 @@ PLAYERS = [case for case in CASES if case.kind == "player"]
 MARKS = {"process": [pytest.mark.slow], "docker": [pytest.mark.docker], "runsc": [pytest.mark.docker]}
 PLACES = ["process", "docker", *({"runsc"} & {*offered()})]
 OF_THE_KERNEL = ("bombs", "exits", "escapes", "spying")
-"""What gVisor's own kernel decides. The rest is the referee's, which is the same; `make hostile` plays it there, too."""
+"""What gVisor's own kernel decides. The rest is the referee's; `make hostile` plays it there, too."""
 Arenas = Callable[[str], Arena]
 
 
