@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -87,6 +89,18 @@ if os.fork() == 0:
         for _ in range(2):
             assert "found [] [] []" in play(host)
         assert host.reusable
+
+
+def test_a_container_started_in_the_background_is_moved_to_its_core_and_used_again(warm: Arena) -> None:
+    core = max(os.sched_getaffinity(0))
+    launch = replace(warm.prepare(player("import os", "print(os.sched_getaffinity(0))")), core=core, in_background=True)
+    host = warm.sandbox.start(launch)
+    try:
+        for _ in range(2):
+            assert f"{{{core}}}" in play(host)
+            assert host.reusable
+    finally:
+        host.close()
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ class Supervisor:
         self._maps = -1
         self._warm = False
         self._traits = ""
-        """The loader's, when it was closed: threads, signals, limits and all else that a duel must not have changed."""
+        """The loader's, before its last fork: threads, signals, limits and whatever else a duel must not have changed."""
         self._duel: int | None = None
         """Process of the running duel; 0 while it is not known yet."""
         self._reaped: dict[int, int] = {}
@@ -146,6 +146,9 @@ class Supervisor:
             self._duel = 0 if self._warm else self._loader
             self._reaped.clear()
             self._has_forked = False
+            if self._warm:
+                # Of now: the host may have moved the container to its core.
+                self._traits = process.traits(self._loader)
             self._order(f"{'fork' if self._warm else 'serve'} {command['wire']}")
         elif command["do"] == "stand" and (self._duel is not None or not self._is_loaded):
             self._deadline = time.monotonic() + GRACE_SECONDS
