@@ -87,7 +87,7 @@ class Supervisor:
         self._maps = -1
         self._warm = False
         self._traits = ""
-        """The loader's, before its last fork: threads, signals, limits and whatever else a duel must not have changed."""
+        """The loader's, before its last fork: threads, signals, limits and what else a duel must not change."""
         self._duel: int | None = None
         """Process of the running duel; 0 while it is not known yet."""
         self._reaped: dict[int, int] = {}
