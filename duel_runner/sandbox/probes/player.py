@@ -276,7 +276,7 @@ syscall("flock", 73, 32, 0, 1)
 @probe("int_80")
 def _() -> str:
     if ARM:
-        raise NotImplementedError("no such entry")
+        raise OSError(errno.ENOSYS, "this processor has no such entry")
     page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     page.write(INT_80)
     address = ctypes.addressof(ctypes.c_char.from_buffer(page))
@@ -286,7 +286,7 @@ def _() -> str:
 @probe("x32")
 def _() -> str:
     if ARM:
-        raise NotImplementedError("no such entry")
+        raise OSError(errno.ENOSYS, "this processor has no such entry")
     return in_child(lambda: call(X32_GETPID))
 
 
