@@ -62,7 +62,7 @@ class PlayerLink:
         self._encoder, self._asked_parallel = encoder, parallel_matches
         self._container: Container | None = None
         self._wire: socket.socket | None = None
-        self._decoder = Decoder()
+        self._decoder = Decoder(spec.action)
         self._out = bytearray()
         self._logs: list[str] = []
         self._traces: list[str] = []
@@ -91,7 +91,7 @@ class PlayerLink:
             fault = PlayerFault.OUT_OF_MEMORY if error.ending is Ending.OUT_OF_MEMORY else PlayerFault.DID_NOT_START
             raise PlayerLost(fault, str(error)) from None
         self._wire = self._container.wire
-        self._decoder, self._out, self.broken = Decoder(), bytearray(), None
+        self._decoder, self._out, self.broken = Decoder(self._spec.action), bytearray(), None
         self.outstanding.clear()
         self.waiting.clear()
         self.suspects.clear()
@@ -155,6 +155,7 @@ class PlayerLink:
                     environment=self._spec.id,
                     observation=self._spec.observation,
                     action_count=self._spec.action_count,
+                    action=self._spec.action,
                     parallel_matches=self._asked_parallel,
                 )
             )

@@ -16,7 +16,7 @@ from itertools import chain
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from environments.spec import ArraySpec
+from environments.spec import ActionArraySpec, ArraySpec
 
 if TYPE_CHECKING:
     from duel_runner.match import Match
@@ -81,7 +81,7 @@ class Answer(NamedTuple):
     kind: Kind
     match: int
     sequence: int
-    action: int = 0
+    action: int | bytes = 0
     text: str = ""
 
 
@@ -90,9 +90,8 @@ new_tuple = tuple.__new__
 _HEAD = Struct("<IB")
 _QUESTIONS_HEAD = Struct("<IBI")
 _MATCH = Struct("<II")
-_ACTION = Struct("<q")
-_ACTION_FRAME = Struct("<IBIIq")
-_ACTION_LENGTH = _ACTION_FRAME.size - 4
+_ACTION_HEAD_BYTES = 13
+_INTEGER_ACTION_FRAME = Struct("<IBIIq")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -101,8 +100,18 @@ def plain_text(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
-def hello(*, environment: str, observation: ArraySpec, action_count: int, parallel_matches: int) -> bytes:
+def hello(
+    *,
+    environment: str,
+    observation: ArraySpec,
+    action_count: int,
+    action: ActionArraySpec | None = None,
+    parallel_matches: int,
+) -> bytes:
     """The referee's first frame."""
+    actions: dict[str, Any] = {"count": action_count, "wire": _action_wire(action_count)}
+    if action is not None:
+        actions |= {"wire": action.wire, "dtype": action.dtype, "shape": list(action.shape)}
     payload = json.dumps(
         {
             "protocol": VERSION,
@@ -112,7 +121,7 @@ def hello(*, environment: str, observation: ArraySpec, action_count: int, parall
                 "shape": list(observation.shape),
                 "wire": observation.wire,
             },
-            "actions": {"count": action_count, "wire": _action_wire(action_count)},
+            "actions": actions,
             "parallel_matches": parallel_matches,
         }
     ).encode()
@@ -127,16 +136,18 @@ class Encoder:
     """Encodes the questions of one environment; no NumPy, so that a move costs microseconds."""
 
     def __init__(self, observation: ArraySpec, action_count: int) -> None:
-        self._count = math.prod(observation.shape)
+        self._count, self._bytes = math.prod(observation.shape), observation.byte_count
         self._typecode = TYPECODES[observation.wire]
         self._pack = Struct(f"<{self._count}{self._typecode}").pack
         self._valid_typecode = TYPECODES[_action_wire(action_count)]
 
-    def observation(self, values: Sequence[float]) -> bytes:
-        """An observation as it goes over the wire; an array of the wire's type costs least.
+    def observation(self, values: Sequence[float] | bytes) -> bytes:
+        """An observation as it goes over the wire; raw bytes, or an array of the wire's type cost least.
 
         Raises struct.error when the number of values or a value does not fit the environment's spec.
         """
+        if type(values) is bytes and len(values) == self._bytes:
+            return values
         if type(values) is array and values.typecode == self._typecode and len(values) == self._count:
             return values.tobytes()
         return self._pack(*values)
@@ -161,27 +172,31 @@ class Encoder:
 class Decoder:
     """Cuts the bytes of a player into answers; holds at most one unfinished frame."""
 
-    def __init__(self) -> None:
+    def __init__(self, action: ActionArraySpec | None = None) -> None:
+        """action: what an action is where it is an array; its values then come as bytes."""
         self._buffer = b""
+        self._frame = _INTEGER_ACTION_FRAME if action is None else Struct(f"<IBII{action.byte_count}s")
+        self._is_array = action is not None
 
     def feed(self, data: bytes) -> Iterator[Answer | dict[str, Any]]:
         """Answers in `data`; READY comes as its JSON object. Raises ProtocolViolation."""
         buffer = self._buffer + data if self._buffer else data
-        position = 0
+        position, size = 0, self._frame.size
+        action_length = size - 4
         try:
             while len(buffer) - position >= 5:
                 # Actions are nearly everything: a run of them is read in one go.
-                run = (len(buffer) - position) // _ACTION_FRAME.size * _ACTION_FRAME.size
+                run = (len(buffer) - position) // size * size
                 frames = memoryview(buffer)[position : position + run]
-                for length, kind, match, sequence, action in _ACTION_FRAME.iter_unpack(frames):
-                    if kind != ACTION or length != _ACTION_LENGTH:
+                for length, kind, match, sequence, action in self._frame.iter_unpack(frames):
+                    if kind != ACTION or length != action_length:
                         break
-                    position += _ACTION_FRAME.size
+                    position += size
                     yield new_tuple(Answer, (ACTION, match, sequence, action, ""))
                 if len(buffer) - position < 5:
                     break
                 length, kind = _HEAD.unpack_from(buffer, position)
-                if length > MAX_ANSWER_BYTES:
+                if length > max(MAX_ANSWER_BYTES, action_length):
                     raise ProtocolViolation(f"An answer of {length} bytes is too large.", code="oversized_answer")
                 if length == 0:
                     raise ProtocolViolation("An answer is empty.")
@@ -190,29 +205,27 @@ class Decoder:
                     break
                 payload = bytes(buffer[position + 5 : end])
                 position = end
-                yield _decode(kind, payload)
+                yield self._decode(kind, payload)
         finally:
             self._buffer = buffer[position:]
 
-
-def _decode(kind_code: int, payload: bytes) -> Answer | dict[str, Any]:
-    if kind_code == Kind.READY:
-        return _ready(payload)
-    kind = _ANSWERS.get(kind_code)
-    if kind is None:
-        raise ProtocolViolation(f"An answer of the unknown kind {kind_code}.")
-    if len(payload) < 8:
-        raise ProtocolViolation("An answer is too short.")
-    match, sequence = _MATCH.unpack_from(payload)
-    if kind is ACTION:
-        if len(payload) != 16:
-            raise ProtocolViolation("An action must have 8 bytes.")
-        return Answer(kind, match, sequence, _ACTION.unpack_from(payload, 8)[0])
-    if kind is DONE:
-        if len(payload) != 8:
-            raise ProtocolViolation("A DONE answer carries nothing.")
-        return Answer(kind, match, sequence)
-    return Answer(kind, match, sequence, text=plain_text(payload[8:].decode("utf-8", "replace")))
+    def _decode(self, kind_code: int, payload: bytes) -> Answer | dict[str, Any]:
+        if kind_code == Kind.READY:
+            return _ready(payload)
+        kind = _ANSWERS.get(kind_code)
+        if kind is None:
+            raise ProtocolViolation(f"An answer of the unknown kind {kind_code}.")
+        if len(payload) < 8:
+            raise ProtocolViolation("An answer is too short.")
+        match, sequence = _MATCH.unpack_from(payload)
+        if kind is ACTION:
+            # One of the right size has been read with its run.
+            raise ProtocolViolation(f"An action must have {self._frame.size - _ACTION_HEAD_BYTES} bytes.")
+        if kind is DONE:
+            if len(payload) != 8:
+                raise ProtocolViolation("A DONE answer carries nothing.")
+            return Answer(kind, match, sequence)
+        return Answer(kind, match, sequence, text=plain_text(payload[8:].decode("utf-8", "replace")))
 
 
 def _ready(payload: bytes) -> dict[str, Any]:

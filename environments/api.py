@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-Action = int
-"""An action on the referee's side: a plain integer (later issues add arrays)."""
+Action = int | bytes
+"""An action on the referee's side: a plain integer, or where `spec.action` describes an array its raw values,
+little-endian and row-major in the wire type."""
 
 Frame = dict[str, Any]
 """One drawable state as plain JSON values."""
@@ -28,14 +29,20 @@ class UnknownEnvironment(ArenaEnvironmentError):
     """No environment of this name is registered."""
 
 
+class MissingExtra(ArenaEnvironmentError):
+    """The environment needs a package that is not installed here; the message says how to get it."""
+
+
 class Observation(NamedTuple):
     """What one seat sees before it acts.
 
-    observation: flat sequence of numbers in row-major order, shape and dtype as in the spec.
-    valid_actions: the legal actions, ascending; empty after the end. Neither is changed by later steps.
+    observation: flat sequence of numbers in row-major order, shape and dtype as in the spec; or the same as raw
+    little-endian bytes of the wire type, which costs least where it is an array already.
+    valid_actions: the legal actions, ascending; empty after the end, and where actions are arrays. Neither is changed
+    by later steps.
     """
 
-    observation: Sequence[float]
+    observation: Sequence[float] | bytes
     valid_actions: Sequence[int]
 
 

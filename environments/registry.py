@@ -1,7 +1,9 @@
-"""Every environment of this arena, read on first use from the `info.yml` beside its rules."""
+"""Every environment of this arena, read on first use: from the `info.yml` beside the rules of each game, from the
+files in `gymnasium/`, and from a folder of the organisers' own."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from functools import cache
@@ -11,9 +13,28 @@ from typing import Any, get_type_hints
 import yaml
 
 from environments.api import ArenaEnvironmentError, UnknownEnvironment
-from environments.spec import ArraySpec, EnvironmentSpec, Limits
+from environments.spec import (
+    GYMNASIUM_FOLDER,
+    ActionArraySpec,
+    ArraySpec,
+    EnvironmentSpec,
+    GymnasiumSource,
+    Limits,
+)
 
 FOLDER = Path(__file__).parent
+GYMNASIUM_DEFAULTS: dict[str, Any] = {
+    "version": 1,
+    "seats": 1,
+    "forfeit_score": 0,
+    "image": "gymnasium.svg",
+    "entry_point": "environments.adapters.gymnasium:GymnasiumEnvironment",
+    "renderer": "environments.adapters.picture:frame_to_svg",
+    "episodes_per_evaluation": 100,
+    "matches_per_validation": 10,
+}
+"""What a file about an environment of Gymnasium need not say."""
+_own_folders: list[Path] = []
 
 
 class BadInfo(ArenaEnvironmentError):
@@ -23,22 +44,36 @@ class BadInfo(ArenaEnvironmentError):
 @cache
 def all_specs() -> tuple[EnvironmentSpec, ...]:
     """All specs, ordered by slug. Raises BadInfo."""
-    return read_folder(FOLDER)
+    specs = [spec for folder in (FOLDER, GYMNASIUM_FOLDER, *_own_folders) for spec in read_folder(folder)]
+    for name, count in Counter(name for spec in specs for name in {spec.slug, spec.public_id}).items():
+        if count > 1:
+            raise BadInfo(f"Two environments are called {name!r}.")
+    return tuple(sorted(specs, key=lambda spec: spec.slug))
+
+
+def use_folder(folder: Path) -> None:
+    """Have the `*.yml` of a folder among all specs from now on; it need not exist."""
+    if folder not in _own_folders:
+        _own_folders.append(folder)
+        all_specs.cache_clear()
 
 
 def get_spec(name: str) -> EnvironmentSpec:
-    """The spec of a slug (`connect-four`) or an id (`connect-four-v1`). Raises UnknownEnvironment."""
+    """The spec of a slug (`cart-pole`), an id (`cart-pole-v1`) or a public id (`CartPole-v1`).
+
+    Raises UnknownEnvironment.
+    """
     for spec in all_specs():
-        if name in (spec.slug, spec.id):
+        if name in (spec.slug, spec.id, spec.public_id):
             return spec
     known = ", ".join(spec.slug for spec in all_specs())
     raise UnknownEnvironment(f"There is no environment {name!r}. There are: {known}.")
 
 
 def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
-    """The specs of every `*/info.yml` below a folder, ordered by slug. Raises BadInfo."""
+    """The specs of every file of a folder that describes one, ordered by slug. Raises BadInfo."""
     found: dict[str, EnvironmentSpec] = {}
-    for path in sorted(folder.glob("*/info.yml")):
+    for path in (*sorted(folder.glob("*/info.yml")), *sorted(folder.glob("*.yml"))):
         spec = read_info(path)
         if spec.slug in found:
             raise BadInfo(f"{_name(path)}: slug: another environment is called {spec.slug!r} already.")
@@ -47,18 +82,22 @@ def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
 
 
 def read_info(path: Path) -> EnvironmentSpec:
-    """Read one `info.yml`. Raises BadInfo."""
+    """Read one file that describes an environment. Raises BadInfo."""
     where = _name(path)
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadInfo(f"{where} is not YAML: {error}") from None
+    if isinstance(data, Mapping) and "gymnasium" in data:
+        data = {**GYMNASIUM_DEFAULTS, **data}
     spec = EnvironmentSpec(
         **_checked(
             where,
             EnvironmentSpec,
             data,
             observation=lambda value: ArraySpec(**_checked(f"{where}: observation", ArraySpec, value)),
+            action=lambda value: ActionArraySpec(**_checked(f"{where}: action", ActionArraySpec, value)),
+            gymnasium=lambda value: GymnasiumSource(**_checked(f"{where}: gymnasium", GymnasiumSource, value)),
             limits=lambda value: Limits(**_checked(f"{where}: limits", Limits, value)),
         )
     )
@@ -82,7 +121,7 @@ def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, A
         if name in data:
             read = nested.get(name)
             arguments[name] = read(data[name]) if read else _value(f"{where}: {name}", types[name], data[name])
-        elif field.default is MISSING:
+        elif field.default is MISSING and field.default_factory is MISSING:
             raise BadInfo(f"{where}: {name}: this key is missing.")
     return arguments
 
@@ -94,6 +133,17 @@ def _value(where: str, wanted: object, value: object) -> object:
         if isinstance(value, list) and all(type(item) is int for item in value):
             return tuple(value)
         raise BadInfo(f"{where}: must be a list of whole numbers, not {value!r}.")
+    if wanted == tuple[float, ...]:
+        if isinstance(value, list) and all(type(item) in (int, float) for item in value):
+            return tuple(float(item) for item in value)
+        raise BadInfo(f"{where}: must be a list of numbers, not {value!r}.")
+    if wanted == Mapping[str, Any]:
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return value
+        raise BadInfo(f"{where}: must be a mapping of names to values, not {value!r}.")
+    if wanted == float | None:
+        wanted = float
+        value = float(value) if type(value) is int else value
     # bool is an int to isinstance, but `seats: yes` is a mistake.
     if type(value) is not wanted:
         names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}

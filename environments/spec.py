@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,10 @@ WIRE_RANGES: dict[str, tuple[float, float]] = {
     "float64": (-math.inf, math.inf),
 }
 """The types of values on the wire and what fits into them."""
+WIRE_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
+
+
+GYMNASIUM_FOLDER = Path(__file__).parent / "gymnasium"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,38 @@ class ArraySpec:
     shape: tuple[int, ...]
     dtype: str = "int64"
     wire: str = "int8"
+
+    @property
+    def byte_count(self) -> int:
+        """Size of one such array on the wire."""
+        return math.prod(self.shape) * WIRE_BYTES[self.wire]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionArraySpec(ArraySpec):
+    """Actions that are arrays: of real numbers (Gymnasium's Box), or of whole ones (MultiDiscrete, MultiBinary).
+
+    low, high: bounds of each value in row-major order, or one for all; empty where there is none. Real numbers beyond
+    a bound are moved onto it, whole ones are illegal, and so are those that are not finite.
+    """
+
+    dtype: str = "float32"
+    wire: str = "float32"
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GymnasiumSource:
+    """Where an environment comes from that Gymnasium has registered.
+
+    id: its registered name, e.g. `CartPole-v1`. arguments: what `gymnasium.make` gets besides.
+    extra: the optional part of this arena that it needs, e.g. `mujoco`; empty when none.
+    """
+
+    id: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +85,14 @@ class Limits:
     start_seconds: float = 30.0
     """Wall time to load the player and construct its first `Player`."""
     duel_seconds: float = 1800.0
-    """Wall time of a whole duel."""
+    """Wall time of a whole duel or evaluation."""
     log_limit_bytes: int = 64 * 1024
     """Bytes kept of what a player prints in a duel."""
     max_restarts: int = 3
     """Times a dead player gets a fresh container within a duel before it forfeits the rest."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentSpec:
     """An environment at one version of its rules. A change of rules is a new version and so a new id."""
 
@@ -66,24 +102,35 @@ class EnvironmentSpec:
     description: str
     """Markdown."""
     image: str
-    """File name under the environment's `static/` folder."""
+    """File name under the `static/` folder of `folder`."""
     entry_point: str
-    """`module:Class` of the Environment."""
+    """`module:Class` of the Environment. With `gymnasium` it is called with this spec, else without arguments."""
     renderer: str
     """`module:function` taking a frame and returning SVG text."""
     seats: int
     observation: ArraySpec
-    action_count: int
-    """Actions are the integers 0 .. action_count - 1."""
+    action_count: int = 0
+    """Actions are the integers 0 .. action_count - 1; 0 where they are arrays."""
+    action: ActionArraySpec | None = None
+    """What an action is where it is an array; one seat only."""
     forfeit_score: float
     """Score of a forfeited match: the player at fault gets minus this, its opponent plus this."""
     max_steps: int
     """No match has more steps than this."""
-    matches_per_duel: int
+    matches_per_duel: int = 0
+    """With two seats: even, because pairs of matches swap seats. Not used with one."""
+    episodes_per_evaluation: int = 0
+    """With one seat: length of the hidden list of seeds that submissions are ranked by. Not used with more."""
     matches_per_validation: int
+    """Matches against itself, or with one seat: practice episodes, on the first seeds of the public list."""
     parallel_matches: int = 32
     limits: Limits = Limits()
     deterministic: bool = True
+    gymnasium: GymnasiumSource | None = None
+    env_id: str = ""
+    """`public_id` where it is not the usual one: two specs may make the same environment with other arguments."""
+    solved_score: float | None = None
+    """Mean score from which a task counts as solved; None where nobody has said."""
 
     @property
     def id(self) -> str:
@@ -92,17 +139,29 @@ class EnvironmentSpec:
 
     @property
     def folder(self) -> Path:
-        """The environment's own folder, holding `info.yml` and `static/`."""
+        """The environment's own folder, holding `static/`; all that Gymnasium has registered share one."""
+        if self.gymnasium is not None:
+            return GYMNASIUM_FOLDER
         module_file = import_module(self.entry_point.partition(":")[0]).__file__
         assert module_file is not None
         return Path(module_file).parent
 
+    @property
+    def picture(self) -> str:
+        """Where the card picture is found among the site's static files."""
+        return f"environments/{self.folder.name.replace('_', '-')}/{self.image}"
+
+    @property
+    def public_id(self) -> str:
+        """The name by which clients of the API know it: Gymnasium's own where it has one."""
+        return self.env_id or (self.id if self.gymnasium is None else self.gymnasium.id)
+
     def validate(self) -> None:
         """Check the values that types cannot. Raises ValueError with the key and a sentence."""
-        whole = ("version", "seats", "action_count", "max_steps", "matches_per_duel", "parallel_matches")
-        faults = [
-            (name, "must be at least 1.") for name in (*whole, "matches_per_validation") if getattr(self, name) < 1
-        ]
+        whole = ("version", "seats", "max_steps", "parallel_matches", "matches_per_validation")
+        plays = "episodes_per_evaluation" if self.seats == 1 else "matches_per_duel"
+        faults = [(name, "must be at least 1.") for name in (*whole, plays) if getattr(self, name) < 1]
+        faults += self._action_faults()
         faults += [
             (f"limits.{name}", "must be a finite number, not below 0.")
             for name, value in asdict(self.limits).items()
@@ -112,10 +171,7 @@ class EnvironmentSpec:
             faults.append(("slug", "must be lower-case words of letters and digits joined by hyphens."))
         if not (math.isfinite(self.forfeit_score) and self.forfeit_score >= 0):
             faults.append(("forfeit_score", "must be a finite number, not below 0."))
-        if not all(size >= 1 for size in self.observation.shape):
-            faults.append(("observation.shape", "must be sizes of at least 1."))
-        if self.observation.wire not in WIRE_RANGES:
-            faults.append(("observation.wire", f"must be one of {', '.join(WIRE_RANGES)}."))
+        faults += _array_faults("observation", self.observation)
         if self.seats == 2 and self.matches_per_duel % 2:
             faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
         if not re.fullmatch(r"\w[\w.-]*", self.image):
@@ -128,15 +184,41 @@ class EnvironmentSpec:
         if faults:
             raise ValueError(": ".join(faults[0]))
 
+    def _action_faults(self) -> list[tuple[str, str]]:
+        if self.action is None:
+            return [] if self.action_count >= 1 else [("action_count", "must be at least 1.")]
+        faults = _array_faults("action", self.action)
+        if self.action_count:
+            faults.append(("action_count", "must be left out where an action is an array."))
+        if self.seats != 1:
+            faults.append(("action", "can be an array with one seat only."))
+        size = math.prod(self.action.shape)
+        faults += [
+            (f"action.{name}", f"must be empty, one number, or {size} numbers.")
+            for name in ("low", "high")
+            if len(getattr(self.action, name)) not in (0, 1, size)
+        ]
+        return faults
+
     def make(self) -> Environment:
-        """A new, not yet reset environment."""
-        environment: Environment = _load(self.entry_point)()
+        """A new, not yet reset environment. Raises MissingExtra when a package that it needs is not installed."""
+        factory = _load(self.entry_point)
+        environment: Environment = factory() if self.gymnasium is None else factory(self)
         return environment
 
     def render(self, frame: Frame) -> str:
         """The frame as a stand-alone SVG picture."""
         renderer: Callable[[Frame], str] = _load(self.renderer)
         return renderer(frame)
+
+
+def _array_faults(name: str, array: ArraySpec) -> list[tuple[str, str]]:
+    faults = []
+    if not all(size >= 1 for size in array.shape):
+        faults.append((f"{name}.shape", "must be sizes of at least 1."))
+    if array.wire not in WIRE_RANGES:
+        faults.append((f"{name}.wire", f"must be one of {', '.join(WIRE_RANGES)}."))
+    return faults
 
 
 def _load(path: str) -> Any:

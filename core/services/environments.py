@@ -16,7 +16,7 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "version": spec.version,
         "name": spec.name,
         "description": spec.description,
-        "image": f"environments/{spec.slug}/{spec.image}",
+        "image": spec.picture,
         "seats": spec.seats,
     }
     choices = {

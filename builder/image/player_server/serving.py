@@ -51,6 +51,8 @@ class Server:
     def __init__(self, wire: socket.socket, form: str, make: Callable[[bool], Any], first: Any, limit: int) -> None:
         """limit: matches that may run at once."""
         self.wire, self.form, self.make, self.limit = wire, form, make, limit
+        self.encode: Callable[[Any], Any] = action_of
+        self.action_frame, self.action_length = struct.Struct("<IBIIq").pack, 17
         self.idle = [first]
         self.playing: dict[int, Any] = {}
         self.out = bytearray()
@@ -80,6 +82,11 @@ class Server:
         self.dtype, self.shape = observation["dtype"], tuple(observation["shape"])
         self.wire_type, self.valid_type = TYPECODES[observation["wire"]], TYPECODES[hello["actions"]["wire"]]
         self.size = math.prod(self.shape)
+        actions = hello["actions"]
+        if "shape" in actions:
+            self.encode = functools.partial(array_of, shape=tuple(actions["shape"]), wire=actions["wire"])
+            byte_count = math.prod(actions["shape"]) * array(TYPECODES[actions["wire"]]).itemsize
+            self.action_frame, self.action_length = struct.Struct(f"<IBII{byte_count}s").pack, 9 + byte_count
         parallel = min(hello["parallel_matches"], self.limit)
         ready = {"protocol": 2, "parallel_matches": parallel, "form": self.form, "numpy": numpy is not None}
         payload = json.dumps(ready).encode()
@@ -88,7 +95,7 @@ class Server:
     def answer(self, frame: bytes) -> None:
         """Answer every row of a QUESTIONS frame."""
         rewards, matches, sequences, counts, kinds, valid, states = self.columns(frame)
-        action_frame, playing = struct.Struct("<IBIIq").pack, self.playing
+        action_frame, length, encode, playing = self.action_frame, self.action_length, self.encode, self.playing
         end = 0
         begun = unsent_since = time.monotonic()
         for match, sequence, kind, reward, count, state in zip(
@@ -105,7 +112,7 @@ class Server:
                     self.end(match, state, reward)
                     self.out += struct.pack("<IBII", 9, DONE, match, sequence)
                     continue
-                self.out += action_frame(17, ACTION, match, sequence, action_of(action))
+                self.out += action_frame(length, ACTION, match, sequence, encode(action))
             except BadAction as error:
                 self.put_text(INVALID, match, sequence, str(error))
             except Exception as error:
@@ -158,6 +165,36 @@ class Server:
         if self.out:
             self.wire.sendall(self.out)
             self.out.clear()
+
+
+def array_of(value: object, shape: tuple[int, ...], wire: str) -> bytes:
+    """The action as raw little-endian values, row-major. Whole numbers must come as such; legal is what the referee says.
+
+    shape: what the environment asks for; an array of as many values in another shape will do.
+    """
+    data: Any
+    size, whole = math.prod(shape), wire[0] in "iu"
+    if numpy is None:
+        values = value if isinstance(value, (list, tuple, array)) else [value]
+        try:
+            data = array(TYPECODES[wire], values)
+        except (TypeError, OverflowError) as error:
+            raise BadAction(f"The action must be a flat list of {size} numbers: {error}.") from None
+    else:
+        try:
+            data = numpy.asarray(value)
+        except (TypeError, ValueError) as error:
+            raise BadAction(f"The action is no array of shape {shape}: {error}.") from None
+        if data.dtype.kind not in ("biu" if whole else "biuf"):
+            raise BadAction(f"The action must be an array of {wire}, not of {data.dtype}.")
+    if (count := len(data) if numpy is None else data.size) != size:
+        raise BadAction(f"The action must have the shape {shape}, that is {size} values, not {count}.")
+    if numpy is not None:
+        given, data = data, data.astype("<" + numpy.dtype(wire).str[1:])
+        if whole and not (given == data).all():
+            raise BadAction(f"The action holds a value that is no {wire}.")
+    encoded: bytes = data.tobytes()
+    return encoded
 
 
 def action_of(value: object) -> int:
