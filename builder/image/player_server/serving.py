@@ -168,7 +168,7 @@ class Server:
 
 
 def array_of(value: object, shape: tuple[int, ...], wire: str) -> bytes:
-    """The action as raw little-endian values, row-major. Whole numbers must come as such; legal is what the referee says.
+    """The action as raw little-endian values, row-major. Whole numbers must be such; the referee knows what is legal.
 
     shape: what the environment asks for; an array of as many values in another shape will do.
     """
