@@ -7,6 +7,7 @@ submission runs here. Without an engine (process sandbox, a person's own code): 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import importlib.metadata
 import re
@@ -58,8 +59,13 @@ class BuildResult:
 class Recipe(Protocol):
     """Turns archives into images, and removes them."""
 
-    def build(self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log) -> BuildResult:
-        """Raises BuildFailed (the owner must act) or BuilderUnavailable (the platform must)."""
+    def build(
+        self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log, defaults: tuple[str, ...] = ()
+    ) -> BuildResult:
+        """Raises BuildFailed (the owner must act) or BuilderUnavailable (the platform must).
+
+        defaults: what is installed where the archive requires nothing.
+        """
 
     def remove(self, image: str) -> None:
         """Remove an image; it may be gone already."""
@@ -74,13 +80,15 @@ class DockerRecipe:
     def __init__(self, *, base_image: str, prefix: str, network: Network) -> None:
         self._base_image, self._prefix, self._network = base_image, prefix, network
 
-    def build(self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log) -> BuildResult:
+    def build(
+        self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log, defaults: tuple[str, ...] = ()
+    ) -> BuildResult:
         started = time.monotonic()
         tag = f"{self._prefix}:{name}"
         with tempfile.TemporaryDirectory(prefix="arena-build-") as temporary:
             folder = Path(temporary) / "player"
             log("Step 1/4: check and unpack the archive")
-            requirements = unpack(archive, folder)
+            requirements = unpack(archive, folder, defaults)
             with engine() as client:
                 log(f"Step 2/4: base image {self._base_image}")
                 base_id = base_image_id(client, self._base_image)
@@ -130,12 +138,14 @@ class FolderRecipe:
     def __init__(self, *, folder: Path) -> None:
         self._folder = folder
 
-    def build(self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log) -> BuildResult:
+    def build(
+        self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log, defaults: tuple[str, ...] = ()
+    ) -> BuildResult:
         target = self._folder / name
         shutil.rmtree(target, ignore_errors=True)
         log("Step 1/2: check and unpack the archive")
         try:
-            requirements = unpack(archive, target)
+            requirements = unpack(archive, target, defaults)
         except BuildFailed:
             shutil.rmtree(target, ignore_errors=True)
             raise
@@ -161,11 +171,12 @@ class FolderRecipe:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def unpack(archive: IO[bytes], folder: Path) -> Requirements:
-    """Unpack an archive and read its requirements. Raises BuildFailed."""
+def unpack(archive: IO[bytes], folder: Path, defaults: tuple[str, ...]) -> Requirements:
+    """Unpack an archive and read its requirements, `defaults` where it has none. Raises BuildFailed."""
     try:
         report = unpack_archive(archive, folder)
-        return read_requirements(report, lambda name: read_text(archive, name))
+        requirements = read_requirements(report, lambda name: read_text(archive, name))
+        return requirements if requirements.lines else dataclasses.replace(requirements, lines=defaults)
     except (ArchiveRefused, RequirementsRefused) as refusal:
         raise BuildFailed(str(refusal), code=refusal.code) from None
 

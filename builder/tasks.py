@@ -13,7 +13,7 @@ from builder.leftovers import Needed
 from builder.packages import Network
 from builder.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
 from builder.scan import scan
-from core.models import Build, Duel, JobFault, JobState, Submission, Validation
+from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
 from core.services.artifacts import sbom_store
 from core.services.jobs import job_fail
 from core.services.phases import build_succeed
@@ -50,14 +50,16 @@ def images_remove_unused(_: int = 0) -> None:
 
 
 def _playing() -> QuerySet[Submission, int]:
-    """Keys of the submissions with duels or validations that are not over."""
+    """Keys of the submissions with duels, validations or evaluations that are not over."""
     duels = Duel.objects.filter(state__in=OPEN).order_by()
     validations = Validation.objects.filter(state__in=OPEN).order_by()
+    evaluations = Evaluation.objects.filter(state__in=OPEN).order_by()
     return (
         Submission.objects.filter(
             Q(pk__in=duels.values("player_1"))
             | Q(pk__in=duels.values("player_2"))
             | Q(pk__in=validations.values("submission"))
+            | Q(pk__in=evaluations.values("submission"))
         )
         .order_by()
         .values_list("pk", flat=True)
@@ -96,9 +98,12 @@ def _build(build: Build, pulse: Pulse) -> None:
 
     labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
     makes = recipe()
+    # A script makes its environment itself; who says nothing else gets the packages for that.
+    defaults = tuple(settings.SCRIPT_REQUIREMENTS) if submission.form == SubmissionForm.SCRIPT else ()
+    name = f"s{submission.pk}-b{build.pk}-a{build.attempt}"
     try:
         with submission.archive.open("rb") as archive:
-            result = makes.build(archive, name=f"s{submission.pk}-b{build.pk}-a{build.attempt}", labels=labels, log=log)
+            result = makes.build(archive, name=name, labels=labels, log=log, defaults=defaults)
         _scan(makes, result, pulse)
     except BuildFailed as failure:
         pulse.log(f"Failed: {failure}")

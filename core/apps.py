@@ -1,7 +1,10 @@
 from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.db.models.signals import post_migrate
+
+from environments.registry import use_folder
 
 
 def _ensure_schedules(**_: Any) -> None:
@@ -15,5 +18,7 @@ class CoreConfig(AppConfig):
 
     def ready(self) -> None:
         from core import checks  # noqa: F401  (registers the system checks)
+
+        use_folder(settings.ENVIRONMENTS_DIR)
 
         post_migrate.connect(_ensure_schedules, sender=self)

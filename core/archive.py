@@ -16,8 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-ENTRY_POINTS = ("player.py", "agent.py", "main.py")
+PLAYER_ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 """The first that is there at the root is what the player server loads."""
+SCRIPT_ENTRY_POINT = "submission.py"
+"""Makes an archive without any of the others a script, which plays its environment itself."""
+ENTRY_POINTS = (*PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT)
 READ_BYTES = 64 * 1024
 END_RECORD_BYTES = 22
 MAX_COMMENT_BYTES = 65_535
@@ -60,6 +63,10 @@ class ArchiveReport:
     entry_point: str
     names: tuple[str, ...]
     unpacked_bytes: int
+
+    @property
+    def is_script(self) -> bool:
+        return self.entry_point == SCRIPT_ENTRY_POINT
 
 
 LIMITS = ArchiveLimits()

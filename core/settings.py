@@ -195,6 +195,21 @@ PIP_ENVIRONMENT = {
 }
 BUILD_NETWORK = env.text("BUILD_NETWORK", "bridge")
 BUILD_SCAN_COMMAND = shlex.split(env.text("BUILD_SCAN_COMMAND"))
+SCRIPT_REQUIREMENTS = env.words("SCRIPT_REQUIREMENTS", "gymnasium")
+# By the names of duel_runner.sandbox.scripts.ScriptLimits.
+SCRIPT_LIMITS: dict[str, Any] = {
+    "memory_limit_bytes": env.number("SCRIPT_MEMORY_BYTES", 512 * 1024 * 1024),
+    "cpu_count": env.decimal("SCRIPT_CPU_COUNT", 0.5),
+    "pids": env.number("SCRIPT_PIDS", 50),
+    "seconds": env.decimal("SCRIPT_SECONDS", 300.0),
+    "nice": env.number("SCRIPT_NICE", 10),
+    "ionice_class": env.number("SCRIPT_IONICE_CLASS", 2),
+    "ionice_level": env.number("SCRIPT_IONICE_LEVEL", 7),
+    "file_limit_bytes": env.number("SCRIPT_FILE_BYTES", 64 * 1024 * 1024),
+    "open_files": env.number("SCRIPT_OPEN_FILES", 256),
+    "log_limit_bytes": env.number("SCRIPT_LOG_BYTES", 256 * 1024),
+}
+ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR", str(DATA_DIR / "environments")))
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -49,15 +50,22 @@ class Variables:
         except ValueError:
             raise ImproperlyConfigured(f"{name} must be a whole number, not {word!r}.") from None
 
-    def share(self, name: str, default: float) -> float:
-        """A number from 0 to 1."""
+    def decimal(self, name: str, default: float) -> float:
+        """A finite number, not below 0."""
         word = self.text(name, str(default))
         try:
             value = float(word)
         except ValueError:
-            value = -1.0
-        if not 0 <= value <= 1:
-            raise ImproperlyConfigured(f"{name} must be a number from 0 to 1, not {word!r}.")
+            value = math.nan
+        if not (math.isfinite(value) and value >= 0):
+            raise ImproperlyConfigured(f"{name} must be a number, not {word!r}.")
+        return value
+
+    def share(self, name: str, default: float) -> float:
+        """A number from 0 to 1."""
+        value = self.decimal(name, default)
+        if value > 1:
+            raise ImproperlyConfigured(f"{name} must be a number from 0 to 1, not {value:g}.")
         return value
 
     def words(self, name: str, default: str = "") -> list[str]:

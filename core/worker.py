@@ -115,7 +115,8 @@ class Pulse:
         self.lost = threading.Event()
         self._job = job
         self._lines: list[str] = []
-        self._matches_done: int | None = None
+        self._shown = ""
+        self._progress: dict[str, object] = {}
         self._news = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"pulse-{job.KIND}-{job.pk}", daemon=True)
@@ -139,8 +140,14 @@ class Pulse:
         self._lines.append(line)
         self._news = True
 
-    def progress(self, matches_done: int) -> None:
-        self._matches_done = matches_done
+    def show(self, text: str) -> None:
+        """Show something below the log for as long as the job runs, e.g. the end of a program's output."""
+        self._news |= text != self._shown
+        self._shown = text
+
+    def progress(self, **fields: object) -> None:
+        """Fields of the row that say how far the job is; values must not be changed afterwards."""
+        self._progress = fields
         self._news = True
 
     def raise_if_lost(self) -> None:
@@ -154,7 +161,8 @@ class Pulse:
         """Renew the lease once, with the news since the last time."""
         self._news = False
         try:
-            job_heartbeat(job=self._job, log=self.text or None, matches_done=self._matches_done)
+            text = f"{self.text}\n{self._shown}".strip()
+            job_heartbeat(job=self._job, log=text or None, progress=self._progress)
         except StaleJob:
             self.lost.set()
         except Error:

@@ -60,13 +60,21 @@ class Bench:
             self._core = reserve_core(settings.CHANNEL_DIR)
         return self._core
 
+    def name(self) -> str:
+        """Of a container: one that no other start has."""
+        return f"arena-{self._presence.token[:12]}-{next(self._numbers)}"
+
+    def labels(self, submission: Submission) -> dict[str, str]:
+        """By which the container of a dead worker is found."""
+        return {worker_label(): self._presence.token, "arena.submission": str(submission.pk)}
+
     def launch(self, submission: Submission, core: Core | None) -> Launch:
-        """How to start a submission here, under a name that no other start has."""
+        """How to start a player here."""
         return Launch(
             image=submission.launched_image,
-            name=f"arena-{self._presence.token[:12]}-{next(self._numbers)}",
+            name=self.name(),
             limits=submission.agent.environment.limits,
-            labels={worker_label(): self._presence.token, "arena.submission": str(submission.pk)},
+            labels=self.labels(submission),
             core=None if core is None else core.number,
             fresh=submission.needs_fresh_container,
         )

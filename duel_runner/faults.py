@@ -19,6 +19,7 @@ class PlayerFault(StrEnum):
     DID_NOT_START = "player_failed_to_start"
     TOO_MANY_RESTARTS = "too_many_restarts"
     DUEL_TIME = "duel_time_exhausted"
+    EVALUATION_TIME = "evaluation_time_exhausted"
 
 
 SENTENCES: dict[PlayerFault, str] = {
@@ -28,11 +29,12 @@ SENTENCES: dict[PlayerFault, str] = {
     PlayerFault.BAD_ACTION: "The player's answer is not what the protocol asks for",
     PlayerFault.OVERSIZED_ANSWER: "The player's answer is too large",
     PlayerFault.UNEXPECTED_ANSWER: "The player answered something it was not asked",
-    PlayerFault.DIED: "The player's process ended in the middle of the match.",
+    PlayerFault.DIED: "The player's process ended in the middle of its play.",
     PlayerFault.OUT_OF_MEMORY: "The player used more memory than allowed and was ended.",
     PlayerFault.DID_NOT_START: "The player could not be started",
     PlayerFault.TOO_MANY_RESTARTS: "The player had to be started again too often; it forfeits what is left.",
     PlayerFault.DUEL_TIME: "The time of the duel was used up, and this player thought longer.",
+    PlayerFault.EVALUATION_TIME: "The time of the evaluation was used up, most of it by this player.",
 }
 
 

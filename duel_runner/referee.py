@@ -1,4 +1,4 @@
-"""Plays matches and duels: what workers, the command line and benchmarks call. No Django here."""
+"""Plays matches, duels and evaluations: what workers, the command line and benchmarks call. No Django here."""
 
 from __future__ import annotations
 
@@ -11,20 +11,33 @@ from typing import Any, Protocol
 import numpy as np
 
 from duel_runner.duel import Duel
+from duel_runner.evaluation import Evaluation, Failure
 from duel_runner.faults import PlatformFault
 from duel_runner.match import pair_seed
 from duel_runner.sandbox.base import Container
+from environments.episodes import EpisodeRecord, EvaluationRecord
 from environments.records import DuelRecord, MatchRecord, Outcome
-from environments.spec import EnvironmentSpec, Limits
+from environments.spec import ArraySpec, EnvironmentSpec, Limits
 
-__all__ = ["PlatformFault", "PlayedDuel", "Player", "pair_seed", "run_duel", "run_match"]
+__all__ = [
+    "Failure",
+    "PlatformFault",
+    "PlayedDuel",
+    "PlayedEvaluation",
+    "Player",
+    "pair_seed",
+    "run_duel",
+    "run_episode",
+    "run_evaluation",
+    "run_match",
+]
 
 
 class Player(Protocol):
     """The player contract, as archives implement it in `player.py`."""
 
-    def start(self, state: np.ndarray[Any, Any], valid_actions: np.ndarray[Any, Any]) -> int: ...
-    def step(self, state: np.ndarray[Any, Any], valid_actions: np.ndarray[Any, Any], prev_reward: float) -> int: ...
+    def start(self, state: np.ndarray[Any, Any], valid_actions: np.ndarray[Any, Any]) -> Any: ...
+    def step(self, state: np.ndarray[Any, Any], valid_actions: np.ndarray[Any, Any], prev_reward: float) -> Any: ...
     def end(self, state: np.ndarray[Any, Any], prev_reward: float) -> None: ...
 
 
@@ -49,12 +62,11 @@ def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, nu
     pending, scores, started = [0.0] * spec.seats, [0.0] * spec.seats, [False] * spec.seats
     actions: list[int] = []
     moves = [0] * spec.seats
-    dtype, shape = spec.observation.dtype, spec.observation.shape
     while seats := environment.to_move:
         chosen = {}
         for seat in seats:
             seen = environment.observe(seat)
-            state = np.array(seen.observation, dtype=dtype).reshape(shape)
+            state = _state(seen.observation, spec.observation)
             valid = np.array(seen.valid_actions, dtype="int64")
             player = players[seat]
             action = player.step(state, valid, pending[seat]) if started[seat] else player.start(state, valid)
@@ -66,7 +78,7 @@ def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, nu
             pending[seat] += reward
             scores[seat] += reward
     for seat, player in enumerate(players):
-        player.end(np.array(environment.observe(seat).observation, dtype=dtype).reshape(shape), pending[seat])
+        player.end(_state(environment.observe(seat).observation, spec.observation), pending[seat])
     winner = Outcome.PLAYER_1 if scores[0] > scores[1] else Outcome.PLAYER_2
     return MatchRecord(
         number=number,
@@ -77,6 +89,77 @@ def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, nu
         scores=tuple(scores),
         move_counts=tuple(moves),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedEvaluation:
+    """What an evaluation leaves: the episodes that were finished, why it failed if so, and what the player printed."""
+
+    record: EvaluationRecord
+    failure: Failure | None
+    player_log: str
+    playing_seconds: float
+    """From the first question to the last result, without starting and ending the player."""
+
+
+def run_evaluation(
+    spec: EnvironmentSpec,
+    launch: Callable[[], Container],
+    *,
+    name: str,
+    seeds: Sequence[int],
+    parallel_episodes: int,
+    limits: Limits,
+    clock: Callable[[], float],
+    on_episode: Callable[[EpisodeRecord], None] | None = None,
+    still_wanted: Callable[[], None] | None = None,
+) -> PlayedEvaluation:
+    """Let one player play an episode for every seed, up to `parallel_episodes` at once.
+
+    The referee owns the environment, steps it and counts; the record does not depend on `parallel_episodes` as far as
+    the player is deterministic. The first fault of the player ends it: then `failure` says why. on_episode: told of
+    every episode that is over, in no particular order. still_wanted: called now and then; may raise to stop. Raises
+    PlatformFault or SandboxError when the platform fails.
+    """
+    evaluation = Evaluation(
+        spec,
+        launch,
+        seeds=seeds,
+        parallel=parallel_episodes,
+        limits=limits,
+        clock=clock,
+        on_episode=on_episode or (lambda _: None),
+        still_wanted=still_wanted or (lambda: None),
+    )
+    with contextlib.closing(evaluation.link):
+        evaluation.play()
+    record = EvaluationRecord(spec.id, spec.runtime, name, tuple(evaluation.records))
+    return PlayedEvaluation(record, evaluation.failure, evaluation.link.log, evaluation.playing_seconds)
+
+
+def run_episode(spec: EnvironmentSpec, player: Player, seed: int, *, number: int = 1) -> EpisodeRecord:
+    """Play one episode in this process, without isolation: for trusted code, tests and the baseline of benchmarks."""
+    environment = spec.make()
+    environment.reset(seed)
+    array = spec.observation
+    reward = score = 0.0
+    actions: list[Any] = []
+    while environment.to_move:
+        values, valid_actions = environment.observe(0)
+        state, valid = _state(values, array), np.array(valid_actions, dtype="int64")
+        action = player.step(state, valid, reward) if actions else player.start(state, valid)
+        chosen = int(action) if spec.action is None else np.asarray(action, spec.action.wire).tobytes()
+        (reward,) = environment.step({0: chosen})
+        actions.append(chosen)
+        score += reward
+    player.end(_state(environment.observe(0).observation, array), reward)
+    return EpisodeRecord(number, seed, tuple(actions), score, environment.truncated)
+
+
+def _state(values: Sequence[float] | bytes, array: ArraySpec) -> np.ndarray[Any, Any]:
+    """An observation as its player sees it."""
+    raw = np.frombuffer(values, array.wire) if isinstance(values, bytes) else np.array(values)
+    return raw.astype(array.dtype).reshape(array.shape)
 
 
 def run_duel(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from django.conf import settings
 from django.db import close_old_connections
 
-from core.models import Duel, JobState, PlayedJob, Submission, Validation
+from core.models import Duel, Evaluation, Job, JobState, PlayedJob, Submission, Validation
 from core.selectors.duels import duels_next
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
@@ -16,14 +17,13 @@ from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
+from duel_runner.evaluating import evaluate, practise
 from duel_runner.faults import PlayerFault
 from duel_runner.presence import tokens_alive
 from duel_runner.protocol import plain_text
+from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, SandboxError
-from environments.api import UnknownEnvironment
 from environments.records import Fault
-from environments.registry import get_spec
-from environments.spec import EnvironmentSpec
 
 AWAKE_SECONDS = 60.0
 """How long a worker goes from duel to duel before it looks at its messages again."""
@@ -34,8 +34,13 @@ QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
 
 
 def validation_run(job_id: int) -> None:
-    """Let a submission play against itself; any fault fails it, with the reason and both players' logs."""
+    """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason."""
     perform(Validation, job_id, _validate)
+
+
+def evaluation_run(job_id: int) -> None:
+    """Let a submission play its episodes, or run a script; what it scores is its place on the board."""
+    perform(Evaluation, job_id, evaluate)
 
 
 def duel_run(job_id: int) -> None:
@@ -44,22 +49,32 @@ def duel_run(job_id: int) -> None:
     The rows say what waits, so a worker that is awake need not be woken for every duel. Before each a validation is
     played, if one waits: somebody waits for it, and the messages of a whole edition may be before its own.
     """
-    outcome = _next_validation()
+    outcome = _next_quick_job()
     if outcome is not Performed.GIVEN_BACK:
         outcome = perform(Duel, job_id, _duel)
     until = time.monotonic() + AWAKE_SECONDS
     # A worker in trouble takes no more jobs than it was sent: others may be well.
     while outcome is not Performed.GIVEN_BACK and time.monotonic() < until and not is_stopping():
-        outcome = _next_validation()
+        outcome = _next_quick_job()
         if outcome is Performed.NOT_CLAIMED:
             outcome = _next_duel()
         if outcome is Performed.NOT_CLAIMED:
             return
 
 
-def _next_validation() -> Performed:
-    validation = Validation.objects.filter(state=JobState.QUEUED, not_before=None).order_by("pk").first()
-    return Performed.NOT_CLAIMED if validation is None else perform(Validation, validation.pk, _validate)
+def _next_quick_job() -> Performed:
+    """The next validation, else the next evaluation: somebody waits for each, and both are short beside an edition."""
+    jobs: tuple[tuple[type[Job], Any], ...] = ((Validation, _validate), (Evaluation, evaluate))
+    for kind, action in jobs:
+        job_id = (
+            kind._default_manager.filter(state=JobState.QUEUED, not_before=None)
+            .order_by("pk")
+            .values_list("pk")
+            .first()
+        )
+        if job_id is not None and (outcome := perform(kind, *job_id, action)) is not Performed.NOT_CLAIMED:
+            return outcome
+    return Performed.NOT_CLAIMED
 
 
 def _next_duel() -> Performed:
@@ -76,19 +91,11 @@ def leftovers_reap(_: int = 0) -> None:
     sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
 
 
-def rules(job: PlayedJob) -> EnvironmentSpec:
-    """The very version of the rules that a job was created for: an edition never mixes two. Raises PlatformFault."""
-    try:
-        return get_spec(job.environment_version)
-    except UnknownEnvironment:
-        raise PlatformFault(
-            f"The rules of this {job.KIND}, {job.environment_version}, are not in this arena's code any more.",
-            code="rules_missing",
-        ) from None
-
-
 def _validate(validation: Validation, pulse: Pulse) -> None:
     submission = validation.submission
+    if submission.agent.environment.is_scored:
+        practise(validation, pulse)
+        return
     duel = _play(validation, submission, submission, pulse)
     fault = first_fault(duel)
     if fault is not None and not submission.needs_fresh_container:
@@ -152,7 +159,7 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
 
     def on_progress(matches_done: int) -> None:
         pulse.raise_if_lost()
-        pulse.progress(matches_done)
+        pulse.progress(matches_done=matches_done)
 
     pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {bench.sandbox.name}.")
     coming = [(duel.player_1, duel.player_2) for duel in duels_next(count=PREPARED_DUELS)]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,14 @@ class EnvironmentSpec:
         module_file = import_module(self.entry_point.partition(":")[0]).__file__
         assert module_file is not None
         return Path(module_file).parent
+
+    @property
+    def runtime(self) -> str:
+        """Versions of the packages in which the rules are, e.g. `gymnasium 1.4.0`; empty when they are all here."""
+        if self.gymnasium is None:
+            return ""
+        packages = ["gymnasium", "numpy", *([self.gymnasium.extra] if self.gymnasium.extra else [])]
+        return ", ".join(f"{package} {version(package)}" for package in packages)
 
     @property
     def picture(self) -> str:

@@ -73,6 +73,8 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
 def start_now(environment: Environment) -> Tournament:
     """Start an edition although nothing has changed. Raises Refused, saying why not."""
     last = last_edition(environment)
+    if environment.is_scored:
+        raise Refused(f"{environment} has one seat: it is ranked by scores, not by tournaments.")
     if not environment.is_active:
         raise Refused(f"{environment} is inactive; make it active first.")
     if last is not None and last.state == TournamentState.RUNNING:

@@ -20,7 +20,7 @@ WAKE_AFTER = timedelta(minutes=10)
 
 def tournaments_advance(environment_id: int) -> None:
     """Refresh standings, end and start editions of one environment. Safe to call at any time, any number of times."""
-    environment = Environment.objects.filter(pk=environment_id).first()
+    environment = Environment.objects.filter(pk=environment_id, seats__gt=1).first()
     if environment is not None:
         editions.advance(environment, now=timezone.now())
 
@@ -41,7 +41,7 @@ def watchdog(_: int = 0) -> None:
     # While messages wait in a queue its workers are only busy; more of them would pile up.
     idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
     jobs_wake_waiting(older_than=WAKE_AFTER, queues=idle)
-    for environment in Environment.objects.all():
+    for environment in Environment.objects.filter(seats__gt=1):
         try:
             editions.advance(environment, now=timezone.now())
         except Exception:

@@ -1,10 +1,11 @@
 """The arena's rows, one concept a file."""
 
-from core.models.agent import Agent, Submission
+from core.models.agent import Agent, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.build import Build
 from core.models.duel import Duel, DuelOutcome, DuelVerdict
 from core.models.environment import Environment
+from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating
 from core.models.publication import Publication
@@ -20,6 +21,7 @@ __all__ = [
     "DuelOutcome",
     "DuelVerdict",
     "Environment",
+    "Evaluation",
     "Job",
     "JobFault",
     "JobState",
@@ -29,7 +31,11 @@ __all__ = [
     "PlayedJob",
     "Publication",
     "Rating",
+    "Recording",
+    "SeedList",
+    "SeedPurpose",
     "Submission",
+    "SubmissionForm",
     "Tournament",
     "TournamentState",
     "User",

@@ -15,6 +15,7 @@ from core.models.user import User
 
 if TYPE_CHECKING:
     from core.models.build import Build
+    from core.models.evaluation import Evaluation
     from core.models.publication import Publication
     from core.models.validation import Validation
 
@@ -66,11 +67,31 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         )
 
 
+class SubmissionForm(models.TextChoices):
+    """What a submission is."""
+
+    PLAYER = "PLAYER", "player"
+    SCRIPT = "SCRIPT", "script"
+
+
 class Submission(models.Model):
     """An immutable numbered version of an agent. Its phases are jobs: build, validation, publication."""
 
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="submissions")
     number = models.PositiveIntegerField(help_text="From 1 within the agent.")
+    public_id = models.UUIDField(
+        unique=True, default=uuid.uuid4, help_text="By which clients of the API know it; they may choose it."
+    )
+    form = models.CharField(
+        max_length=6,
+        choices=SubmissionForm.choices,
+        default=SubmissionForm.PLAYER,
+        help_text="A script plays its environment itself and reports its score.",
+    )
+    algorithm = models.CharField(max_length=100, blank=True, help_text="What its owner calls the method.")
+    user_label = models.CharField(
+        max_length=100, blank=True, help_text="Who an anonymous client said it is; nobody has checked it."
+    )
     archive = models.FileField(upload_to=archive_name, max_length=200)
     archive_sha256 = models.CharField(max_length=64)
     archive_bytes = models.PositiveBigIntegerField()
@@ -109,3 +130,7 @@ class Submission(models.Model):
     @property
     def latest_publication(self) -> Publication | None:
         return max(self.publications.all(), key=lambda job: job.pk, default=None)
+
+    @property
+    def latest_evaluation(self) -> Evaluation | None:
+        return max(self.evaluations.all(), key=lambda job: job.pk, default=None)

@@ -12,6 +12,7 @@ class Environment(models.Model):
     """A game or task, synced from an `EnvironmentSpec` by `manage.py sync_environments`."""
 
     slug = models.SlugField(max_length=50, unique=True)
+    env_id = models.CharField(max_length=100, unique=True, help_text="Its name for clients of the API.")
     version = models.PositiveIntegerField(help_text="Version of the rules that new duels are played with.")
     name = models.CharField(max_length=100)
     description = models.TextField(help_text="Markdown.")
@@ -20,10 +21,16 @@ class Environment(models.Model):
     is_active = models.BooleanField(
         default=True, help_text="Inactive environments take no uploads and start no editions."
     )
-    matches_per_duel = models.PositiveIntegerField(
-        validators=[MinValueValidator(2)], help_text="Even: seats alternate."
+    matches_per_duel = models.PositiveIntegerField(help_text="Even: seats alternate. Not used with one seat.")
+    matches_per_validation = models.PositiveIntegerField(
+        validators=[MinValueValidator(1)], help_text="With one seat: practice episodes."
     )
-    matches_per_validation = models.PositiveIntegerField(validators=[MinValueValidator(2)])
+    episodes_per_evaluation = models.PositiveIntegerField(
+        default=0, help_text="Length of the next hidden list of seeds. Used with one seat only."
+    )
+    takes_scripts = models.BooleanField(
+        default=False, help_text="Whether scripts that report their score themselves may be submitted."
+    )
     parallel_matches = models.PositiveIntegerField(default=32)
     cpu_count = models.FloatField(default=1.0)
     memory_limit_bytes = models.PositiveBigIntegerField()
@@ -42,6 +49,11 @@ class Environment(models.Model):
     def spec_id(self) -> str:
         """Id of the spec that new duels are played with, e.g. `connect-four-v1`."""
         return f"{self.slug}-v{self.version}"
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether submissions are ranked by what they score alone, not by duels."""
+        return self.seats == 1
 
     @property
     def limits(self) -> Limits:

@@ -7,7 +7,7 @@ from core.models.job import PlayedJob
 
 
 class Validation(PlayedJob):
-    """A short duel of a submission against itself; any fault fails it."""
+    """A short duel of a submission against itself, or with one seat a few practice episodes; any fault fails it."""
 
     KIND = "validation"
 

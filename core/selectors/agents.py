@@ -82,7 +82,7 @@ def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     )
     return [
         OwnAgent(submission.agent, submission.number, status_of(submission), is_moving(submission))
-        for submission in submissions.select_related("agent").order_by("agent__name")
+        for submission in submissions.order_by("agent__name")
     ]
 
 
@@ -92,7 +92,7 @@ def version_list(agent: Agent, *, is_publishing: bool, number: int | None = None
     Of the newest one, and of every one whose page still moves, the log is at hand.
     """
     participations = Participant.objects.select_related("tournament").order_by("-tournament__edition")
-    submissions = submissions_with_phases().filter(agent=agent).select_related("rating", "agent")
+    submissions = submissions_with_phases().filter(agent=agent).select_related("rating")
     if number is not None:
         submissions = submissions.filter(number=number)
     rows = list(submissions.prefetch_related(Prefetch("participations", participations)).order_by("-number"))

@@ -7,7 +7,7 @@ from enum import Enum
 
 from django.db.models import Prefetch, QuerySet
 
-from core.models import Build, Job, JobState, Publication, Submission, Validation
+from core.models import Build, Evaluation, Job, JobState, Publication, Submission, SubmissionForm, Validation
 from core.selectors.jobs import queue_place
 
 
@@ -18,6 +18,7 @@ class Status(Enum):
     READY = ("Ready", "good")
     FAILED = ("Failed", "bad")
     CANCELLED = ("Cancelled", "calm")
+    EVALUATING = ("Evaluating", "busy")
     VALIDATING = ("Validating", "busy")
     BUILDING = ("Building", "busy")
     WAITING = ("Waiting", "calm")
@@ -56,15 +57,20 @@ def submissions_with_phases() -> QuerySet[Submission]:
     """Submissions with their jobs at hand, without the jobs' logs: those can be long."""
     models = {"builds": Build, "validations": Validation, "publications": Publication}
     jobs = [Prefetch(name, model._default_manager.defer("log")) for name, model in models.items()]
-    return Submission.objects.prefetch_related(*jobs)
+    evaluations = Prefetch("evaluations", Evaluation.objects.defer("log", "episodes", "metrics"))
+    return Submission.objects.select_related("agent__environment").prefetch_related(*jobs, evaluations)
 
 
 def phases_of(submission: Submission, *, is_publishing: bool) -> tuple[Phase, ...]:
-    """Build, validation, and publication where there is one or will be.
+    """Build, validation, evaluation, and publication: each where there is one or will be.
 
     is_publishing: whether this arena publishes at all. Only public agents are published.
     """
-    jobs: dict[str, Job | None] = {"Build": submission.latest_build, "Validation": validation_of(submission)}
+    jobs: dict[str, Job | None] = {"Build": submission.latest_build}
+    if submission.form == SubmissionForm.PLAYER:
+        jobs["Validation"] = validation_of(submission)
+    if submission.agent.environment.is_scored:
+        jobs["Evaluation"] = evaluation_of(submission)
     publication = submission.latest_publication
     if publication is not None or (is_publishing and submission.agent.is_public):
         jobs["Publication"] = publication
@@ -79,11 +85,23 @@ def validation_of(submission: Submission) -> Validation | None:
     return validation
 
 
+def evaluation_of(submission: Submission) -> Evaluation | None:
+    """The newest evaluation that belongs to the latest build."""
+    build, evaluation = submission.latest_build, submission.latest_evaluation
+    if build is None or evaluation is None or evaluation.created_at < build.created_at:
+        return None
+    return evaluation
+
+
+def decisive_job(submission: Submission) -> Job | None:
+    """The phase that a submission has come to, publication aside."""
+    return evaluation_of(submission) or validation_of(submission) or submission.latest_build
+
+
 def status_of(submission: Submission) -> Status:
     if submission.deleted_at is not None:
         return Status.DELETED
-    validation = validation_of(submission)
-    job: Job | None = validation or submission.latest_build
+    job = decisive_job(submission)
     if job is None:
         return Status.WAITING
     match job.state:
@@ -92,23 +110,30 @@ def status_of(submission: Submission) -> Status:
         case JobState.CANCELLED:
             return Status.CANCELLED
         case JobState.SUCCEEDED:
-            return Status.READY if validation else Status.WAITING
-    if validation is not None:
+            last = Evaluation if submission.agent.environment.is_scored else Validation
+            return Status.READY if isinstance(job, last) else Status.WAITING
+    if isinstance(job, Evaluation):
+        return Status.EVALUATING
+    if isinstance(job, Validation):
         return Status.VALIDATING
     return Status.BUILDING if job.state == JobState.RUNNING else Status.WAITING
 
 
 def is_moving(submission: Submission) -> bool:
     """Whether its page will change by itself: a phase waits or runs."""
-    jobs = (submission.latest_build, submission.latest_validation, submission.latest_publication)
+    jobs = (
+        submission.latest_build,
+        submission.latest_validation,
+        submission.latest_evaluation,
+        submission.latest_publication,
+    )
     return any(job is not None and not job.is_over for job in jobs)
 
 
 def open_log(submission: Submission) -> OpenLog | None:
     """The log worth showing at once: of the latest phase if it runs or has failed. One query."""
-    title, job = "Validation log", validation_of(submission) or submission.latest_build
+    job = decisive_job(submission)
     if job is None or job.state not in (JobState.RUNNING, JobState.FAILED):
         return None
-    if isinstance(job, Build):
-        title = "Build log"
+    title = f"{job.KIND.capitalize()} log"
     return OpenLog(title, job.log, is_live=job.state == JobState.RUNNING)

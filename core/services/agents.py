@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from io import BytesIO
 from typing import BinaryIO, cast
 
@@ -14,12 +16,23 @@ from django.utils import timezone
 
 from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
 from core.errors import Refused
-from core.models import Agent, Build, Environment, JobFault, JobState, Submission, User
+from core.models import Agent, Build, Environment, JobFault, JobState, Submission, SubmissionForm, User
 from core.queues import IMAGES_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
 from core.selectors.phases import validation_of
 from core.services.jobs import job_cancel_if_open, job_wake
 
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What an uploader says of a submission, and nobody checks. public_id: None for one of the arena's choice."""
+
+    algorithm: str = ""
+    user: str = ""
+    public_id: uuid.UUID | None = None
+
+
+NO_LABELS = Labels()
 NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
 
 NEW_VERSION = "It is yours: a new version of it is uploaded on its own page."
@@ -33,6 +46,7 @@ def agent_create(
     is_public: bool,
     archive: UploadedFile[bytes],
     tell: Callable[[str], None] = lambda _: None,
+    labels: Labels = NO_LABELS,
 ) -> Submission:
     """Create an agent with its first submission and start its build; return the submission.
 
@@ -42,12 +56,12 @@ def agent_create(
     """
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
-    sha256 = _check_archive(archive)
+    checked = _check_archive(archive, environment)
     try:
         with transaction.atomic():
             agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
             agent.save(force_insert=True)
-            return _submission_create(agent, archive, sha256)
+            return _submission_create(agent, archive, checked, labels=labels)
     except IntegrityError:
         twin = Submission.objects.filter(
             agent__environment=environment,
@@ -55,7 +69,7 @@ def agent_create(
             agent__name=name,
             agent__is_public=is_public,
             number=1,
-            archive_sha256=sha256,
+            archive_sha256=checked.sha256,
             deleted_at=None,
         ).first()
         if twin is None:
@@ -66,7 +80,11 @@ def agent_create(
 
 
 def submission_create(
-    *, agent: Agent, archive: UploadedFile[bytes], tell: Callable[[str], None] = lambda _: None
+    *,
+    agent: Agent,
+    archive: UploadedFile[bytes],
+    tell: Callable[[str], None] = lambda _: None,
+    labels: Labels = NO_LABELS,
 ) -> Submission:
     """Add a new version to an agent and start its build; the same archive as the latest version is that version.
 
@@ -77,13 +95,13 @@ def submission_create(
         raise Refused("This agent is disabled by the organisers; it takes no new versions.", field="archive")
     if not agent.environment.is_active:
         raise Refused(f"{agent.environment} takes no uploads at the moment.", field="archive")
-    sha256 = _check_archive(archive)
+    checked = _check_archive(archive, agent.environment)
     with transaction.atomic():
         agent = Agent.objects.select_for_update().get(pk=agent.pk)
         latest = agent.submissions.order_by("-number").first()
-        if latest and latest.archive_sha256 == sha256 and latest.deleted_at is None:
+        if latest and latest.archive_sha256 == checked.sha256 and latest.deleted_at is None:
             return _submission_again(latest, archive, tell)
-        return _submission_create(agent, archive, sha256, number=latest.number + 1 if latest else 1)
+        return _submission_create(agent, archive, checked, number=latest.number + 1 if latest else 1, labels=labels)
 
 
 def submission_delete(*, submission: Submission) -> None:
@@ -91,9 +109,11 @@ def submission_delete(*, submission: Submission) -> None:
     with transaction.atomic():
         submission.deleted_at = timezone.now()
         submission.save(update_fields=["deleted_at"])
-        for job in (submission.latest_build, submission.latest_validation, submission.latest_publication):
+        jobs = (submission.latest_build, submission.latest_validation, submission.latest_publication)
+        for job in (*jobs, *submission.evaluations.filter(state__in=(JobState.QUEUED, JobState.RUNNING))):
             if job is not None:
                 job_cancel_if_open(job=job, reason="The submission was deleted.")
+        submission.evaluations.update(is_current=False)
         storage, name = submission.archive.storage, str(submission.archive.name)
         transaction.on_commit(lambda: storage.delete(name))
         wake("build", IMAGES_TASK, submission.pk)
@@ -123,8 +143,16 @@ def agent_enable(*, agent: Agent) -> None:
     agent.save(update_fields=["is_disabled", "disabled_reason"])
 
 
-def _check_archive(archive: UploadedFile[bytes]) -> str:
-    """Refuse what may not be uploaded; return the archive's SHA-256 in hex. Nothing is unpacked."""
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """An archive that may be uploaded."""
+
+    sha256: str
+    form: SubmissionForm
+
+
+def _check_archive(archive: UploadedFile[bytes], environment: Environment) -> _Checked:
+    """Refuse what may not be uploaded here. Nothing is unpacked."""
     file = cast(BinaryIO, archive.file)
     try:
         report = inspect_archive(file)
@@ -132,8 +160,15 @@ def _check_archive(archive: UploadedFile[bytes]) -> str:
         read_requirements(report, lambda name: read_text(file, name))
     except (ArchiveRefused, RequirementsRefused) as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
+    if report.is_script and not environment.takes_scripts:
+        raise Refused(
+            f"{environment} takes no scripts: the zip needs player.py at its root, not {report.entry_point}.",
+            field="archive",
+            code="script_not_taken",
+        )
     file.seek(0)
-    return hashlib.file_digest(cast(BytesIO, file), "sha256").hexdigest()
+    sha256 = hashlib.file_digest(cast(BytesIO, file), "sha256").hexdigest()
+    return _Checked(sha256, SubmissionForm.SCRIPT if report.is_script else SubmissionForm.PLAYER)
 
 
 def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell: Callable[[str], None]) -> Submission:
@@ -152,9 +187,21 @@ def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell
     return submission
 
 
-def _submission_create(agent: Agent, archive: UploadedFile[bytes], sha256: str, number: int = 1) -> Submission:
+def _submission_create(
+    agent: Agent, archive: UploadedFile[bytes], checked: _Checked, number: int = 1, labels: Labels = NO_LABELS
+) -> Submission:
     archive.seek(0)
-    submission = Submission(agent=agent, number=number, archive_sha256=sha256, archive_bytes=archive.size or 0)
+    submission = Submission(
+        agent=agent,
+        number=number,
+        form=checked.form,
+        algorithm=labels.algorithm,
+        user_label=labels.user,
+        archive_sha256=checked.sha256,
+        archive_bytes=archive.size or 0,
+    )
+    if labels.public_id is not None:
+        submission.public_id = labels.public_id
     submission.archive.save("archive.zip", File(archive), save=False)
     try:
         with transaction.atomic():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from django.db import transaction
+
 from core.models import Environment
+from core.services.seeds import seed_lists_ensure
 from environments.spec import EnvironmentSpec
 
 
@@ -18,10 +21,12 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "description": spec.description,
         "image": spec.picture,
         "seats": spec.seats,
+        "env_id": spec.public_id,
     }
     choices = {
         "matches_per_duel": spec.matches_per_duel,
         "matches_per_validation": spec.matches_per_validation,
+        "episodes_per_evaluation": spec.episodes_per_evaluation,
         "parallel_matches": spec.parallel_matches,
         "cpu_count": limits.cpu_count,
         "memory_limit_bytes": limits.memory_limit_bytes,
@@ -30,6 +35,12 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "start_seconds": limits.start_seconds,
         "duel_seconds": limits.duel_seconds,
     }
-    return Environment.objects.update_or_create(
-        slug=spec.slug, defaults=rules | choices if reset_limits else rules, create_defaults=rules | choices
-    )
+    with transaction.atomic():
+        environment, is_new = Environment.objects.update_or_create(
+            slug=spec.slug,
+            defaults=rules | choices if reset_limits else rules,
+            create_defaults={**rules, **choices, "takes_scripts": spec.gymnasium is not None},
+        )
+        if environment.is_scored:
+            seed_lists_ensure(environment=environment)
+    return environment, is_new

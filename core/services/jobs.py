@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
-from core.models import Build, Duel, Job, JobFault, JobState, Publication, Validation
+from core.models import Build, Duel, Evaluation, Job, JobFault, JobState, Publication, Recording, Validation
 from core.queues import wake
 from core.states import StaleJob, transition
 
@@ -26,11 +26,15 @@ LOG_LIMIT_CHARACTERS = 64 * 1024
 BACK_OFF, BACK_OFF_LIMIT = timedelta(seconds=30), timedelta(minutes=10)
 """How long a job rests after its first failure by the platform, four times as long after every other, and at most."""
 
-JOB_MODELS: dict[str, type[Job]] = {model.KIND: model for model in (Build, Validation, Duel, Publication)}
+JOB_MODELS: dict[str, type[Job]] = {
+    model.KIND: model for model in (Build, Validation, Duel, Evaluation, Recording, Publication)
+}
 QUEUES_AND_TASKS = {
     "build": ("build", "builder.tasks.build_run"),
     "validation": ("duel", "duel_runner.tasks.validation_run"),
     "duel": ("duel", "duel_runner.tasks.duel_run"),
+    "evaluation": ("duel", "duel_runner.tasks.evaluation_run"),
+    "recording": ("duel", "duel_runner.tasks.recording_run"),
     "publication": ("publish", "publisher.tasks.publication_run"),
 }
 
@@ -70,13 +74,12 @@ def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
     return kind._default_manager.select_related(*kind.RELATED).get(pk=job_id)
 
 
-def job_heartbeat(*, job: Job, log: str | None = None, matches_done: int | None = None) -> None:
-    """Renew the lease of a running job, writing progress along with it. Raises StaleJob when the claim is lost."""
+def job_heartbeat(*, job: Job, log: str | None = None, progress: Mapping[str, object] | None = None) -> None:
+    """Renew the lease of a running job, and write how far it is. Raises StaleJob when the claim is lost."""
     fields: dict[str, object] = {"lease_expires_at": _in(timedelta(seconds=settings.JOB_LEASE_SECONDS))}
     if log is not None:
         fields["log"] = log_tail(log)
-    if matches_done is not None:
-        fields["matches_done"] = matches_done
+    fields |= progress or {}
     rows = type(job)._default_manager.filter(pk=job.pk, state=JobState.RUNNING, claim_token=job.claim_token)
     if rows.update(**fields) != 1:
         raise StaleJob(f"{job.KIND} {job.pk} is no longer running under this claim.")

@@ -9,9 +9,10 @@ from django.conf import settings
 from django.db import transaction
 
 from core.errors import Refused
-from core.models import Build, JobFault, JobState, Publication, Submission, Validation
+from core.models import Build, Job, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts
+from core.services.evaluations import evaluation_create
 from core.services.jobs import job_fail, job_succeed, job_wake
 
 
@@ -25,8 +26,8 @@ def build_succeed(
     base_digest: str = "",
     requirements_digest: str = "",
     sbom: str = "",
-) -> Validation:
-    """Record the image and start the validation. Raises StaleJob when the claim was lost.
+) -> Job:
+    """Record the image and start what follows: the validation, or the run of a script. Raises StaleJob.
 
     base_digest, requirements_digest: of the images below. sbom: name of the stored bill of materials.
     """
@@ -36,6 +37,9 @@ def build_succeed(
         job_succeed(job=build, log=log, base_digest=base_digest, requirements_digest=requirements_digest, sbom=sbom)
         submission.image, submission.image_digest, submission.warnings = image, digest, warnings
         submission.save(update_fields=["image", "image_digest", "warnings"])
+        if submission.form == SubmissionForm.SCRIPT:
+            _publish(submission)
+            return evaluation_create(submission=submission)
         validation = Validation.objects.create(
             submission=submission,
             environment_version=environment.spec_id,
@@ -52,8 +56,10 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
     with transaction.atomic():
         job_succeed(job=validation, log=log, **asdict(artifacts))
         validation.submission.save(update_fields=["needs_fresh_container"])
-        if agent.is_public and settings.PUBLISHER_REMOTE:
-            _publication_create(validation.submission)
+        _publish(validation.submission)
+        if agent.environment.is_scored:
+            evaluation_create(submission=validation.submission)
+            return
         wake("tournament", TOURNAMENT_TASK, agent.environment_id)
 
 
@@ -73,6 +79,11 @@ def publication_again(*, publication: Publication) -> Publication:
         if latest is not None and latest.state not in (JobState.FAILED, JobState.CANCELLED):
             raise Refused(f"Its latest publication is {latest.get_state_display()}.")
         return _publication_create(submission)
+
+
+def _publish(submission: Submission) -> None:
+    if submission.agent.is_public and settings.PUBLISHER_REMOTE:
+        _publication_create(submission)
 
 
 def _publication_create(submission: Submission) -> Publication:

@@ -92,7 +92,7 @@ def test_a_heartbeat_renews_the_lease_and_carries_news(submission: Submission) -
     job = job_claim(kind=Validation, job_id=validation.pk, worker="worker-1")
     assert job is not None
     let_lease_expire(job)
-    job_heartbeat(job=job, log="Half-way.", matches_done=25)
+    job_heartbeat(job=job, log="Half-way.", progress={"matches_done": 25})
 
     assert jobs_requeue_expired() == 0
     job.refresh_from_db()

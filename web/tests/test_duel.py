@@ -123,7 +123,7 @@ def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: 
 
 def test_progress_is_live_and_ends_with_the_duel(client: Client, stage: Stage) -> None:
     duel = claimed(stage)
-    job_heartbeat(job=duel, matches_done=4)
+    job_heartbeat(job=duel, progress={"matches_done": 4})
     part = {"HX-Request": "true", "HX-Target": "duel"}
 
     running = html(client, address(duel), **part)

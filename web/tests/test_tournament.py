@@ -69,7 +69,7 @@ def test_duels_show_how_far_they_are_and_why_they_do_not_count(client: Client, s
     struck = played.play(played.waiting_duel(stage.tournament, fritz, stage.anna))
     assert running is not None
     assert failed is not None
-    job_heartbeat(job=running, matches_done=20)
+    job_heartbeat(job=running, progress={"matches_done": 20})
     job_fail(job=failed, fault=JobFault.PLATFORM, code="engine_down", error="The engine did not answer.")
     duel_void(duel=struck, reason="The clock was wrong.", user=cast.olga)
 

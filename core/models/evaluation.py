@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from django.db import models
+
+from core.models.agent import Submission
+from core.models.environment import Environment
+from core.models.job import Job, artifact_name
+from core.models.user import User
+
+
+class SeedPurpose(models.TextChoices):
+    """What a list of seeds is for."""
+
+    PRACTICE = "PRACTICE", "practice"
+    RANKING = "RANKING", "ranking"
+    FINAL = "FINAL", "final phase"
+
+
+class SeedList(models.Model):
+    """The seeds of an evaluation's episodes. Those of a practice list are public, others until they are revealed.
+
+    An environment is ranked by the newest list that is not for practice.
+    """
+
+    environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="seed_lists")
+    purpose = models.CharField(max_length=8, choices=SeedPurpose.choices)
+    seeds = models.JSONField(help_text="Whole numbers, in the order of the episodes.")
+    sha256 = models.CharField(
+        max_length=64, help_text="Of the seeds as decimal numbers, each ended by a line feed: public from the start."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    revealed_at = models.DateTimeField(null=True, blank=True, help_text="From then on everyone may read the seeds.")
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{len(self.seeds)} seeds of {self.environment} for {self.get_purpose_display()}"
+
+    @property
+    def is_public(self) -> bool:
+        return self.purpose == SeedPurpose.PRACTICE or self.revealed_at is not None
+
+
+class Evaluation(Job):
+    """Episodes of one submission in a one-seat environment, played under the referee; or one run of a script.
+
+    The first is verified: the arena held the environment. A script reports its score itself. FAILED counts for nobody.
+    """
+
+    KIND = "evaluation"
+    RELATED = ("submission__agent__environment", "submission__agent__owner", "seed_list")
+
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="evaluations")
+    agent = models.ForeignKey("core.Agent", on_delete=models.PROTECT, related_name="evaluations")
+    environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="evaluations")
+    """As the submission's, kept here too: a board of a million rows is read by one index."""
+    environment_version = models.CharField(max_length=60, help_text="Id of the spec it is played with.")
+    seed_list = models.ForeignKey(SeedList, on_delete=models.PROTECT, null=True, related_name="evaluations")
+    """None for a script."""
+    is_verified = models.BooleanField(default=True, help_text="Whether the arena itself stepped the environment.")
+    is_current = models.BooleanField(
+        default=False, editable=False, help_text="Whether it is what its agent stands on the board with."
+    )
+    episode_count = models.PositiveIntegerField(default=0, help_text="Episodes to play, or played by a script.")
+    episodes_done = models.PositiveIntegerField(default=0, editable=False)
+    score = models.FloatField(null=True, editable=False, help_text="Mean score of the episodes, or what a script says.")
+    score_low = models.FloatField(null=True, editable=False, help_text="Lower end of the mean's 95% interval.")
+    score_high = models.FloatField(null=True, editable=False)
+    interquartile_mean = models.FloatField(null=True, editable=False)
+    median = models.FloatField(null=True, editable=False)
+    worst_decile = models.FloatField(null=True, editable=False, help_text="Mean of the worst tenth of the episodes.")
+    seconds_per_move = models.FloatField(null=True, editable=False)
+    episodes = models.JSONField(
+        default=list, editable=False, help_text="By episode: number, score, length, thinking seconds."
+    )
+    metrics = models.JSONField(default=list, editable=False, help_text="What a script reported beside its score.")
+    runtime = models.CharField(max_length=200, blank=True, editable=False, help_text="Versions of the environment.")
+    records = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)
+    record_sha256 = models.CharField(max_length=64, blank=True, editable=False, help_text="Hash over the play.")
+    player_log = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)
+    player_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Content id of the image.")
+
+    class Meta(Job.Meta):
+        ordering = ["pk"]
+        indexes = [
+            *Job.Meta.indexes,
+            models.Index(
+                models.F("environment"),
+                models.F("is_verified").desc(),
+                models.F("score").desc(),
+                models.F("created_at"),
+                models.F("id"),
+                condition=models.Q(is_current=True),
+                name="evaluation_board",
+            ),
+            models.Index(
+                models.F("environment"),
+                models.F("created_at").desc(),
+                condition=models.Q(is_current=True),
+                name="evaluation_newest",
+            ),
+        ]
+        constraints = [
+            *Job.Meta.constraints,
+            models.CheckConstraint(
+                condition=models.Q(is_current=False) | models.Q(state="SUCCEEDED", score__isnull=False),
+                name="evaluation_current_has_score",
+            ),
+            models.UniqueConstraint(
+                fields=["agent"], condition=models.Q(is_current=True), name="evaluation_one_current_an_agent"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"evaluation of {self.submission}"
+
+
+class Recording(Job):
+    """A video, or for environments of text a replay, of one episode of an evaluation."""
+
+    KIND = "recording"
+    RELATED = ("evaluation__environment",)
+
+    class Choice(models.TextChoices):
+        BEST = "BEST", "best"
+        MEDIAN = "MEDIAN", "median"
+        WORST = "WORST", "worst"
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="recordings")
+    choice = models.CharField(max_length=6, choices=Choice.choices)
+    episode_number = models.PositiveIntegerField()
+    video = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)
+    poster = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)
+    steps = models.FileField(
+        upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="JSON: rewards, texts, actions."
+    )
+
+    class Meta(Job.Meta):
+        constraints = [
+            *Job.Meta.constraints,
+            models.UniqueConstraint(fields=["evaluation", "choice"], name="recording_choice_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_choice_display()} episode of {self.evaluation}"

@@ -1,0 +1,30 @@
+"""Evaluations as pages and the API show them: what an environment is ranked by, and who stands where."""
+
+from __future__ import annotations
+
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from core.models import Environment, Evaluation, SeedList, SeedPurpose, Submission
+
+
+def ranking_list(environment: Environment) -> SeedList | None:
+    """The hidden seeds that the environment is ranked by now: those of the final phase once it has begun."""
+    return environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).order_by("pk").last()
+
+
+def practice_list(environment: Environment) -> SeedList | None:
+    """The public seeds that validations play."""
+    return environment.seed_lists.filter(purpose=SeedPurpose.PRACTICE).order_by("pk").last()
+
+
+def submissions_to_rank(environment: Environment) -> list[Submission]:
+    """The latest valid submission of every agent of an environment, by agent."""
+    valid = Submission.objects.valid().filter(agent__environment=environment)
+    newest = valid.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
+    return list(valid.filter(pk=Subquery(newest)).select_related("agent__environment").order_by("agent_id"))
+
+
+def evaluations_next(*, count: int) -> QuerySet[Evaluation]:
+    """The evaluations that wait longest and need not rest."""
+    waiting = Evaluation.objects.filter(state="QUEUED", not_before=None)
+    return waiting.select_related(*Evaluation.RELATED).order_by("pk")[:count]

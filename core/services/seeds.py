@@ -1,0 +1,73 @@
+"""Lists of seeds: public ones for practice, hidden ones to rank by."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.utils import timezone
+
+from core.errors import Refused
+from core.models import Environment, Evaluation, JobState, SeedList, SeedPurpose, User
+from core.selectors.evaluations import ranking_list, submissions_to_rank
+from core.services.evaluations import evaluation_create
+from core.services.jobs import job_cancel_if_open
+
+FIRST_PRACTICE_SEED = 1
+HIDDEN_SEED_BITS = 48
+"""Too many to try all of them, few enough to be exact numbers in JSON."""
+
+
+def seeds_sha256(seeds: Sequence[int]) -> str:
+    """SHA-256 in hex over the seeds as decimal numbers, each ended by a line feed."""
+    return hashlib.sha256("".join(f"{seed}\n" for seed in seeds).encode("ascii")).hexdigest()
+
+
+def seed_lists_ensure(*, environment: Environment) -> None:
+    """Give a one-seat environment its list for practice, as long as the row says, and a first list to rank by."""
+    practice = list(range(FIRST_PRACTICE_SEED, FIRST_PRACTICE_SEED + environment.matches_per_validation))
+    newest = environment.seed_lists.filter(purpose=SeedPurpose.PRACTICE).order_by("pk").last()
+    if newest is None or newest.seeds != practice:
+        _create(environment, SeedPurpose.PRACTICE, practice)
+    if ranking_list(environment) is None:
+        _create(environment, SeedPurpose.RANKING, _draw(environment))
+
+
+def final_phase_start(*, environment: Environment, by: User | None) -> list[Evaluation]:
+    """Draw new hidden seeds once, and evaluate everyone's newest version on them; return the new evaluations.
+
+    From then on the board follows them, and the seeds of the list before are revealed. Raises Refused.
+    """
+    if not environment.is_scored:
+        raise Refused(f"{environment} is not ranked by scores.")
+    with transaction.atomic():
+        environment = Environment.objects.select_for_update().get(pk=environment.pk)
+        before = ranking_list(environment)
+        if before is not None and before.purpose == SeedPurpose.FINAL:
+            raise Refused(f"The final phase of {environment} has begun already; its seeds are drawn once.")
+        seeds = _create(environment, SeedPurpose.FINAL, _draw(environment), by)
+        if before is not None:
+            before.revealed_at = timezone.now()
+            before.save(update_fields=["revealed_at"])
+        waiting = Evaluation.objects.filter(environment=environment, is_verified=True, state=JobState.QUEUED)
+        for evaluation in waiting.select_for_update():
+            job_cancel_if_open(job=evaluation, reason="The final phase has begun: it is evaluated on new seeds.")
+        return [
+            evaluation_create(submission=submission, seed_list=seeds) for submission in submissions_to_rank(environment)
+        ]
+
+
+def _draw(environment: Environment) -> list[int]:
+    count = max(1, environment.episodes_per_evaluation)
+    drawn: set[int] = set()
+    while len(drawn) < count:
+        drawn.add(secrets.randbits(HIDDEN_SEED_BITS))
+    return sorted(drawn)
+
+
+def _create(environment: Environment, purpose: SeedPurpose, seeds: list[int], by: User | None = None) -> SeedList:
+    return SeedList.objects.create(
+        environment=environment, purpose=purpose, seeds=seeds, sha256=seeds_sha256(seeds), created_by=by
+    )

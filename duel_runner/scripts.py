@@ -1,0 +1,68 @@
+"""Script submissions: run once, and ranked by what they report of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.db import close_old_connections
+
+from core.models import Evaluation
+from core.services.artifacts import evaluation_stored
+from core.services.evaluations import evaluation_fail, script_succeed
+from core.worker import PlatformFault, Pulse
+from duel_runner.bench import bench_of_this_worker
+from duel_runner.sandbox.base import SandboxError
+from duel_runner.sandbox.scripts import ScriptLaunch, ScriptLimits
+from duel_runner.script import ScriptFailure, run_script
+
+SHOWN_CHARACTERS = 4000
+"""Of the output, on the page while the script runs."""
+
+
+def evaluate_script(evaluation: Evaluation, pulse: Pulse) -> None:
+    """Run a script to its end and keep the score that it prints, or why there is none."""
+    submission = evaluation.submission
+
+    def watch(printed: str) -> None:
+        pulse.raise_if_lost()
+        pulse.show(printed[-SHOWN_CHARACTERS:])
+
+    try:
+        bench = bench_of_this_worker()
+        launch = ScriptLaunch(
+            image=submission.launched_image,
+            name=bench.name(),
+            environment_id=evaluation.environment.env_id,
+            limits=ScriptLimits(**settings.SCRIPT_LIMITS),
+            labels=bench.labels(submission),
+        )
+        pulse.log(f"{submission}: python -u submission.py {launch.environment_id}, sandbox {bench.sandbox.name}.")
+        run = run_script(bench.sandbox, launch, watch=watch)
+    except SandboxError as error:
+        raise PlatformFault(str(error), code=error.code) from error
+    close_old_connections()
+    pulse.show("")
+    pulse.log(f"It ran for {run.end.wall_seconds:.1f} s.")
+    with evaluation_stored(
+        job=evaluation, record=None, player_log=run.end.log, digest=submission.image_digest
+    ) as artifacts:
+        if isinstance(run.verdict, ScriptFailure):
+            evaluation_fail(
+                evaluation=evaluation,
+                episodes=[],
+                artifacts=artifacts,
+                code=run.verdict.code.value,
+                error=run.verdict.error,
+                log=pulse.text,
+            )
+            return
+        metrics = run.verdict.metrics or ()
+        script_succeed(
+            evaluation=evaluation,
+            score=run.verdict.score,
+            metrics=dict(metrics) if isinstance(metrics, Mapping) else list(metrics),
+            episode_count=run.verdict.episodes or 0,
+            artifacts=artifacts,
+            log=pulse.text,
+        )
