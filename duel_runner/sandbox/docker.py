@@ -33,6 +33,9 @@ CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
 """Name of the container's channel folder, so that it can be removed with the leftovers of a dead worker."""
 PIDS_LIMIT = 64
+GVISOR = "runsc"
+GVISOR_THREADS = 100
+"""More than gVisor needs for itself: they count against the container's processes."""
 SCRIPT_SUPERVISOR_OOM_SCORE = 900
 CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
 REMOVED = "container_removed"
@@ -138,11 +141,16 @@ class DockerSandbox:
     def _script_options(self, launch: ScriptLaunch, channel: Channel) -> dict[str, Any]:
         limits = launch.limits
         arguments = script_arguments(launch, channel=CHANNEL, player=PLAYER, work=f"{TMP}/work")
+        pids = limits.pids
+        if self._runtime == GVISOR:
+            # Its own kernel counts the script's, alone in it, exactly.
+            arguments += ["--pids", str(pids)]
+            pids += GVISOR_THREADS
         options = self._walls(
             launch,
             channel,
             [*arguments, "--packages", PACKAGES],
-            pids=limits.pids,
+            pids=pids,
             open_files=limits.open_files,
             file_bytes=limits.file_limit_bytes,
         )
