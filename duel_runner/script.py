@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -153,7 +152,7 @@ def _integer(digits: str) -> int | float:
 
 
 def _object(line: str) -> dict[str, Any] | None:
-    """The one JSON object that a line consists of, None for any other line. NaN and infinities are let in, to be named."""
+    """The JSON object that a line consists of, None for any other line. NaN and infinities pass, to be named."""
     line = line.strip()
     if len(line) > MAX_LINE_CHARACTERS or not (line.startswith("{") and line.endswith("}")):
         return None

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Ending, SandboxError
@@ -19,6 +19,7 @@ from duel_runner.sandbox.scripts import BEST_EFFORT, MAX_LOG_BYTES, ScriptEnd, S
 KILL_SECONDS = 15.0
 """How much later than its time a script's supervisor may end it, on its share of a processor, before the host does."""
 WATCH_SECONDS = 1.0
+Seconds = TypeVar("Seconds", float, None)
 
 
 def script_arguments(launch: ScriptLaunch, *, channel: str, player: str, work: str) -> list[str]:
@@ -62,20 +63,22 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
 def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> ScriptEnd:
     """How the script ended, told by its supervisor, or by its container when that is lost."""
     begun, printed = time.monotonic(), ""
+    cpu_seconds: float | None = None
 
     def end(ending: Ending, message: dict[str, Any]) -> ScriptEnd:
         wall, status = time.monotonic() - begun, message.get("status")
-        cpu = box.cpu_seconds()
         return ScriptEnd(
             ending,
             status if type(status) is int else None,
             min(_seconds(message.get("wall_seconds"), wall), wall),
-            cpu if cpu is not None or "cpu_seconds" not in message else _seconds(message["cpu_seconds"], 0.0),
+            cpu_seconds if cpu_seconds is not None else _seconds(message.get("cpu_seconds"), None),
             _plain(message.get("log", printed)),
         )
 
     while True:
         message = control.message(time.monotonic() + WATCH_SECONDS)
+        # Every time: nobody can tell any more when the whole container is gone.
+        cpu_seconds = cpu if (cpu := box.cpu_seconds()) is not None else cpu_seconds
         event = None if message is None else message.get("event")
         if message is not None and event == "printed":
             printed = str(message.get("text"))
@@ -102,9 +105,10 @@ def _ending(message: dict[str, Any]) -> Ending:
     return Ending.EXITED if type(status) is int and status >= 0 else Ending.KILLED
 
 
-def _seconds(value: object, otherwise: float) -> float:
-    is_time = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    return float(value) if is_time and isinstance(value, int | float) else otherwise
+def _seconds(value: object, otherwise: Seconds) -> float | Seconds:
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+        return float(value)
+    return otherwise
 
 
 def _plain(printed: object) -> str:
