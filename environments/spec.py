@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from importlib.metadata import version
@@ -65,12 +66,14 @@ class GymnasiumSource:
     """Where an environment comes from that Gymnasium has registered.
 
     id: its registered name, e.g. `CartPole-v1`. arguments: what `gymnasium.make` gets besides.
-    extra: the optional part of this arena that it needs, e.g. `mujoco`; empty when none.
+    extra: the optional part of this arena and of Gymnasium that it needs, e.g. `mujoco`; empty when none.
+    new_each_episode: whether it is made anew for every episode, because its own reset leaves something behind.
     """
 
     id: str
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
     extra: str = ""
+    new_each_episode: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,10 @@ class EnvironmentSpec:
     """`public_id` where it is not the usual one: two specs may make the same environment with other arguments."""
     solved_score: float | None = None
     """Mean score from which a task counts as solved; None where nobody has said."""
+    observation_names: tuple[str, ...] = ()
+    """What each value of an observation is, for people; empty where there are too many to name."""
+    action_names: tuple[str, ...] = ()
+    """What each action does, or with `action` each of its values, for people; empty where nobody has said."""
 
     @property
     def id(self) -> str:
@@ -181,6 +188,14 @@ class EnvironmentSpec:
         if not (math.isfinite(self.forfeit_score) and self.forfeit_score >= 0):
             faults.append(("forfeit_score", "must be a finite number, not below 0."))
         faults += _array_faults("observation", self.observation)
+        faults += [
+            (name, f"must be empty or {count} names.")
+            for name, count in (
+                ("observation_names", math.prod(self.observation.shape)),
+                ("action_names", self.action_count if self.action is None else math.prod(self.action.shape)),
+            )
+            if len(getattr(self, name)) not in (0, count)
+        ]
         if self.seats == 2 and self.matches_per_duel % 2:
             faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
         if not re.fullmatch(r"\w[\w.-]*", self.image):
