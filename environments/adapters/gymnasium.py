@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -123,6 +124,11 @@ class GymnasiumEnvironment:
         """The picture of this state, in the form that `render_mode` asks for."""
         return self._environment.render()
 
+    @property
+    def frames_per_second(self) -> float:
+        """How fast its pictures are meant to be shown."""
+        return float(self._environment.metadata.get("render_fps") or 30)
+
     def close(self) -> None:
         """Let go of windows and drawing surfaces."""
         self._environment.close()
@@ -167,7 +173,10 @@ def registered(registered_id: str) -> Any:
 def render_modes(registered_id: str) -> frozenset[str]:
     """In which forms an environment can draw itself. Raises what Gymnasium does when it cannot be found."""
     entry_point = registered(registered_id).entry_point
-    creator = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+    with warnings.catch_warnings():
+        # Importing Box2D warns from within C, and where warnings are errors it does not survive that.
+        warnings.simplefilter("ignore")
+        creator = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
     if (mujoco := sys.modules.get("mujoco")) is not None:
         # Its own handler writes MUJOCO_LOG.TXT into the working folder. What a warning is about shows in the values.
         mujoco.set_mju_user_warning(lambda _: None)
