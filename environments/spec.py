@@ -70,12 +70,14 @@ class GymnasiumSource:
     id: its registered name, e.g. `CartPole-v1`. arguments: what `gymnasium.make` gets besides.
     extra: the optional part of this arena and of Gymnasium that it needs, e.g. `mujoco`; empty when none.
     new_each_episode: whether it is made anew for every episode, because its own reset leaves something behind.
+    picture_arguments: what `gymnasium.make` gets besides where pictures are drawn, e.g. a camera.
     """
 
     id: str
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
     extra: str = ""
     new_each_episode: bool = False
+    picture_arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

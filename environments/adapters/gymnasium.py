@@ -150,7 +150,11 @@ def open_environment(source: GymnasiumSource, render_mode: str | None = None) ->
     """
     try:
         mode = render_mode or ("ansi" if "ansi" in render_modes(source.id) else None)
-        arguments = dict(source.arguments) | ({"render_mode": mode} if mode else {})
+        arguments = dict(source.arguments)
+        if mode:
+            arguments["render_mode"] = mode
+        if mode == "rgb_array":
+            arguments |= source.picture_arguments
         made = gymnasium.make(source.id, max_episode_steps=-1, disable_env_checker=True, **arguments)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
         raise MissingExtra(_missing(source, error)) from error

@@ -19,10 +19,11 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
+from timeit import timeit
 from typing import Any
 
 from environments.adapters.gymnasium import GymnasiumEnvironment, render_modes
-from environments.api import Action, ArenaEnvironmentError
+from environments.api import Action, ArenaEnvironmentError, MissingExtra
 from environments.registry import get_spec, use_folder
 from environments.replay import ReplayMismatch
 from environments.spec import EnvironmentSpec
@@ -43,14 +44,14 @@ class CannotRecord(ArenaEnvironmentError):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a recording may cost. Longer episodes show every second frame, every third and so on."""
+    """What a recording may cost. Long episodes, and what is slow to draw, show every second frame, every third, ..."""
 
     frames: int = 600
     width: int = 640
     """Pixels; larger pictures are made smaller."""
     video_bytes: int = 8 << 20
-    seconds: float = 120.0
-    """Wall time of drawing and encoding; the video ends early where it or its size would be exceeded."""
+    seconds: float = 60.0
+    """Wall time of drawing and encoding; the video ends early where it or its size would be exceeded all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,24 +217,28 @@ def _record_video(spec: EnvironmentSpec, job: Job, folder: Path) -> dict[str, An
     try:
         environment = GymnasiumEnvironment(spec, "rgb_array")
         environment.reset(job.seed)
-        _picture(environment)
-    except ArenaEnvironmentError:
-        raise
+        # The first picture sets things up; the second tells what one costs.
+        seconds = [timeit(lambda: _picture(environment), number=1) for _ in range(2)][-1]
+    except MissingExtra as error:
+        raise CannotRecord(str(error)) from None
     # What libraries raise for a missing GL, a missing pygame or a full memory has no common class.
     except Exception as error:
         raise CannotRecord(f"Nothing can be drawn here: {type(error).__name__}: {error}"[:300]) from error
     try:
-        return _encode(environment, job, folder)
+        return _encode(environment, job, folder, affordable=int(job.bounds.seconds / 2 / seconds))
     finally:
         environment.close()
 
 
-def _encode(environment: GymnasiumEnvironment, job: Job, folder: Path) -> dict[str, Any]:
+def _encode(environment: GymnasiumEnvironment, job: Job, folder: Path, *, affordable: int) -> dict[str, Any]:
+    """affordable: how many pictures can be drawn in half of the time."""
     import av
 
     bounds, last = job.bounds, len(job.actions)
     own_fps = environment.frames_per_second
-    stride = max(1, math.ceil((last + 1) / bounds.frames), math.ceil(own_fps / FRAMES_PER_SECOND))
+    most = max(2, min(bounds.frames, affordable))
+    # One frame is kept for the last state.
+    stride = max(1, math.ceil(last / (most - 1)), math.ceil(own_fps / FRAMES_PER_SECOND))
     fps = Fraction(own_fps / stride).limit_denominator(1000)
     until, size, frames, cut = time.monotonic() + bounds.seconds, 0, 0, False
     with av.open(str(folder / VIDEO), "w", format="webm") as container:
