@@ -29,6 +29,10 @@ class UnknownEnvironment(ArenaEnvironmentError):
     """No environment of this name is registered."""
 
 
+class BrokenEnvironment(ArenaEnvironmentError):
+    """The environment has failed by itself, or is not what its file says; no player is to blame."""
+
+
 class MissingExtra(ArenaEnvironmentError):
     """The environment needs a package that is not installed here; the message says how to get it."""
 

@@ -137,6 +137,10 @@ def _value(where: str, wanted: object, value: object) -> object:
         if isinstance(value, list) and all(type(item) in (int, float) for item in value):
             return tuple(float(item) for item in value)
         raise BadInfo(f"{where}: must be a list of numbers, not {value!r}.")
+    if wanted == tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise BadInfo(f"{where}: must be a list of texts, not {value!r}.")
     if wanted == Mapping[str, Any]:
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
             return value

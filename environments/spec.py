@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ WIRE_RANGES: dict[str, tuple[float, float]] = {
     "float64": (-math.inf, math.inf),
 }
 """The types of values on the wire and what fits into them."""
+WIRE_CODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
+"""What `struct` calls them."""
 WIRE_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 
 
@@ -65,12 +68,16 @@ class GymnasiumSource:
     """Where an environment comes from that Gymnasium has registered.
 
     id: its registered name, e.g. `CartPole-v1`. arguments: what `gymnasium.make` gets besides.
-    extra: the optional part of this arena that it needs, e.g. `mujoco`; empty when none.
+    extra: the optional part of this arena and of Gymnasium that it needs, e.g. `mujoco`; empty when none.
+    new_each_episode: whether it is made anew for every episode, because its own reset leaves something behind.
+    picture_arguments: what `gymnasium.make` gets besides where pictures are drawn, e.g. a camera.
     """
 
     id: str
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
     extra: str = ""
+    new_each_episode: bool = False
+    picture_arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +139,10 @@ class EnvironmentSpec:
     """`public_id` where it is not the usual one: two specs may make the same environment with other arguments."""
     solved_score: float | None = None
     """Mean score from which a task counts as solved; None where nobody has said."""
+    observation_names: tuple[str, ...] = ()
+    """What each value of an observation is, for people; empty where there are too many to name."""
+    action_names: tuple[str, ...] = ()
+    """What each action does, or with `action` each of its values, for people; empty where nobody has said."""
 
     @property
     def id(self) -> str:
@@ -152,8 +163,12 @@ class EnvironmentSpec:
         """Versions of the packages in which the rules are, e.g. `gymnasium 1.4.0`; empty when they are all here."""
         if self.gymnasium is None:
             return ""
-        packages = ["gymnasium", "numpy", *([self.gymnasium.extra] if self.gymnasium.extra else [])]
-        return ", ".join(f"{package} {version(package)}" for package in packages)
+        found = []
+        for package in ("gymnasium", "numpy", *filter(None, [self.gymnasium.extra])):
+            # The extras box2d and mujoco are called as their packages are; one of an organiser's need not be.
+            with suppress(PackageNotFoundError):
+                found.append(f"{package} {version(package)}")
+        return ", ".join(found)
 
     @property
     def picture(self) -> str:
@@ -181,6 +196,14 @@ class EnvironmentSpec:
         if not (math.isfinite(self.forfeit_score) and self.forfeit_score >= 0):
             faults.append(("forfeit_score", "must be a finite number, not below 0."))
         faults += _array_faults("observation", self.observation)
+        faults += [
+            (name, f"must be empty or {count} names.")
+            for name, count in (
+                ("observation_names", math.prod(self.observation.shape)),
+                ("action_names", self.action_count if self.action is None else math.prod(self.action.shape)),
+            )
+            if len(getattr(self, name)) not in (0, count)
+        ]
         if self.seats == 2 and self.matches_per_duel % 2:
             faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
         if not re.fullmatch(r"\w[\w.-]*", self.image):

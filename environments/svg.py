@@ -9,7 +9,7 @@ STYLE = """
 .frame .board{fill:#dfe5f1}.frame .cell{fill:#fff}.frame .glow{fill:#fff3c4}.frame .ink{fill:#1f2937}
 .frame .muted{fill:#68748a}.frame .first{fill:#2f6fed}.frame .second{fill:#e4572e}.frame .stroke-first{stroke:#2f6fed}
 .frame .stroke-second{stroke:#e4572e}.frame .mark{stroke:#f2b705}.frame .rim{stroke:#0002}
-.frame text{font-family:system-ui,sans-serif}
+.frame text{font-family:system-ui,sans-serif}.frame .mono{font-family:ui-monospace,monospace}
 @media(prefers-color-scheme:dark){.frame .board{fill:#232a3a}.frame .cell{fill:#151a26}.frame .glow{fill:#4a3f12}
 .frame .ink{fill:#e5e9f2}.frame .muted{fill:#98a2b8}.frame .first{fill:#6ea0ff}.frame .second{fill:#ff8a66}
 .frame .stroke-first{stroke:#6ea0ff}.frame .stroke-second{stroke:#ff8a66}.frame .rim{stroke:#fff2}}

@@ -1,0 +1,35 @@
+"""The text pictures that Gymnasium paints for terminals, as plain text: what was a colour becomes a sign or a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+PLAYER = "@"
+"""Stands where Gymnasium paints the ground of one character, which is where the player is."""
+
+_HIGHLIGHTED = re.compile(r"\x1b\[[\d;]*\b4\d[\d;]*m(.)\x1b\[0m")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_ACTION_LINE = re.compile(r"^\s*\(\w+\)\s*$")
+
+
+def plain(painted: str) -> str:
+    """A painted text without escape codes, blank lines and the name of the last action, which frames have anyway."""
+    text = _COLOUR.sub("", _HIGHLIGHTED.sub(PLAYER, painted))
+    lines = [line.rstrip() for line in text.splitlines()]
+    return "\n".join(line for line in lines if line and not _ACTION_LINE.match(line))
+
+
+def explained(name: str, painted: str, observation: Sequence[float]) -> str:
+    """As `plain`, and with what only colours said. name: of the environment, without its version."""
+    text = plain(painted)
+    if name == "CliffWalking":
+        text = text.replace("x", PLAYER)
+    return f"{text}\n{_taxi(observation)}" if name == "Taxi" else text
+
+
+def _taxi(observation: Sequence[float]) -> str:
+    """Passenger and destination are painted in colours; the state is ((row * 5 + column) * 5 + passenger) * 4 + goal."""
+    state = int(observation[0])
+    passenger = ("waits at R", "waits at G", "waits at Y", "waits at B", "is in the taxi")[state // 4 % 5]
+    return f"The passenger {passenger} and wants to {'RGYB'[state % 4]}."
