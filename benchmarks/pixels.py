@@ -26,7 +26,8 @@ SPEC = EnvironmentSpec(
 
 ALONE = EnvironmentSpec(
     slug="pixels-alone", version=1, name="Pixels", description="", image="none.svg",
-    renderer="benchmarks.pixels:Pixels", entry_point="benchmarks.pixels:PixelsAlone", seats=1, observation=ArraySpec(SHAPE, "uint8", "uint8"),
+    renderer="benchmarks.pixels:Pixels", entry_point="benchmarks.pixels:PixelsAlone",
+    seats=1, observation=ArraySpec(SHAPE, "uint8", "uint8"),
     action_count=ACTIONS, forfeit_score=0, max_steps=STEPS, episodes_per_evaluation=1, matches_per_validation=1,
 )  # fmt: skip
 """The same for one seat."""
