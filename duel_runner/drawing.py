@@ -7,13 +7,13 @@ from pathlib import Path
 
 from django.conf import settings
 from django.urls import reverse
-from environments.adapters import video
 
 from core.models import JobFault, Recording
 from core.services.alarms import alarm_raise
 from core.services.artifacts import recording_stored
 from core.services.jobs import job_fail, job_succeed
 from core.worker import PlatformFault, Pulse
+from environments.adapters import video
 from environments.archive_format import ArtifactDamaged
 from environments.episodes import EvaluationArchive
 from environments.replay import ReplayMismatch
