@@ -31,7 +31,8 @@ LEARNING_SEED, TEST_SEED = 0, 1_000_000
 
 def action_of(environment: Any, weights: Any, observation: Any) -> Any:
     """What a linear policy does: the largest score where actions are numbers, scores within the bounds else."""
-    seen = numpy.append(flatten(environment.observation_space, observation), 1.0)
+    flat: Any = flatten(environment.observation_space, observation)
+    seen = numpy.append(flat, 1.0)
     scores = seen @ weights.reshape(len(seen), -1)
     space = environment.action_space
     if isinstance(space, Discrete):

@@ -14,7 +14,7 @@ from example_players.tests.playing import FOLDER
 
 def run(environment: str) -> tuple[int, Any]:
     """Exit status and the last line of what the script prints, as the arena reads it."""
-    command = [sys.executable, "-u", FOLDER / "script" / "submission.py", environment]
+    command = [sys.executable, "-u", str(FOLDER / "script" / "submission.py"), environment]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
