@@ -199,7 +199,9 @@ class _Check:
         for value in wrong_values:
             yield pack(spec.action, [*low[:-1], value]), f"an action with the value {value:g}"
 
-    def _refused(self, environment: Environment, actions: Mapping[int, Action], error: type[Exception], what: str) -> None:
+    def _refused(
+        self, environment: Environment, actions: Mapping[int, Action], error: type[Exception], what: str
+    ) -> None:
         before = _state(environment, self._spec)
         try:
             environment.step(actions)

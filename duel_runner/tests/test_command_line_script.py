@@ -64,7 +64,6 @@ def test_a_script_without_a_score_is_told_why(tmp_path: Path) -> None:
         (("nothing/", *BASE), "There is no file or folder nothing/."),
         (("an-image", *BASE), "images need --sandbox docker"),
         (("README.md", *BASE), "README.md: "),
-        (("docs", "--environment", "-x y", "--sandbox", "process"), "expected one argument"),
         (("docs/scripts.py", *BASE), "There is no file or folder docs/scripts.py"),
     ],
 )

@@ -108,10 +108,11 @@ def test_many_small_processes_use_up_the_memory_and_the_supervisor_tells(
     source = FINE + (
         "import os, time\n"
         "for _ in range(40):\n"
-        "    if os.fork() == 0: break\n"
-        "x = b'y' * (6 << 20)\n"
-        "time.sleep(1)\n"
-        "os._exit(0 if os.getppid() != 1 else os.wait()[1] and 5)\n"
+        "    if os.fork() == 0:\n"
+        "        x = b'y' * (6 << 20)\n"
+        "        time.sleep(60)\n"
+        "os.wait()\n"
+        "os._exit(5)\n"
     )
     run = scripts.run(source, limits=replace(LIMITS, memory_limit_bytes=128 << 20))
 

@@ -1,6 +1,7 @@
 """Any environment that Gymnasium has registered, as one of the arena with one seat.
 
-As a program it writes the file about one: `python -m environments.adapters.gymnasium Foo-v0 > data/environments/foo.yml`
+As a program it writes the file about one:
+`python -m environments.adapters.gymnasium Foo-v0 > data/environments/foo.yml`
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ def render_modes(registered_id: str) -> frozenset[str]:
     if (mujoco := sys.modules.get("mujoco")) is not None:
         # Its own handler writes MUJOCO_LOG.TXT into the working folder. What a warning is about shows in the values.
         mujoco.set_mju_user_warning(lambda _: None)
-    metadata = getattr(creator, "metadata", None)
+    metadata: object = getattr(creator, "metadata", None)
     return frozenset(metadata.get("render_modes", ())) if isinstance(metadata, Mapping) else frozenset()
 
 

@@ -1,4 +1,4 @@
-"""Picture of a frame of a Gymnasium environment: its picture in characters where it has one, else its values as bars."""
+"""Picture of a frame of a Gymnasium environment: characters where it has such a picture, else bars."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -48,7 +48,7 @@ def observation_encoder(space: Any, array: ArraySpec) -> Callable[[Any], bytes]:
     """
     own = observation_array(space)
     # Real numbers may be sent shorter than they are; whole ones must arrive as they are.
-    casting = "same_kind" if own.wire.startswith("float") else "safe"
+    casting: Literal["same_kind", "safe"] = "same_kind" if own.wire.startswith("float") else "safe"
     if own.shape != array.shape or not np.can_cast(own.wire, array.wire, casting):
         raise UnusableSpace(
             f"observations have the shape {list(own.shape)} and fit {own.wire}, "

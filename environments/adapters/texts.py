@@ -29,7 +29,7 @@ def explained(name: str, painted: str, observation: Sequence[float]) -> str:
 
 
 def _taxi(observation: Sequence[float]) -> str:
-    """Passenger and destination are painted in colours; the state is ((row * 5 + column) * 5 + passenger) * 4 + goal."""
+    """What is painted in colours; the state is ((row * 5 + column) * 5 + passenger) * 4 + destination."""
     state = int(observation[0])
     passenger = ("waits at R", "waits at G", "waits at Y", "waits at B", "is in the taxi")[state // 4 % 5]
     return f"The passenger {passenger} and wants to {'RGYB'[state % 4]}."

@@ -78,7 +78,10 @@ class Job:
         """What `to_json` wrote. Raises CannotRecord for anything else."""
         try:
             data = json.loads(text)
-            actions = tuple(bytes.fromhex(one) if isinstance(one, str) else int(one) for one in data.pop("actions"))
+            given = data.pop("actions")
+            actions = (
+                tuple(map(bytes.fromhex, given)) if given and isinstance(given[0], str) else tuple(map(int, given))
+            )
             bounds, folders = Bounds(**data.pop("bounds", {})), tuple(data.pop("folders", ()))
             return cls(actions=actions, bounds=bounds, folders=folders, **data)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
