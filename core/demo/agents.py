@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from core.models import Agent, Environment, Submission, Tournament, TournamentState, User
@@ -41,5 +42,7 @@ def _upload(owner: User, environments: Sequence[Environment]) -> Iterator[Submis
             name = player.replace("_", "-")
             if Agent.objects.filter(environment=environment, name__iexact=name).exists():
                 continue
-            archive = SimpleUploadedFile("player.zip", make_archive(player), content_type="application/zip")
+            # Those that learn are trained when there are no weights in this folder yet.
+            content = make_archive(player, environment.slug, train=True, store=settings.DATA_DIR / "examples")
+            archive = SimpleUploadedFile("player.zip", content, content_type="application/zip")
             yield agent_create(owner=owner, environment=environment, name=name, is_public=True, archive=archive)
