@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from core.models import Agent, Environment, Submission, Tournament, TournamentState, User
 from core.services.agents import agent_create, submission_rebuild
 from core.services.tournaments import tournament_cancel
-from environments.registry import get_spec
 from example_players.package import EXAMPLES, Example, make_archive, names
 
 SCORED = {
@@ -46,14 +46,13 @@ def scored_upload(owner: User, environments: Sequence[Environment], say: Callabl
     """As `examples_upload`, for environments that are ranked by score; those that learn are trained first."""
     uploaded = []
     for environment in environments:
-        spec = get_spec(environment.spec_id)
-        assert spec.gymnasium is not None
         for player in SCORED.get(environment.env_id, ()):
             if _is_here(environment, player):
                 continue
             if EXAMPLES.get(player, Example()).weights:
                 say(f"{player.replace('_', '-')} learns {environment} ...")
-            archive = make_archive(player, spec.gymnasium.id, spec.gymnasium.arguments, train=True)
+            # What has been learned is kept with the demo's data.
+            archive = make_archive(player, environment.slug, train=True, store=settings.DATA_DIR / "examples")
             uploaded.append(_create(owner, environment, player, archive))
     return uploaded
 

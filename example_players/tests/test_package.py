@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.archive import check_python_compiles, inspect_archive
+from environments.registry import all_specs
 from example_players.package import (
     BOXES,
     EXAMPLES,
@@ -42,6 +43,16 @@ def test_only_players_that_fit_are_offered() -> None:
     assert names("Blackjack-v1") == ("dummy", "random")
     assert {names(box) for box in BOXES} == {("random",)}
     assert set(EXAMPLES) <= set(names())
+
+
+def test_the_arenas_own_names_of_environments_are_known() -> None:
+    assert names("cart-pole") == names("CartPole-v1")
+    assert names("frozen-lake-deterministic") == names("frozen-lake-v1") == names("FrozenLake-v1")
+    assert names("Taxi-v3") == names("taxi") == names("Taxi-v4")
+    assert "q_learning" in names("taxi")
+    for spec in all_specs():
+        assert names(spec.slug)
+        assert ("dummy" in names(spec.slug)) == (spec.action is None)
 
 
 def test_two_runs_write_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,8 +135,9 @@ def test_each_environment_has_weights_of_its_own_that_are_learned_once(learner: 
 
     for _ in range(2):
         assert pack() == pack("FrozenLake-v1") == "learned in FrozenLake-v1 {}"
-        assert pack("FrozenLake-v1", is_slippery=False) == 'learned in FrozenLake-v1 {"is_slippery": false}'
-        assert pack("Taxi-v4") == "learned in Taxi-v4 {}"
+        assert pack("frozen-lake-deterministic") == pack("FrozenLake-v1", is_slippery=False)
+        assert pack("frozen-lake-deterministic") == 'learned in FrozenLake-v1 {"is_slippery": false}'
+        assert pack("taxi") == "learned in Taxi-v4 {}"
 
     assert (learner / "runs.txt").read_text() == 'FrozenLake-v1{}FrozenLake-v1{"is_slippery": false}Taxi-v4{}'
 
