@@ -85,7 +85,7 @@ def test_the_hand_written_controller_lands(play: Play) -> None:
 @pytest.mark.parametrize(
     ("name", "budget"),
     [
-        ("q_learning", ["--steps", "2000"]),
+        ("q_learning", ["--steps", "20000"]),
         ("sarsa", ["--steps", "2000"]),
         ("cem", ["--generations", "2"]),
         ("reinforce", ["--batches", "5"]),
