@@ -215,7 +215,7 @@ def _numbers(values: np.ndarray[Any, Any]) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values[:SHOWN_VALUES].tolist()]
 
 
-def _short(value: float | None) -> str:
+def _short(value: object) -> str:
     return "not finite" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
