@@ -13,10 +13,10 @@ WORKDIR /app
 COPY requirements.txt .
 RUN python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements.txt
 
-# Environments that need more: docker compose build --build-arg GYMNASIUM_EXTRAS=box2d,mujoco
-ARG GYMNASIUM_EXTRAS=
-RUN test -z "$GYMNASIUM_EXTRAS" \
- || python -m pip install --no-cache-dir --constraint requirements.txt "gymnasium[$GYMNASIUM_EXTRAS]"
+# Environments of Box2D and MuJoCo: docker compose build --build-arg EXTRAS=yes
+ARG EXTRAS=
+COPY requirements-extras.txt .
+RUN test -z "$EXTRAS" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-extras.txt
 
 COPY . .
 # Static files are collected into the image; no secret is needed for that.

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from ctypes.util import find_library
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from importlib.util import find_spec
 from pathlib import Path
 from timeit import timeit
 from typing import Any
@@ -224,8 +223,6 @@ def _record_video(spec: EnvironmentSpec, job: Job, folder: Path) -> dict[str, An
     """Write the video and the still picture; return what a page needs to know of the video."""
     if spec.gymnasium is None or "rgb_array" not in render_modes(spec.gymnasium.id):
         raise CannotRecord(f"{spec.name} has no pictures.")
-    if find_spec("av") is None:
-        raise CannotRecord('Videos need the package av: run `pip install "av"` (extra `video`).')
     try:
         environment = GymnasiumEnvironment(spec, "rgb_array")
         environment.reset(job.seed)

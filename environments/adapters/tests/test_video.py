@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import av
 import pytest
 
 from environments.adapters import video
@@ -15,8 +15,6 @@ from environments.adapters.video import Bounds, CannotRecord, Job, Recording, re
 from environments.registry import get_spec
 from environments.replay import ReplayMismatch
 from environments.tests.playing import episode, installed
-
-av = pytest.importorskip("av", reason="the extra `video` is not installed")
 
 
 @pytest.fixture(autouse=True)
@@ -154,11 +152,6 @@ def test_without_a_way_to_draw_the_rest_is_still_made(tmp_path: Path, monkeypatc
         ("episode.json", "text.json"), "Nothing can be drawn here: RuntimeError: Failed to initialize OpenGL"
     )
     assert read(tmp_path, "episode.json")["video"] is None
-
-
-def test_without_the_extra_its_name_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(video, "find_spec", lambda name: None if name == "av" else importlib.util.find_spec(name))
-    assert "extra `video`" in record(job("cart-pole"), tmp_path).no_video
 
 
 def test_a_job_survives_its_way_to_the_other_process() -> None:
