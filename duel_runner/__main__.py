@@ -15,29 +15,41 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from duel_runner.command_line import (
+    BAD_ARGUMENTS,
+    INTERRUPTED,
+    LABEL,
+    BadArgument,
+    add_sandbox_options,
+    chosen_sandbox,
+    image_name,
+    unpack,
+)
 from duel_runner.cores import free_core
 from duel_runner.referee import PlatformFault, PlayedDuel, run_duel
-from duel_runner.sandbox.base import FOLDER_PREFIX, Container, Launch, Sandbox, SandboxError
+from duel_runner.sandbox.base import FOLDER_PREFIX, Container, Launch, SandboxError
 from environments.api import UnknownEnvironment
 from environments.classic import classic_document, match_result
 from environments.records import DuelRecord, Fault, Outcome
 from environments.registry import all_specs, get_spec
 from environments.spec import EnvironmentSpec
 
-PLAYED, NOT_PLAYED, BAD_ARGUMENTS, INTERRUPTED = 0, 1, 2, 130
-LABEL = "arena.command-line"
-
-
-class BadArgument(Exception):
-    """What was asked for cannot be played; the message says why."""
+PLAYED, NOT_PLAYED = 0, 1
+SCRIPT = "script"
+"""As the first word; a player in a folder of this name is called ./script."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play a duel and write its classic document.
+    """Play a duel and write its classic document; with `script` as the first word run a script submission.
 
     Returns 0 when the duel was played (whoever won), 1 when the platform failed, 2 for bad arguments.
     """
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == [SCRIPT]:
+        from duel_runner import try_script
+
+        return try_script.main(words[1:])
+    options = _parser().parse_args(words)
     # A stop from outside becomes an exception, so that no player is left behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
@@ -57,22 +69,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m duel_runner",
         description="Play a duel between two players and write its result.",
-        epilog="Exit code: 0 the duel was played, 1 it could not be played, 2 wrong arguments.",
+        epilog="Exit code: 0 the duel was played, 1 it could not be played, 2 wrong arguments. "
+        f"A script submission is tried with `python -m duel_runner {SCRIPT} --help`.",
     )
     parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("player_2", help="the same; may be the same player")
     parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
     parser.add_argument("--matches", type=_positive, help="number of matches (default: the environment's)")
-    sandboxes = "docker: locked-down containers (default); process: local processes, own code only"
-    parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help=sandboxes)
     parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
     parser.add_argument("--parallel", type=_positive, help="matches played at once (default: the environment's)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the duel document here; - for the screen")
     parser.add_argument("--logs", type=Path, metavar="FOLDER",
                         help="write the players' and the referee's logs here")  # fmt: skip
-    parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
-                        help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
-    parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
+    add_sandbox_options(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     return parser
 
@@ -93,7 +102,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     folder.chmod(0o711)
     images = [_image(player, options.sandbox, folder / f"player-{index}")
               for index, player in enumerate((options.player_1, options.player_2), start=1)]  # fmt: skip
-    sandbox = _sandbox(options, folder / "channel")
+    sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)
     begun = time.monotonic()
     error = ""
@@ -150,7 +159,7 @@ def _name(player: str) -> str:
 
 def _image(player: str, sandbox: str, unpacked: Path) -> str:
     """What the sandbox starts for a folder, a zip or an image name. Raises BadArgument."""
-    from core.archive import ENTRY_POINTS, ArchiveRefused, unpack_archive
+    from core.archive import ENTRY_POINTS
 
     path = Path(player)
     if path.is_dir():
@@ -158,29 +167,8 @@ def _image(player: str, sandbox: str, unpacked: Path) -> str:
             raise BadArgument(f"The folder {player} has no {', '.join(ENTRY_POINTS[:-1])} or {ENTRY_POINTS[-1]}.")
         return FOLDER_PREFIX + str(path.resolve())
     if path.is_file():
-        try:
-            with path.open("rb") as file:
-                unpack_archive(file, unpacked)
-        except ArchiveRefused as refused:
-            raise BadArgument(f"{player}: {refused}") from None
-        except OSError as error:
-            raise BadArgument(f"{player} cannot be read: {error.strerror}.") from None
-        return FOLDER_PREFIX + str(unpacked)
-    if player.endswith((".zip", "/")) or player.startswith((".", "/")):
-        raise BadArgument(f"There is no file or folder {player}.")
-    if sandbox == "process":
-        raise BadArgument(f"There is no file or folder {player}; images need --sandbox docker.")
-    return player
-
-
-def _sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
-    if options.sandbox == "docker":
-        from duel_runner.sandbox.docker import DockerSandbox
-
-        return DockerSandbox(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
-    from duel_runner.sandbox.process import ProcessSandbox
-
-    return ProcessSandbox(channel_dir)
+        return FOLDER_PREFIX + str(unpack(path, unpacked))
+    return image_name(player, sandbox)
 
 
 def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argparse.Namespace) -> None:

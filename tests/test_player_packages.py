@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 
 from builder.engine import base_image_id, engine
-from builder.image.player_server import loading
+from builder.image.player_server.site import arena_packages
 from builder.installer import Installer
 from builder.labels import PREFIX_LABEL
 from builder.layer import commit_layer, folder_layer
@@ -148,9 +148,9 @@ def test_packages_stand_between_the_standard_library_and_those_of_the_image(
     monkeypatch: pytest.MonkeyPatch, path: list[str], expected: list[str]
 ) -> None:
     monkeypatch.setattr(sys, "path", path.copy())
-    loading.add_packages("")
+    arena_packages.add("")
     assert sys.path == path
 
-    loading.add_packages("/new")
+    arena_packages.add("/new")
 
     assert sys.path == expected

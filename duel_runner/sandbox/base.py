@@ -6,9 +6,12 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from environments.spec import Limits
+
+if TYPE_CHECKING:
+    from duel_runner.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
 
 FOLDER_PREFIX = "folder:"
 """An image name with this prefix is an unpacked archive in a folder of this host."""
@@ -33,6 +36,8 @@ class Ending(StrEnum):
     EXITED = "exited"
     OUT_OF_MEMORY = "out_of_memory"
     KILLED = "killed"
+    TIMED_OUT = "timed_out"
+    """Of scripts only: it had to be ended because its time was over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,13 @@ class Sandbox(Protocol):
 
     def launch(self, launch: Launch) -> Container:
         """Start a container for one duel and seat the player in it; closing it removes the container."""
+
+    def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
+        """Run a script submission in a container of its own, and return when every trace of it is removed.
+
+        watch: called about once a second with the end of what was printed; what it raises ends the script.
+        Raises SandboxError for a fault of the platform; whatever the script does is a ScriptEnd.
+        """
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         """Remove what carries `label` with a value not in `live()`; return how many.

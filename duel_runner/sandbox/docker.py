@@ -22,6 +22,8 @@ from duel_runner.sandbox.base import Container, Ending, Launch, SandboxError, Sa
 from duel_runner.sandbox.channel import Channel
 from duel_runner.sandbox.cpu import CpuClock
 from duel_runner.sandbox.host import PlayerHost, seat_once
+from duel_runner.sandbox.script_host import follow, script_arguments
+from duel_runner.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
 from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder
 
 FIRST_PLAYER_UID, PLAYER_UID_COUNT = 60706, 478
@@ -31,9 +33,14 @@ CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
 """Name of the container's channel folder, so that it can be removed with the leftovers of a dead worker."""
 PIDS_LIMIT = 64
+GVISOR = "runsc"
+GVISOR_THREADS = 100
+"""More than gVisor needs for itself: they count against the container's processes."""
+SCRIPT_SUPERVISOR_OOM_SCORE = 900
 CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
 REMOVED = "container_removed"
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
+CHANNEL, PLAYER = "/channel", "/player"  # inside the container
 TMP = "/tmp"  # inside the container, where it is the only writable place
 MESSAGE_QUEUES = "/dev/mqueue"  # its calls are refused, but files can be made there
 TMP_BYTES = 64 * 1024 * 1024
@@ -72,12 +79,18 @@ class DockerSandbox:
 
     def start(self, launch: Launch) -> PlayerHost:
         def box(channel: Channel) -> DockerBox:
-            return DockerBox(self._start(launch, channel), launch.core, self._cgroup_parent)
+            return DockerBox(self._start(self._options(launch, channel)), launch.core, self._cgroup_parent)
 
         return PlayerHost(launch, self._channel_dir, box)
 
     def launch(self, launch: Launch) -> Container:
         return seat_once(self.start(launch))
+
+    def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
+        def box(channel: Channel) -> DockerBox:
+            return DockerBox(self._start(self._script_options(launch, channel)), cgroup_parent=self._cgroup_parent)
+
+        return follow(launch, self._channel_dir, box, watch)
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         with _engine_errors():
@@ -91,8 +104,7 @@ class DockerSandbox:
                     shutil.rmtree(self._channel_dir / folder, ignore_errors=True)
             return len(dead)
 
-    def _start(self, launch: Launch, channel: Channel) -> Any:
-        options = self._options(launch, channel)
+    def _start(self, options: dict[str, Any]) -> Any:
         with _engine_errors():
             # Not `run`: it would pull a missing image.
             container = self._engine.containers.create(**options)
@@ -106,64 +118,12 @@ class DockerSandbox:
 
     def _options(self, launch: Launch, channel: Channel) -> dict[str, Any]:
         limits = launch.limits
-        # A worker may itself run in a container: of its files the engine can only mount the shared channel folder.
-        try:
-            shutil.copytree(PLAYER_SERVER, channel.folder / PLAYER_SERVER.name, ignore=NOT_COPIED, copy_function=_copy)
-        except OSError as error:
-            raise SandboxError(f"The player server cannot be copied: {error}.", code="channel_failed") from None
-        # Mounts, not volumes: for those the engine would make a missing folder.
-        mounts = [Mount("/channel", str(channel.folder), type="bind", read_only=True)]
-        image = launch.image
-        if (folder := player_folder(image)) is not None:
-            if not folder.stat().st_mode & stat.S_IXOTH:
-                raise SandboxError(
-                    f"Other users may not read the folder {folder}, and players run as one: chmod -R o+rX it.",
-                    code="folder_unreadable",
-                )
-            mounts.append(Mount("/player", str(folder), type="bind", read_only=True))
-            image = self._base_image
-        uid = FIRST_PLAYER_UID + zlib.crc32(launch.name.encode()) % PLAYER_UID_COUNT
-        options: dict[str, Any] = {
-            "image": image,
-            "name": launch.name,
-            "labels": {**launch.labels, CHANNEL_LABEL: channel.folder.name},
-            "runtime": self._runtime,
-            "entrypoint": ["/bin/sh", "-c", COMMAND, "sh"],
-            "command": [
-                "--channel", "/channel", "--player", "/player", "--packages", PACKAGES,
-                "--log-limit", str(limits.log_limit_bytes), "--wipe", TMP, "--wipe", MESSAGE_QUEUES,
-                *(["--fresh"] if launch.fresh else []),
-            ],
-            "working_dir": TMP,
-            "hostname": "player",
-            "user": f"{uid}:{uid}",
-            "environment": {**PLAYER_ENVIRONMENT, "HOME": TMP},
-            "mounts": mounts,
-            "network_mode": "none",
-            "ipc_mode": "none",
-            "read_only": True,
-            "tmpfs": {TMP: f"rw,noexec,nosuid,nodev,size={TMP_BYTES},nr_inodes=4096,mode=1777"},
-            "mem_limit": limits.memory_limit_bytes,
-            "memswap_limit": limits.memory_limit_bytes,
-            "oom_score_adj": 1000,
-            "pids_limit": PIDS_LIMIT,
-            # With control groups of version 1 the engine's default shows the paths of the host.
-            "cgroupns": "private",
-            "cap_drop": ["ALL"],
-            "security_opt": ["no-new-privileges", f"seccomp={SECCOMP_PROFILE.read_text()}"],
-            "ulimits": [
-                Ulimit(name="nofile", soft=256, hard=256),
-                Ulimit(name="core", soft=0, hard=0),
-                Ulimit(name="fsize", soft=32 << 20, hard=32 << 20),
-            ],
-            "log_config": {"type": "none"},
-            "healthcheck": {"test": ["NONE"]},
-            "stdin_open": False,
-            # The supervisor is process 1 even where the engine's default is another.
-            "init": False,
-        }  # fmt: skip
-        if self._cgroup_parent:
-            options["cgroup_parent"] = self._cgroup_parent
+        arguments = [
+            "--channel", CHANNEL, "--player", PLAYER, "--packages", PACKAGES,
+            "--log-limit", str(limits.log_limit_bytes), "--wipe", TMP, "--wipe", MESSAGE_QUEUES,
+            *(["--fresh"] if launch.fresh else []),
+        ]  # fmt: skip
+        options = self._walls(launch, channel, arguments, pids=PIDS_LIMIT, open_files=256, file_bytes=32 << 20)
         is_pinned = launch.core is not None and launch.core < (os.cpu_count() or 1)
         if is_pinned:
             options["cpuset_cpus"] = str(launch.core)
@@ -176,6 +136,98 @@ class DockerSandbox:
         # One core is the limit already, and a quota would throttle.
         if not is_pinned or limits.cpu_count < 1:
             options["nano_cpus"] = int(limits.cpu_count * 1e9)
+        return options
+
+    def _script_options(self, launch: ScriptLaunch, channel: Channel) -> dict[str, Any]:
+        limits = launch.limits
+        arguments = script_arguments(launch, channel=CHANNEL, player=PLAYER, work=f"{TMP}/work")
+        pids = limits.pids
+        if self._runtime == GVISOR:
+            # Its own kernel counts the script's, alone in it, exactly.
+            arguments += ["--pids", str(pids)]
+            pids += GVISOR_THREADS
+        options = self._walls(
+            launch,
+            channel,
+            [*arguments, "--packages", PACKAGES],
+            pids=pids,
+            open_files=limits.open_files,
+            file_bytes=limits.file_limit_bytes,
+        )
+        options["nano_cpus"] = int(limits.cpu_count * 1e9)
+        # Within a container only its own processes are nice to each other.
+        options["cpu_shares"] = max(LEAST_CPU_SHARES, round(CPU_SHARES / 1.25**limits.nice))
+        # The script has 1000: it goes first, and the supervisor can say why.
+        options["oom_score_adj"] = SCRIPT_SUPERVISOR_OOM_SCORE
+        if launch.core is not None and launch.core < (os.cpu_count() or 1):
+            options["cpuset_cpus"] = str(launch.core)
+        return options
+
+    def _walls(
+        self,
+        launch: Launch | ScriptLaunch,
+        channel: Channel,
+        arguments: list[str],
+        *,
+        pids: int,
+        open_files: int,
+        file_bytes: int,
+    ) -> dict[str, Any]:
+        """What keeps whatever a submission runs apart from everything else. arguments: of the player server."""
+        # A worker may itself run in a container: of its files the engine can only mount the shared channel folder.
+        try:
+            shutil.copytree(PLAYER_SERVER, channel.folder / PLAYER_SERVER.name, ignore=NOT_COPIED, copy_function=_copy)
+        except OSError as error:
+            raise SandboxError(f"The player server cannot be copied: {error}.", code="channel_failed") from None
+        # Mounts, not volumes: for those the engine would make a missing folder.
+        mounts = [Mount(CHANNEL, str(channel.folder), type="bind", read_only=True)]
+        image = launch.image
+        if (folder := player_folder(image)) is not None:
+            if not folder.stat().st_mode & stat.S_IXOTH:
+                raise SandboxError(
+                    f"Other users may not read the folder {folder}, and players run as one: chmod -R o+rX it.",
+                    code="folder_unreadable",
+                )
+            mounts.append(Mount(PLAYER, str(folder), type="bind", read_only=True))
+            image = self._base_image
+        uid = FIRST_PLAYER_UID + zlib.crc32(launch.name.encode()) % PLAYER_UID_COUNT
+        options: dict[str, Any] = {
+            "image": image,
+            "name": launch.name,
+            "labels": {**launch.labels, CHANNEL_LABEL: channel.folder.name},
+            "runtime": self._runtime,
+            "entrypoint": ["/bin/sh", "-c", COMMAND, "sh"],
+            "command": arguments,
+            "working_dir": TMP,
+            "hostname": "player",
+            "user": f"{uid}:{uid}",
+            "environment": {**PLAYER_ENVIRONMENT, "HOME": TMP},
+            "mounts": mounts,
+            "network_mode": "none",
+            "ipc_mode": "none",
+            "read_only": True,
+            "tmpfs": {TMP: f"rw,noexec,nosuid,nodev,size={TMP_BYTES},nr_inodes=4096,mode=1777"},
+            "mem_limit": launch.limits.memory_limit_bytes,
+            "memswap_limit": launch.limits.memory_limit_bytes,
+            "oom_score_adj": 1000,
+            "pids_limit": pids,
+            # With control groups of version 1 the engine's default shows the paths of the host.
+            "cgroupns": "private",
+            "cap_drop": ["ALL"],
+            "security_opt": ["no-new-privileges", f"seccomp={SECCOMP_PROFILE.read_text()}"],
+            "ulimits": [
+                Ulimit(name="nofile", soft=open_files, hard=open_files),
+                Ulimit(name="core", soft=0, hard=0),
+                Ulimit(name="fsize", soft=file_bytes, hard=file_bytes),
+            ],
+            "log_config": {"type": "none"},
+            "healthcheck": {"test": ["NONE"]},
+            "stdin_open": False,
+            # The supervisor is process 1 even where the engine's default is another.
+            "init": False,
+        }  # fmt: skip
+        if self._cgroup_parent:
+            options["cgroup_parent"] = self._cgroup_parent
         return options
 
 

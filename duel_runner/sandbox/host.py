@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import socket
 import time
@@ -15,12 +14,12 @@ from typing import Any, Protocol
 from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Ending, Host, Launch, PlayerDidNotStart, SandboxError
 from duel_runner.sandbox.channel import Channel, Listener
+from duel_runner.sandbox.control import Control
 
 logger = logging.getLogger(__name__)
 
 STAND_SECONDS = 5.0
 """How long a supervisor may take to end a duel: it gives the player a second, kills what is left and cleans up."""
-LINE_BYTES = 4 << 20
 
 
 class Box(Protocol):
@@ -61,8 +60,7 @@ class PlayerHost:
         """Start it and wait until the player is loaded. Raises PlayerDidNotStart, and what `start` raises."""
         self._limits = launch.limits
         self._channel = Channel(channel_dir)
-        self._control: socket.socket | None = None
-        self._rest = b""
+        self._control = Control()
         self._printed = self._printed_while_loaded = ""
         """The beginning of what was printed, for when the supervisor is lost with the rest."""
         self._seats = 0
@@ -75,10 +73,10 @@ class PlayerHost:
             try:
                 self.box = start(self._channel)
                 deadline = time.monotonic() + launch.limits.start_seconds
-                self._control = listener.accept(deadline, self.box.is_alive)
+                self._control.connection = listener.accept(deadline, self.box.is_alive)
             finally:
                 listener.close()
-            if self._control is None:
+            if not self._control.is_open:
                 # The supervisor connects before a line of the player runs.
                 raise SandboxError("The player's container did not come up.", code="container_failed")
             self._loaded(self._message(deadline))
@@ -89,7 +87,7 @@ class PlayerHost:
     def seat(self) -> PlayerSeat:
         """A fresh process of the player with its wire connected. Raises SandboxError and PlayerDidNotStart."""
         self._message(0.0)  # notices when it has gone meanwhile
-        if not self.reusable or self._control is None:
+        if not self.reusable or not self._control.is_open:
             raise SandboxError("The container of the player is gone.", code="container_gone")
         if self._is_in_background:
             self._is_in_background = False
@@ -101,14 +99,14 @@ class PlayerHost:
         name = f"wire-{self._seats}.sock"
         listener = self._channel.listen(name)
         try:
-            self._order(do="sit", wire=name)
+            self._control.send(STAND_SECONDS, do="sit", wire=name)
             return PlayerSeat(self, self._connected(listener, deadline))
         finally:
             listener.close()
 
     def stand(self, wait_seconds: float = STAND_SECONDS) -> Ended:
         """End the running duel. A supervisor that does not answer in time is killed, with everything else."""
-        self._order(do="stand")
+        self._control.send(STAND_SECONDS, do="stand")
         ended = self.ended(wait_seconds)
         return ended if ended is not None else self._gone()
 
@@ -117,7 +115,7 @@ class PlayerHost:
         message = self._message(time.monotonic() + wait_seconds)
         if message is not None and message.get("event") == "ended":
             return self._ended(message)
-        if message is None and self._control is not None:
+        if message is None and self._control.is_open:
             return None
         return self._gone()
 
@@ -133,9 +131,7 @@ class PlayerHost:
     def close(self) -> None:
         """Kill everything in it and remove every trace on the host. May be called twice."""
         self.reusable = False
-        control, self._control = self._control, None
-        if control is not None:
-            control.close()
+        self._control.close()
         try:
             if (box := getattr(self, "box", None)) is not None:
                 box.remove()
@@ -158,7 +154,7 @@ class PlayerHost:
         def alive() -> bool:
             if (message := self._message(0.0)) is not None:
                 ended.append(message)
-            return not ended and self._control is not None
+            return not ended and self._control.is_open
 
         wire = listener.accept(deadline, alive)
         if wire is None:
@@ -166,9 +162,9 @@ class PlayerHost:
         return wire
 
     def _not_started(self, message: dict[str, Any] | None) -> PlayerDidNotStart:
-        if message is None and self._control is not None and self.box.is_alive():
+        if message is None and self._control.is_open and self.box.is_alive():
             # It hangs: what it has printed so far is known to its supervisor alone.
-            self._order(do="stand")
+            self._control.send(STAND_SECONDS, do="stand")
             message = self._message(time.monotonic() + STAND_SECONDS)
             log = self._ended(message).log if message is not None else ""
             sentence = f"The player was not ready within {self._limits.start_seconds:g} s."
@@ -194,48 +190,15 @@ class PlayerHost:
             self.close()
         return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, clean=False, log=log)
 
-    def _order(self, **command: str) -> None:
-        if self._control is not None:
-            with contextlib.suppress(OSError):
-                self._control.settimeout(STAND_SECONDS)
-                self._control.sendall(json.dumps(command).encode() + b"\n")
-
     def _message(self, deadline: float) -> dict[str, Any] | None:
         """The supervisor's next message; None when there is none in time, or it is gone (then so is the control)."""
-        while self._control is not None:
-            line, found, rest = self._rest.partition(b"\n")
-            if found:
-                self._rest = rest
-                with contextlib.suppress(ValueError, RecursionError):
-                    message = json.loads(line)
-                    if isinstance(message, dict):
-                        if message.get("event") != "printed":
-                            return message
-                        self._printed = self._text(self._printed + str(message.get("text")))
-                        continue
-                self._hang_up()
-                return None
-            left = deadline - time.monotonic()
-            try:
-                self._control.settimeout(max(0.0, left))
-                data = self._control.recv(1 << 16)
-            except (TimeoutError, BlockingIOError):
-                return None
-            except OSError:
-                data = b""
-            self._rest += data
-            if not data or len(self._rest) > LINE_BYTES:
-                self._hang_up()
-        return None
+        while (message := self._control.message(deadline)) is not None and message.get("event") == "printed":
+            self._printed = self._text(self._printed + str(message.get("text")))
+        return message
 
     def _text(self, printed: object) -> str:
         """Output as it is kept, within the limit and the mark of a cut."""
         return str(printed).replace("\x00", "")[: self._limits.log_limit_bytes + 256]
-
-    def _hang_up(self) -> None:
-        control, self._control = self._control, None
-        if control is not None:
-            control.close()
 
 
 class PlayerSeat:

@@ -21,8 +21,12 @@ from pathlib import Path
 from duel_runner.sandbox.base import Container, Ending, Launch, SandboxError, SandboxUnavailable
 from duel_runner.sandbox.channel import Channel
 from duel_runner.sandbox.host import PlayerHost, seat_once
+from duel_runner.sandbox.script_host import follow, script_arguments
+from duel_runner.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
 from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder
 
+Arguments = Callable[[Path, Path, Path], list[str]]
+"""Of the player server, for the channel's folder, that of the submission's files, and a home."""
 MARK = "ARENA_CONTAINER"
 """Environment variable that tells whose child a process is, however far it has run."""
 PLAYER_UID = 61184
@@ -101,17 +105,43 @@ class ProcessSandbox:
         return f"local processes with {spaces}, resource limits, {user}"
 
     def start(self, launch: Launch) -> PlayerHost:
+        limits = launch.limits
+
+        def arguments(channel: Path, player: Path, home: Path) -> list[str]:
+            return [
+                "--channel", str(channel), "--player", str(player), "--log-limit", str(limits.log_limit_bytes),
+                "--data-limit", str(limits.memory_limit_bytes), "--wipe", str(home),
+                *(["--fresh"] if launch.fresh else []),
+            ]  # fmt: skip
+
+        core = None if launch.in_background else launch.core
+        return PlayerHost(launch, self._channel_dir, self._starter(launch, arguments, core))
+
+    def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
+        limits = launch.limits
+        # The kernel counts processes by user and its namespace: a limit must not count those of a person.
+        pids = limits.pids if f"--reuid={PLAYER_UID}" in user_command() or "--user" in namespace_command() else 0
+
+        def arguments(channel: Path, player: Path, home: Path) -> list[str]:
+            given = script_arguments(launch, channel=str(channel), player=str(player), work=str(home / "work"))
+            return [*given, "--data-limit", str(limits.memory_limit_bytes), "--pids", str(pids)]
+
+        return follow(launch, self._channel_dir, self._starter(launch, arguments, launch.core), watch)
+
+    def _starter(
+        self, launch: Launch | ScriptLaunch, arguments: Arguments, core: int | None
+    ) -> Callable[[Channel], ProcessBox]:
         folder = player_folder(launch.image)
         if folder is None:
             raise SandboxError(f"The process sandbox runs folders, not the image {launch.image}.", code="image_missing")
 
         def start(channel: Channel) -> ProcessBox:
             try:
-                return ProcessBox(launch, folder, channel)
+                return ProcessBox(launch, folder, functools.partial(arguments, channel.folder), core)
             except OSError as error:
                 raise SandboxError(f"No process could be started: {error}.", code="process_failed") from None
 
-        return PlayerHost(launch, self._channel_dir, start)
+        return start
 
     def launch(self, launch: Launch) -> Container:
         return seat_once(self.start(launch))
@@ -129,7 +159,14 @@ class ProcessSandbox:
 class ProcessBox:
     """A player server running as a child of this process."""
 
-    def __init__(self, launch: Launch, folder: Path, channel: Channel) -> None:
+    def __init__(
+        self,
+        launch: Launch | ScriptLaunch,
+        folder: Path,
+        arguments: Callable[[Path, Path], list[str]],
+        core: int | None,
+    ) -> None:
+        """arguments: of the player server, for the folder of the files and a home. core: to be on from the start."""
         self._token = launch.name
         self._folder = Path(tempfile.mkdtemp(prefix="arena-home-"))
         self._folder.chmod(0o755)
@@ -148,10 +185,7 @@ class ProcessBox:
             folder = _hand_over(folder, home)
         command = [
             *namespace_command(), *own_user, sys.executable, "-s", "-P", str(PLAYER_SERVER / "start.py"),
-            "--channel", str(channel.folder), "--player", str(folder),
-            "--log-limit", str(launch.limits.log_limit_bytes),
-            "--data-limit", str(launch.limits.memory_limit_bytes), "--wipe", str(home),
-            *(["--fresh"] if launch.fresh else []),
+            *arguments(folder, home),
         ]  # fmt: skip
         try:
             self._process = subprocess.Popen(
@@ -167,9 +201,9 @@ class ProcessBox:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
         self._core = launch.core
-        if launch.core is not None and not launch.in_background:
+        if core is not None:
             with contextlib.suppress(OSError):
-                os.sched_setaffinity(self._process.pid, {launch.core})
+                os.sched_setaffinity(self._process.pid, {core})
         self._killed = False
 
     def is_alive(self) -> bool:

@@ -176,7 +176,7 @@ DOCKER = (
     ("name of the host", without("hostname"), ["host name and core"]),
     (
         "unreadable supervisor",
-        server("supervisor.py", "process.prctl(process.PR_SET_DUMPABLE, 0)", "pass"),
+        server("process.py", "prctl(PR_SET_DUMPABLE, 0)", "pass"),
         ["killing and reading its parent"],
     ),
     (

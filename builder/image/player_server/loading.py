@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import process, serving
+from .site import arena_packages
 
 OBJECTS_BYTES = 256 << 20
 """What all `Player` objects of a duel may take together, unless the player says itself how many it wants."""
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     """Load the player, then do what the supervisor says. Returns the exit status."""
     orders = socket.socket(fileno=ORDERS)
     try:
-        add_packages(options.packages)
+        arena_packages.add(options.packages)
         serving.import_numpy()
         randomness = Randomness()
         form, make = load_player(options.player)
@@ -131,16 +132,6 @@ def report(error: BaseException) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     return error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
-
-
-def add_packages(folder: str) -> None:
-    """Let the submission's packages win over those of the image, but never over the standard library.
-
-    A plain entry, no site folder: what `.pth` files say is not done.
-    """
-    if folder:
-        sites = (i for i, path in enumerate(sys.path) if path.endswith(("site-packages", "dist-packages")))
-        sys.path.insert(next(sites, len(sys.path)), folder)
 
 
 def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:

@@ -23,11 +23,26 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def limit_resources(data_bytes: int) -> None:
-    """Limits for sandboxes whose engine sets none of its own."""
-    limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 256), (resource.RLIMIT_FSIZE, 32 << 20)]
+def become_supervisor() -> None:
+    """Shut this process, in which the submission does not run, off from everything that runs beside it."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.close(null)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    prctl(PR_SET_DUMPABLE, 0)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def limit_resources(data_bytes: int, *, open_files: int = 256, file_bytes: int = 32 << 20, processes: int = 0) -> None:
+    """Limits for sandboxes whose engine sets none of its own; 0 bytes of data or processes for no limit."""
+    limits = [
+        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, open_files), (resource.RLIMIT_FSIZE, file_bytes),
+    ]  # fmt: skip
     if data_bytes:
         limits.append((resource.RLIMIT_DATA, data_bytes))
+    if processes:
+        limits.append((resource.RLIMIT_NPROC, processes))
     for kind, value in limits:
         hard = resource.getrlimit(kind)[1]
         if hard != resource.RLIM_INFINITY:

@@ -291,13 +291,7 @@ def main() -> None:
     parser.add_argument("--log-limit", type=int, default=65536)
     parser.add_argument("--data-limit", type=int, default=0, help="Bytes of memory per process, 0 for no limit.")
     options = parser.parse_args()
-    null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(null, descriptor)
-    os.close(null)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    process.prctl(process.PR_SET_DUMPABLE, 0)
-    process.prctl(process.PR_SET_CHILD_SUBREAPER, 1)
+    process.become_supervisor()
     try:
         Supervisor(options).run()
     except Exception:

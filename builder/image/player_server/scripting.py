@@ -1,0 +1,220 @@
+"""Process 1 of a script's container: starts the script, keeps the end of its output, ends whatever it leaves behind.
+
+It runs no line of the script itself, and the script sees neither it nor its connection to the host, to which it says
+`printed` (the end of the output, once a second), `failed` (the script could not be started) and `ended`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import sys
+import time
+
+from . import process
+
+SCRIPT = "submission.py"
+PREVIEW_SECONDS, PREVIEW_BYTES = 1.0, 16384
+"""How often the host hears what was printed last, and how much: that outlives a container that is killed whole."""
+OWN_PROGRAM = "/proc/self/exe"
+IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
+IOPRIO_WHO_PROCESS = 1
+LEFT_READS = 64
+"""What a pipe can hold, four times over: without namespaces something may have got away and still print."""
+SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
+
+
+class Tail:
+    """The last bytes of what was printed."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._data, self.count = limit, bytearray(), 0
+
+    def add(self, data: bytes) -> None:
+        self.count += len(data)
+        self._data += data
+        # Seldom, because it moves all that is kept.
+        if len(self._data) > 2 * self._limit:
+            del self._data[: -self._limit]
+
+    def text(self, limit: int) -> str:
+        """At most the last `limit` bytes. The mark of a cut stands in the line that it cut, which is none any more."""
+        kept = bytes(self._data[-min(limit, self._limit) :])
+        cut = self.count - len(kept)
+        return (f"[{cut} bytes cut]" if cut else "") + kept.decode("utf-8", "replace")
+
+
+class ScriptSupervisor:
+    """The event loop of process 1."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._control.connect(os.path.join(options.channel, "control.sock"))
+        self._tail = Tail(options.log_limit)
+        self._told = 0
+        self._next_preview = 0.0
+        self._oom_kills = process.oom_kills()
+
+    def run(self) -> None:
+        """Run the script to its end, or until the host hangs up."""
+        wake, waker = os.pipe()
+        os.set_blocking(waker, False)
+        signal.set_wakeup_fd(waker)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        output, writer = os.pipe()
+        os.set_blocking(output, False)
+        try:
+            work = self._make_work_folder()
+            begun = time.monotonic()
+            script = self._start(work, writer)
+        except OSError as error:
+            # Only what happens before the script runs is not its own doing.
+            self._say("failed", why=f"{error.strerror}: {error.filename or 'fork'}")
+            return
+        os.close(writer)
+        selector = selectors.DefaultSelector()
+        for source in (output, wake, self._control):
+            selector.register(source, selectors.EVENT_READ)
+        deadline = begun + self._options.seconds
+        status = None
+        while status is None and (now := time.monotonic()) < deadline:
+            ready = {key.fileobj for key, _ in selector.select(min(deadline - now, PREVIEW_SECONDS))}
+            if output in ready and not self._read(output):
+                # It has closed its outputs, and may still be at work.
+                selector.unregister(output)
+            if wake in ready:
+                os.read(wake, 4096)
+                status = reaped(script)
+            if self._control in ready:
+                # Nobody has anything to say to a script: the host has gone.
+                return
+            self._preview()
+        wall_seconds = time.monotonic() - begun
+        process.kill_others()
+        for _ in range(LEFT_READS):
+            if not self._read(output):
+                break
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._say(
+            "ended",
+            status=status,
+            timed_out=status is None,
+            oom=process.oom_kills() > self._oom_kills,
+            wall_seconds=wall_seconds,
+            cpu_seconds=used.ru_utime + used.ru_stime,
+            log=self._tail.text(self._options.log_limit),
+        )
+
+    def _make_work_folder(self) -> str:
+        """A folder to write to, in which the submission's files are found by their names."""
+        work: str = self._options.work
+        os.mkdir(work)
+        for name in os.listdir(self._options.player):
+            os.symlink(os.path.join(self._options.player, name), os.path.join(work, name))
+        return work
+
+    def _start(self, work: str, writer: int) -> int:
+        pid = os.fork()
+        if pid:
+            return pid
+        try:
+            os.dup2(writer, 1)
+            os.dup2(writer, 2)
+            os.closerange(3, 1024)
+            os.setsid()
+            process.prctl(process.PR_SET_PDEATHSIG, signal.SIGKILL)
+            process.prctl(process.PR_SET_DUMPABLE, 1)
+            step_back(self._options.nice, self._options.ionice)
+            os.chdir(work)
+            process.limit_resources(
+                self._options.data_limit,
+                open_files=self._options.open_files,
+                file_bytes=self._options.file_limit,
+                processes=self._options.pids,
+            )
+            environment = dict(os.environ)
+            if self._options.packages:
+                environment |= {"PYTHONPATH": SITE, "ARENA_PACKAGES": self._options.packages}
+            # As the supervisor was started: a user of its own may not find the way to an interpreter in root's home.
+            # Not a name alone as the first argument: Python finds its own files by it.
+            program = OWN_PROGRAM if os.path.exists(OWN_PROGRAM) else sys.executable
+            os.execve(program, [sys.executable, "-u", SCRIPT, self._options.environment], environment)
+        except BaseException as error:
+            os.write(2, f"The script could not be started: {error}\n".encode())
+        finally:
+            os._exit(127)
+
+    def _read(self, output: int) -> bool:
+        """Take one piece of what was printed; False when there is none now, and none will come."""
+        try:
+            data = os.read(output, 65536)
+        except BlockingIOError:
+            return False
+        self._tail.add(data)
+        return bool(data)
+
+    def _preview(self) -> None:
+        now = time.monotonic()
+        if self._tail.count > self._told and now >= self._next_preview:
+            self._told, self._next_preview = self._tail.count, now + PREVIEW_SECONDS
+            self._say("printed", text=self._tail.text(PREVIEW_BYTES))
+
+    def _say(self, event: str, **values: object) -> None:
+        with contextlib.suppress(OSError):
+            self._control.sendall(json.dumps({"event": event, **values}).encode() + b"\n")
+
+
+def reaped(script: int) -> int | None:
+    """Take leave of all that have ended; the script's exit status if it is among them, negative for a signal."""
+    status = None
+    with contextlib.suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            if found[0] == script:
+                status = os.waitstatus_to_exitcode(found[1])
+    return status
+
+
+def step_back(nice: int, ionice: int) -> None:
+    """Let everybody else have the processor and the disk first; it cannot be taken back without powers."""
+    os.nice(nice)
+    number = IOPRIO_SET.get(os.uname().machine)
+    if number is not None:
+        # gVisor has no such call, and refuses.
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).syscall(number, IOPRIO_WHO_PROCESS, 0, ionice)
+    # The engine may have left room above its own process: the kernel then ends the script, not the supervisor.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+
+
+def main() -> None:
+    """Start, as process 1 or as any other."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--channel", required=True)
+    parser.add_argument("--player", required=True, help="Folder of the submission's files.")
+    parser.add_argument("--work", required=True, help="Folder that is made for the script to run in.")
+    parser.add_argument("--packages", default="", help="Folder of the packages that the submission asked for.")
+    parser.add_argument("--environment", required=True, help="The script's argument.")
+    parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--log-limit", type=int, required=True)
+    parser.add_argument("--nice", type=int, required=True)
+    parser.add_argument("--ionice", type=int, required=True, help="Class and level as ioprio_set(2) takes them.")
+    parser.add_argument("--open-files", type=int, required=True)
+    parser.add_argument("--file-limit", type=int, required=True, help="Bytes of a file.")
+    parser.add_argument("--data-limit", type=int, default=0, help="Bytes of memory per process, 0 for no limit.")
+    parser.add_argument("--pids", type=int, default=0, help="Processes of this user, 0 for no limit.")
+    options = parser.parse_args(sys.argv[2:])
+    process.become_supervisor()
+    try:
+        ScriptSupervisor(options).run()
+    finally:
+        # Without its supervisor nothing of a script may go on.
+        process.kill_others()

@@ -1,0 +1,58 @@
+"""What the commands of `python -m duel_runner` have in common."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from duel_runner.sandbox.base import Sandbox
+
+BAD_ARGUMENTS, INTERRUPTED = 2, 130
+LABEL = "arena.command-line"
+
+
+class BadArgument(Exception):
+    """What was asked for cannot be run; the message says why."""
+
+
+def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
+    """Where it is run."""
+    sandboxes = "docker: locked-down containers (default); process: local processes, own code only"
+    parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help=sandboxes)
+    parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
+                        help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
+    parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
+
+
+def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
+    """The sandbox that was asked for."""
+    if options.sandbox == "docker":
+        from duel_runner.sandbox.docker import DockerSandbox
+
+        return DockerSandbox(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
+    from duel_runner.sandbox.process import ProcessSandbox
+
+    return ProcessSandbox(channel_dir)
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Check a zip and unpack it into a new folder, which is returned. Raises BadArgument."""
+    from core.archive import ArchiveRefused, unpack_archive
+
+    try:
+        with archive.open("rb") as file:
+            unpack_archive(file, folder)
+    except ArchiveRefused as refused:
+        raise BadArgument(f"{archive}: {refused}") from None
+    except OSError as error:
+        raise BadArgument(f"{archive} cannot be read: {error.strerror}.") from None
+    return folder
+
+
+def image_name(word: str, sandbox: str) -> str:
+    """The word, which is no file or folder, as the name of an image. Raises BadArgument when it cannot be one."""
+    if word.endswith((".zip", "/")) or word.startswith((".", "/")):
+        raise BadArgument(f"There is no file or folder {word}.")
+    if sandbox == "process":
+        raise BadArgument(f"There is no file or folder {word}; images need --sandbox docker.")
+    return word
