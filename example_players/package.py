@@ -1,13 +1,25 @@
-"""Packs example players into archives: `python -m example_players.package [NAME ...] --output FOLDER`."""
+"""Packs example players into archives: `python -m example_players.package [NAME ...] --output FOLDER`.
+
+Players that learn are trained first, each for one environment, unless that was done before: what they have learned is
+kept in `data/examples`, never in git.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
+import os
+import subprocess
 import sys
+import tempfile
 import zipfile
 from argparse import ArgumentParser
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent
 ENTRY_POINT = "player.py"
@@ -17,21 +29,91 @@ LEFT_OUT = frozenset({"__pycache__"})
 FILE_MODE = 0o100644
 
 
+STORE = FOLDER.parent / "data" / "examples"
+"""Where weights are kept unless the caller says otherwise."""
+GAMES = ("connect-four", "quarto", "tic-tac-toe")
+GRIDS = ("FrozenLake-v1", "CliffWalking-v1", "Taxi-v4", "Taxi-v3")
+BOXES = ("Pendulum-v1", "BipedalWalker-v3", "Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "Walker2d-v5")
+"""Environments whose actions are arrays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What an example player is for.
+
+    environments: slugs of games and ids of Gymnasium, empty for all whose actions are numbers; a player that learns is
+    trained for the first when none is named. arrays: it knows how to answer with arrays, too. weights: the file that
+    its `train.py` writes.
+    """
+
+    environments: tuple[str, ...] = ()
+    arrays: bool = False
+    weights: str = ""
+
+    def fits(self, environment: str) -> bool:
+        """Whether it plays an environment, named by its slug or its id of Gymnasium."""
+        if self.environments:
+            return environment in self.environments
+        return self.arrays or environment not in BOXES
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "cem": Example(("CartPole-v1",), weights="weights.npy"),
+    "deep_search": Example(GAMES),
+    "dqn": Example(("CartPole-v1",), weights="weights.npz"),
+    "lunar_lander": Example(("LunarLander-v3",)),
+    "minimax": Example(GAMES),
+    "q_learning": Example(GRIDS, weights="q_table.npy"),
+    "random": Example(arrays=True),
+    "reinforce": Example(("CartPole-v1",), weights="weights.npz"),
+    "sarsa": Example(("CliffWalking-v1", "FrozenLake-v1", "Taxi-v4", "Taxi-v3"), weights="q_table.npy"),
+}
+"""Players that are not named here play all environments whose actions are numbers."""
+
+
 class UnknownPlayer(LookupError):
     """There is no example player of this name; the message lists those there are."""
 
 
-def names() -> tuple[str, ...]:
-    """Names of all example players, ascending: the folders that hold a `player.py`."""
-    return tuple(sorted(path.parent.name for path in FOLDER.glob(f"*/{ENTRY_POINT}")))
+class TrainingFailed(RuntimeError):
+    """A `train.py` has ended without weights; the message names the command, whose output says why."""
 
 
-def make_archive(name: str) -> bytes:
-    """The zip of one example player; the same files always give the same bytes. Raises UnknownPlayer."""
+def names(environment: str | None = None) -> tuple[str, ...]:
+    """Names of the example players, ascending: all, or those that fit an environment.
+
+    environment: the slug of a game (`connect-four`) or the id of Gymnasium (`CartPole-v1`).
+    """
+    found = sorted(path.parent.name for path in FOLDER.glob(f"*/{ENTRY_POINT}"))
+    return tuple(name for name in found if environment is None or _example(name).fits(environment))
+
+
+def make_archive(
+    name: str,
+    environment: str = "",
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    train: bool = False,
+    store: Path = STORE,
+) -> bytes:
+    """The zip of one example player; the same files always give the same bytes. Raises UnknownPlayer, TrainingFailed.
+
+    environment, arguments: what a player that learns is for, as `gymnasium.make` takes it; empty: the first it fits.
+    train: train it when `store` has no weights; otherwise the zip then has none, and `train.py` must be run to play.
+    """
     if name not in names():
         raise UnknownPlayer(f"There is no example player {name!r}. There are: {', '.join(names())}.")
-    folder = FOLDER / name
-    return zip_bytes((path.relative_to(folder).as_posix(), path.read_bytes()) for path in _files(folder))
+    folder, example = FOLDER / name, _example(name)
+    # What somebody has trained beside the code is for an environment that nobody knows.
+    files = {path.relative_to(folder).as_posix(): path for path in _files(folder) if path.name != example.weights}
+    if example.weights:
+        learned_in = environment or example.environments[0]
+        weights = _weights_path(folder, learned_in, arguments or {}, store)
+        if train and not weights.exists():
+            _train(folder, learned_in, arguments or {}, weights)
+        if weights.exists():
+            files[example.weights] = weights
+    return zip_bytes((inside, path.read_bytes()) for inside, path in files.items())
 
 
 def zip_bytes(files: Iterable[tuple[str, bytes]]) -> bytes:
@@ -46,9 +128,22 @@ def zip_bytes(files: Iterable[tuple[str, bytes]]) -> bytes:
     return buffer.getvalue()
 
 
-def write_archives(folder: Path, wanted: Sequence[str] = ()) -> list[Path]:
-    """Write the zips of the named players, or of all, into a folder; return their paths. Raises UnknownPlayer."""
-    archives = {name: make_archive(name) for name in wanted or names()}
+def write_archives(
+    folder: Path,
+    wanted: Sequence[str] = (),
+    environment: str = "",
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    store: Path = STORE,
+) -> list[Path]:
+    """Write the zips of players into a folder, trained where they learn; return their paths.
+
+    wanted: names; empty: all that fit the environment, or simply all. Raises UnknownPlayer, TrainingFailed.
+    """
+    archives = {
+        name: make_archive(name, environment, arguments, train=True, store=store)
+        for name in wanted or names(environment or None)
+    }
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, content in archives.items():
@@ -60,16 +155,53 @@ def write_archives(folder: Path, wanted: Sequence[str] = ()) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line. Returns the exit status."""
-    parser = ArgumentParser(prog="python -m example_players.package", description="Pack example players into zips.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all ({', '.join(names())})")
+    parser = ArgumentParser(
+        prog="python -m example_players.package", description="Pack example players into zips; train those that learn."
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all that fit ({', '.join(names())})")
+    parser.add_argument("--environment", default="", help="slug or id of Gymnasium; default: the first a player fits")
+    parser.add_argument(
+        "--arguments", type=json.loads, default={}, metavar="JSON", help="""e.g. '{"is_slippery": false}'"""
+    )
     parser.add_argument("--output", type=Path, default=Path(), metavar="FOLDER", help="for the zips; default: here")
+    parser.add_argument("--store", type=Path, default=STORE, metavar="FOLDER", help="for weights; default: %(default)s")
     options = parser.parse_args(arguments)
     try:
-        paths = write_archives(options.output, options.names)
-    except UnknownPlayer as error:
+        paths = write_archives(
+            options.output, options.names, options.environment, options.arguments, store=options.store
+        )
+    except (UnknownPlayer, TrainingFailed) as error:
         parser.error(str(error))
     sys.stdout.writelines(f"{path}\n" for path in paths)
     return 0
+
+
+def _example(name: str) -> Example:
+    return EXAMPLES.get(name, Example())
+
+
+def _weights_path(folder: Path, environment: str, arguments: Mapping[str, Any], store: Path) -> Path:
+    """Where the weights are that this very `train.py` writes for this environment: another finds none there."""
+    seen = json.dumps([environment, arguments, version("gymnasium"), version("numpy")], sort_keys=True)
+    digest = hashlib.sha256(seen.encode() + (folder / "train.py").read_bytes()).hexdigest()
+    return store / f"{folder.name}-{environment}-{digest[:16]}" / _example(folder.name).weights
+
+
+def _train(folder: Path, environment: str, arguments: Mapping[str, Any], weights: Path) -> None:
+    """Run `train.py`; its output goes where ours goes."""
+    weights.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=weights.parent) as unfinished:
+        new = Path(unfinished) / weights.name
+        command = ["train.py", environment, "--arguments", json.dumps(arguments), "--output", str(new.resolve())]
+        # One thread: the matrices are too small to share, and the cores belong to others, too.
+        variables = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        done = subprocess.run([sys.executable, *command], cwd=folder, env=variables, check=False)
+        if done.returncode or not new.exists():
+            raise TrainingFailed(
+                f"Training {folder.name} has ended with status {done.returncode} and no weights. Its output above says "
+                f"why; to see it alone, run in {folder.name}: python train.py {environment}"
+            )
+        new.replace(weights)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -63,7 +63,7 @@ def processes_of(data: Path) -> list[int]:
 def test_the_demo_plays_the_first_tournaments_and_keeps_them(tmp_path: Path, port: int) -> None:
     first, _ = demo(tmp_path, port, "--once", "--matches", "2").communicate(timeout=300)
     assert "Sandbox: local processes, as you asked." in first
-    assert f"Example agents: {3 * len(names())} uploaded" in first
+    assert f"Example agents: {3 * len(names('connect-four'))} uploaded" in first
     assert f"log in as {ORGANISER_EMAIL}" in first
     for title in ("Connect Four, edition 1", "Quarto, edition 1", "Tic-tac-toe, edition 1"):
         assert title in first
@@ -142,9 +142,9 @@ def test_example_agents_are_uploaded_once(tmp_path: Path, settings: Settings) ->
     settings.MEDIA_ROOT = tmp_path
     environment = tic_tac_toe()
     owner = User.objects.create(email="demo@arena.example", username="demo")
-    assert len(examples_upload(owner, [environment])) == len(names())
+    assert len(examples_upload(owner, [environment])) == len(names("tic-tac-toe"))
     assert examples_upload(owner, [environment]) == []
-    assert Agent.objects.count() == len(names())
+    assert Agent.objects.count() == len(names("tic-tac-toe"))
 
 
 @pytest.mark.django_db

@@ -37,7 +37,7 @@ def images_follow_sandbox(note: Path, sandbox: str) -> int:
 
 def _upload(owner: User, environments: Sequence[Environment]) -> Iterator[Submission]:
     for environment in environments:
-        for player in names():
+        for player in names(environment.slug):
             name = player.replace("_", "-")
             if Agent.objects.filter(environment=environment, name__iexact=name).exists():
                 continue

@@ -69,7 +69,7 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
     return {
         "environment": row,
         "form": form,
-        "players": names(),
+        "players": names(row.slug),
         "own_agents": own_agents,
         "is_waiting": any(entry.is_moving for entry in own_agents),
     }

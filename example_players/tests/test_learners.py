@@ -1,0 +1,120 @@
+"""That what the examples have learned is worth more than chance, in the environments of Gymnasium themselves."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+from core.archive import inspect_archive
+from example_players.package import EXAMPLES, make_archive
+from example_players.tests.episodes import make_players, returns
+
+BOX2D = pytest.mark.skipif(find_spec("Box2D") is None, reason="Box2D is missing: pip install 'gymnasium[box2d]'")
+STILL: Mapping[str, Any] = {"is_slippery": False}
+
+Play = Callable[..., list[float]]
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where weights are kept for all tests of this run: each is learned once."""
+    return tmp_path_factory.mktemp("weights")
+
+
+@pytest.fixture
+def play(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Trains and packs an example for an environment, then plays episodes with it."""
+
+    def returns_of(
+        name: str, environment: str, episodes: int, arguments: Mapping[str, Any] | None = None, **options: Any
+    ) -> list[float]:
+        archive = make_archive(name, environment, arguments, train=True, store=store)
+        assert inspect_archive(io.BytesIO(archive)).entry_point == "player.py"
+        make = make_players(archive, tmp_path / name, monkeypatch)
+        return returns(make, environment, episodes, arguments, **options)
+
+    return returns_of
+
+
+def test_the_cross_entropy_method_balances_the_pole(play: Play) -> None:
+    assert numpy.mean(play("cem", "CartPole-v1", 100)) >= 475
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["reinforce", "dqn"])
+def test_networks_balance_the_pole(name: str, play: Play) -> None:
+    assert numpy.mean(play(name, "CartPole-v1", 100)) >= 475
+
+
+def test_q_learning_crosses_the_slippery_lake(play: Play) -> None:
+    # No policy does better than 0.745 within 100 steps; 1000 episodes have a standard error of 0.014.
+    assert numpy.mean(play("q_learning", "FrozenLake-v1", 1000)) >= 0.7
+
+
+def test_q_learning_always_crosses_a_lake_that_is_not_slippery(play: Play) -> None:
+    assert set(play("q_learning", "FrozenLake-v1", 20, STILL)) == {1.0}
+
+
+@pytest.mark.slow
+def test_q_learning_drives_the_taxi(play: Play) -> None:
+    assert numpy.mean(play("q_learning", "Taxi-v4", 100)) >= 7
+
+
+def test_q_learning_walks_along_the_cliff_and_sarsa_at_a_distance(play: Play) -> None:
+    # Steps cost 1: thirteen are the shortest way, right beside the cliff.
+    assert set(play("q_learning", "CliffWalking-v1", 2)) == {-13.0}
+    assert set(play("sarsa", "CliffWalking-v1", 2)) <= {-15.0, -17.0}
+
+
+@BOX2D
+def test_the_hand_written_controller_lands(play: Play) -> None:
+    # Gymnasium calls a mean of 200 solved.
+    assert numpy.mean(play("lunar_lander", "LunarLander-v3", 20)) >= 200
+
+
+def test_chance_reaches_none_of_these(play: Play) -> None:
+    assert numpy.mean(play("random", "CartPole-v1", 100)) < 50
+    assert numpy.mean(play("random", "FrozenLake-v1", 100)) < 0.2
+
+
+@BOX2D
+def test_chance_does_not_land(play: Play) -> None:
+    assert numpy.mean(play("random", "LunarLander-v3", 20)) < 0
+
+
+@BOX2D
+def test_random_answers_with_arrays_where_actions_are_arrays(play: Play) -> None:
+    for environment in ("Pendulum-v1", "BipedalWalker-v3"):
+        assert max(play("random", environment, 2, most_steps=50)) < 0
+
+
+@pytest.mark.skipif(find_spec("mujoco") is None, reason="MuJoCo is missing: pip install 'gymnasium[mujoco]'")
+@pytest.mark.parametrize("environment", ["Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "Walker2d-v5"])
+def test_random_answers_with_arrays_in_mujoco(environment: str, play: Play) -> None:
+    assert len(play("random", environment, 2, most_steps=20)) == 2
+
+
+def test_random_says_what_to_do_where_it_does_not_know_the_actions() -> None:
+    from example_players.tests.playing import player_class
+
+    with pytest.raises(ValueError, match="Add them to ARRAYS"):
+        player_class("random")(False).start(numpy.zeros(7), numpy.arange(0))
+
+
+@pytest.mark.parametrize(("name", "example"), [item for item in EXAMPLES.items() if item[1].weights])
+def test_a_player_without_weights_says_what_writes_them(
+    name: str, example: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = make_archive(name, store=tmp_path / "none")
+
+    with pytest.raises(FileNotFoundError, match=example.weights) as missing:
+        make_players(archive, tmp_path / name, monkeypatch)
+
+    assert "Run train.py" in (tmp_path / name / "player.py").read_text().split("numpy.load")[0]
+    assert missing.traceback[-1].path.name != "train.py"
