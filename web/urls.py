@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from web.views import accounts, agents, downloads, duels, environments, errors, home, tournaments, users
+from web.views import accounts, agents, downloads, duels, environments, errors, evaluations, home, tournaments, users
 
 agent = "environments/<slug:slug>/agents/<str:name>/"
 edition = "environments/<slug:slug>/editions/<int:edition>/"
@@ -30,6 +30,20 @@ site = [
     path(agent + "versions/<int:number>/delete/", agents.submission_delete, name="submission_delete"),
     path(edition, environments.edition, name="edition"),
     path(edition + "agents/<str:name>/", tournaments.participant, name="participant"),
+    path("evaluations/<int:evaluation_id>/", evaluations.evaluation, name="evaluation"),
+    path("evaluations/<int:evaluation_id>/records.zip", evaluations.records, name="evaluation_records"),
+    path("evaluations/<int:evaluation_id>/logs/<slug:log>/", evaluations.log, name="evaluation_log"),
+    path("evaluations/<int:evaluation_id>/episodes/<slug:choice>/", evaluations.episode, name="episode"),
+    path(
+        "evaluations/<int:evaluation_id>/episodes/<slug:choice>/frames.json",
+        evaluations.episode_states,
+        name="episode_frames",
+    ),
+    path(
+        "evaluations/<int:evaluation_id>/episodes/<slug:choice>/<slug:name>",
+        evaluations.recording_file,
+        name="recording_file",
+    ),
     path("duels/<int:duel_id>/", duels.duel, name="duel"),
     path("duels/<int:duel_id>/matches/<int:number>/", duels.match, name="match"),
     path("duels/<int:duel_id>/matches/<int:number>/frames.json", duels.match_frames, name="match_frames"),

@@ -1,0 +1,166 @@
+"""Evaluations, their episodes and recordings as pages show them; hidden seeds never come out of here."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Prefetch
+
+from core.models import Evaluation, Job, JobFault, Recording, SeedList, Submission, Validation
+from core.selectors.agents import Viewer, agent_source_visible
+from core.selectors.duels import NotStored, file_open
+from core.selectors.phases import submissions_with_phases
+from environments.api import UnknownEnvironment
+from environments.archive_format import ArtifactDamaged
+from environments.episodes import EvaluationArchive
+from environments.registry import get_spec
+from environments.spec import EnvironmentSpec
+
+_SENTENCE = re.compile(r"(?:Episode \d+: )?[^:.]*")
+"""What the arena itself says of a failure; what follows a colon or a full stop may be the player's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One episode of an evaluation. seed: None while it is hidden."""
+
+    number: int
+    score: float
+    length: int
+    thinking_seconds: float
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """One recorded episode, step by step. frames: pictures in characters, one more than actions; or none."""
+
+    frames: tuple[str, ...]
+    actions: tuple[object, ...]
+    rewards: tuple[float, ...]
+
+    @property
+    def returns(self) -> list[float]:
+        """Sum of the rewards up to each step."""
+        total, sums = 0.0, []
+        for reward in self.rewards:
+            total += reward
+            sums.append(total)
+        return sums
+
+
+def evaluation_get(evaluation_id: int) -> Evaluation:
+    """An evaluation with everything its page names. Raises Evaluation.DoesNotExist."""
+    recordings = Prefetch("recordings", Recording.objects.defer("log"))
+    return Evaluation.objects.select_related(*Evaluation.RELATED).prefetch_related(recordings).get(pk=evaluation_id)
+
+
+def spec_or_none(version: str) -> EnvironmentSpec | None:
+    """The rules of an id or slug, where this arena still has them."""
+    try:
+        return get_spec(version)
+    except UnknownEnvironment:
+        return None
+
+
+def seeds_hidden(evaluation: Evaluation) -> bool:
+    """Whether it was played on seeds that nobody may know yet."""
+    return evaluation.seed_list is not None and not evaluation.seed_list.is_public
+
+
+def records_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
+    """Records name the seeds: to everyone once these are public, to staff always."""
+    return viewer.is_staff or not seeds_hidden(evaluation)
+
+
+def player_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
+    """What a player printed can hold what it saw of hidden seeds: then staff alone; else as the agent's source."""
+    if seeds_hidden(evaluation):
+        return viewer.is_staff
+    return agent_source_visible(evaluation.submission.agent, viewer)
+
+
+def arena_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
+    """The arena's own words are everyone's; the log of a script's run holds what the script prints."""
+    return evaluation.is_verified or agent_source_visible(evaluation.submission.agent, viewer)
+
+
+def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
+    """Why a job failed, as far as a person may know it.
+
+    The words of a player go to those who may see its source; from an evaluation on hidden seeds to staff alone.
+    """
+    if isinstance(job, Evaluation) and job.is_verified and job.fault == JobFault.PLAYER and not viewer.is_staff:
+        found = _SENTENCE.match(job.error)
+        said = found[0].strip() if found else ""
+        return f"{said}." if said else ""
+    if can_see_source or job.fault != JobFault.PLAYER:
+        return job.error
+    return "The owner can read why." if job.error else ""
+
+
+def episode_list(evaluation: Evaluation) -> list[Episode]:
+    """The finished episodes, in the order in which they are stored; seeds where they are public."""
+    seeds = _seeds(evaluation.seed_list)
+    return [
+        Episode(int(number), float(score), int(length), float(seconds), seeds.get(int(number)))
+        for number, score, length, seconds in evaluation.episodes
+    ]
+
+
+def practice_results(validation: Validation) -> list[Episode]:
+    """What a submission scored on the public seeds, by seed. Raises NotStored."""
+    if not validation.records:
+        return []
+    with file_open(validation.records, "The records of this practice are") as file:
+        try:
+            return [
+                Episode(one.number, one.score, one.length, one.thinking_seconds, one.seed)
+                for one in EvaluationArchive(file).episodes()
+            ]
+        except ArtifactDamaged as damage:
+            raise NotStored(str(damage)) from None
+
+
+def mean_so_far(evaluation: Evaluation) -> float | None:
+    """Mean of the episodes that are finished."""
+    scores = [float(row[1]) for row in evaluation.episodes]
+    return math.fsum(scores) / len(scores) if scores else None
+
+
+def recording_steps(recording: Recording) -> Steps:
+    """What was recorded of an episode. Raises NotStored."""
+    with file_open(recording.steps, "The steps of this episode are") as file:
+        try:
+            data = json.load(file)
+            return Steps(
+                frames=tuple(str(frame) for frame in data.get("frames") or ()),
+                actions=tuple(data.get("actions") or ()),
+                rewards=tuple(float(reward) for reward in data["rewards"]),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise NotStored("The steps of this episode are damaged and cannot be shown.") from None
+
+
+def submission_by_id(public_id: object) -> Submission | None:
+    """A submission by the id that its uploader was given."""
+    return submissions_with_phases().filter(public_id=public_id).select_related("agent__owner").first()
+
+
+def metric_list(evaluation: Evaluation) -> list[tuple[str, float]]:
+    """What a script reported beside its score: by name, or numbered from 1."""
+    metrics: object = evaluation.metrics
+    if isinstance(metrics, dict):
+        return [(str(name), float(value)) for name, value in metrics.items()]
+    assert isinstance(metrics, Sequence)
+    return [(str(number), float(value)) for number, value in enumerate(metrics, start=1)]
+
+
+def _seeds(seed_list: SeedList | None) -> dict[int, int]:
+    if seed_list is None or not seed_list.is_public:
+        return {}
+    return dict(enumerate(seed_list.seeds, start=1))
