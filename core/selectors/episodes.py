@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db.models import Prefetch
 
-from core.models import Evaluation, Job, JobFault, Recording, SeedList, Submission, Validation
-from core.selectors.agents import Viewer, agent_source_visible
+from core.models import Evaluation, Recording, SeedList, Submission, Validation
 from core.selectors.duels import NotStored, file_open
 from core.selectors.phases import submissions_with_phases
 from environments.api import UnknownEnvironment
@@ -19,9 +18,6 @@ from environments.archive_format import ArtifactDamaged
 from environments.episodes import EvaluationArchive
 from environments.registry import get_spec
 from environments.spec import EnvironmentSpec
-
-_SENTENCE = re.compile(r"(?:Episode \d+: )?[^:.]*")
-"""What the arena itself says of a failure; what follows a colon or a full stop may be the player's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +68,6 @@ def seeds_hidden(evaluation: Evaluation) -> bool:
     return evaluation.seed_list is not None and not evaluation.seed_list.is_public
 
 
-def records_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
-    """Records name the seeds: to everyone once these are public, to staff always."""
-    return viewer.is_staff or not seeds_hidden(evaluation)
-
-
-def player_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
-    """What a player printed can hold what it saw of hidden seeds: then staff alone; else as the agent's source."""
-    if seeds_hidden(evaluation):
-        return viewer.is_staff
-    return agent_source_visible(evaluation.submission.agent, viewer)
-
-
-def arena_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
-    """The arena's own words are everyone's; the log of a script's run holds what the script prints."""
-    return evaluation.is_verified or agent_source_visible(evaluation.submission.agent, viewer)
-
-
-def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
-    """Why a job failed, as far as a person may know it.
-
-    The words of a player go to those who may see its source; from an evaluation on hidden seeds to staff alone.
-    """
-    if isinstance(job, Evaluation) and job.is_verified and job.fault == JobFault.PLAYER and not viewer.is_staff:
-        found = _SENTENCE.match(job.error)
-        said = found[0].strip() if found else ""
-        return f"{said}." if said else ""
-    if can_see_source or job.fault != JobFault.PLAYER:
-        return job.error
-    return "The owner can read why." if job.error else ""
-
-
 def episode_list(evaluation: Evaluation) -> list[Episode]:
     """The finished episodes, in the order in which they are stored; seeds where they are public."""
     seeds = _seeds(evaluation.seed_list)
@@ -146,7 +111,7 @@ def recording_steps(recording: Recording) -> Steps:
             raise NotStored("The steps of this episode are damaged and cannot be shown.") from None
 
 
-def submission_by_id(public_id: object) -> Submission | None:
+def submission_by_id(public_id: UUID) -> Submission | None:
     """A submission by the id that its uploader was given."""
     return submissions_with_phases().filter(public_id=public_id).select_related("agent__owner").first()
 

@@ -1,8 +1,12 @@
-"""Filters for scores and how long thinking takes."""
+"""Scores, short times and reasons as pages write them."""
 
 from __future__ import annotations
 
 from django import template
+from django.template import Context
+
+from core.models import Job
+from core.selectors.visibility import error_shown
 
 register = template.Library()
 
@@ -39,3 +43,9 @@ def brief(seconds: float | None) -> str:
         if seconds * factor >= 1 or unit == "µs":
             return f"{seconds * factor:.3g} {unit}"
     raise AssertionError
+
+
+@register.simple_tag(takes_context=True)
+def reason(context: Context, job: Job) -> str:
+    """Why a job failed, as far as the person who looks may know it; the page says whether they may see the source."""
+    return error_shown(job, context["user"], can_see_source=bool(context.get("can_see_source")))

@@ -12,6 +12,7 @@ from django.views.decorators.gzip import gzip_page
 
 from core.models import Evaluation, JobState, User
 from core.selectors import episodes as selectors
+from core.selectors import visibility
 from core.selectors.agents import Viewer, agent_source_visible
 from core.selectors.duels import NotStored, file_get
 from core.selectors.jobs import queue_place
@@ -111,7 +112,7 @@ def recording_file(request: HttpRequest, evaluation_id: int, choice: str, name: 
 def records(request: HttpRequest, evaluation_id: int) -> HttpResponseBase:
     """The records, once their seeds are public."""
     row = get_evaluation(evaluation_id)
-    if not selectors.records_visible(row, viewer_of(request)):
+    if not visibility.records_visible(row, viewer_of(request)):
         raise PermissionDenied("The records name the hidden seeds. They can be downloaded once these are revealed.")
     return attachment(file_get(row.records, "The records are"), f"evaluation-{row.pk}-records.zip", ZIP)
 
@@ -122,9 +123,9 @@ def log(request: HttpRequest, evaluation_id: int, log: str) -> HttpResponseBase:
     row = get_evaluation(evaluation_id)
     viewer = viewer_of(request)
     name = f"evaluation-{row.pk}-{log}.log"
-    if log == "arena" and selectors.arena_log_visible(row, viewer):
+    if log == "arena" and visibility.arena_log_visible(row, viewer):
         return text(row.log, name)
-    if log == "player" and selectors.player_log_visible(row, viewer):
+    if log == "player" and visibility.player_log_visible(row, viewer):
         return attachment(file_get(row.player_log, "Nothing was printed, or the log is"), name, TEXT)
     raise Http404("There is no such log, or it is not for everyone.")
 
@@ -154,10 +155,10 @@ def _common(row: Evaluation) -> Context:
 def _visible(row: Evaluation, viewer: Viewer) -> Context:
     """What of it this person may read and download."""
     return {
-        "error": selectors.error_shown(row, viewer, can_see_source=agent_source_visible(row.submission.agent, viewer)),
-        "can_see_records": selectors.records_visible(row, viewer),
-        "can_see_player_log": selectors.player_log_visible(row, viewer),
-        "can_see_arena_log": selectors.arena_log_visible(row, viewer),
+        "error": visibility.error_shown(row, viewer, can_see_source=agent_source_visible(row.submission.agent, viewer)),
+        "can_see_records": visibility.records_visible(row, viewer),
+        "can_see_player_log": visibility.player_log_visible(row, viewer),
+        "can_see_arena_log": visibility.arena_log_visible(row, viewer),
     }
 
 
