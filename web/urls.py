@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from web.views import accounts, agents, downloads, duels, environments, errors, evaluations, home, tournaments, users
+from web.views import accounts, agents, downloads, duels, environments, errors, evaluations, home, status, tournaments, users
 
 agent = "environments/<slug:slug>/agents/<str:name>/"
 edition = "environments/<slug:slug>/editions/<int:edition>/"
@@ -22,6 +22,7 @@ site = [
     path("profile/", accounts.profile, name="profile"),
     path("profile/password/", accounts.PasswordChange.as_view(), name="password_change"),
     path("users/<str:username>/", users.user, name="user"),
+    path("status/", status.status, name="status"),
     path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
     path("environments/<slug:slug>/agents/", agents.agent_create, name="agent_create"),
