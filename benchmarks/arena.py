@@ -129,6 +129,23 @@ class Arena:
 
         wait_until(ready, first - 1 + len(sources))
 
+    def score(self, source: str, *, slug: str) -> float:
+        """Upload a player to a one-seat environment; return the seconds until it stands on the board."""
+        from django.core.files.uploadedfile import SimpleUploadedFile
+
+        from core.models import Environment, Evaluation, User
+        from core.services.agents import agent_create
+
+        owner = User.objects.create(email="bench@arena.example", username="bench")
+        environment = Environment.objects.get(slug=slug)
+        with self.workers(["build", "duel"], 1):
+            self._await_workers({"build": 1, "duel": 1})
+            begun = time.monotonic()
+            archive = SimpleUploadedFile("player.zip", zipped(source), content_type="application/zip")
+            agent_create(owner=owner, environment=environment, name="agent-1", is_public=False, archive=archive)
+            wait_until(lambda: Evaluation.objects.filter(is_current=True).count(), 1)
+            return time.monotonic() - begun
+
     def play(self, *, slug: str, agents: int, workers: int) -> tuple[Edition, Edition]:
         """Play an edition among the first `agents` agents with workers that start cold, and one more with the same."""
         with self.workers(["duel", "tournament"], workers):

@@ -9,7 +9,7 @@ import random
 from array import array
 from collections.abc import Mapping
 
-from environments.api import Frame, Observation
+from environments.api import Action, Frame, Observation
 from environments.spec import ArraySpec, EnvironmentSpec
 
 SHAPE = (84, 84, 4)
@@ -22,6 +22,15 @@ SPEC = EnvironmentSpec(
     entry_point="benchmarks.pixels:Pixels", seats=2, observation=ArraySpec(SHAPE, "uint8", "uint8"),
     action_count=ACTIONS, forfeit_score=1, max_steps=STEPS, matches_per_duel=2, matches_per_validation=2,
 )  # fmt: skip
+
+
+ALONE = EnvironmentSpec(
+    slug="pixels-alone", version=1, name="Pixels", description="", image="none.svg",
+    renderer="benchmarks.pixels:Pixels", entry_point="benchmarks.pixels:PixelsAlone",
+    seats=1, observation=ArraySpec(SHAPE, "uint8", "uint8"),
+    action_count=ACTIONS, forfeit_score=0, max_steps=STEPS, episodes_per_evaluation=1, matches_per_validation=1,
+)  # fmt: skip
+"""The same for one seat."""
 
 
 class Pixels:
@@ -42,7 +51,7 @@ class Pixels:
         start = self._first + self._steps
         return Observation(NOISE[start : start + PICTURE_BYTES], range(ACTIONS) if self.to_move else ())
 
-    def step(self, actions: Mapping[int, int]) -> tuple[float, ...]:
+    def step(self, actions: Mapping[int, Action]) -> tuple[float, ...]:
         self._steps += 1
         return (0.0, 0.0)
 
@@ -51,3 +60,15 @@ class Pixels:
 
     def text(self) -> str:
         return f"{self._steps} steps"
+
+
+class PixelsAlone(Pixels):
+    """One seat acts all the time."""
+
+    @property
+    def to_move(self) -> tuple[int, ...]:
+        return (0,) if self._steps < STEPS else ()
+
+    def step(self, actions: Mapping[int, Action]) -> tuple[float, ...]:
+        self._steps += 1
+        return (0.0,)

@@ -48,6 +48,23 @@ class Player:
 )
 """Any valid action, so that no two matches are alike."""
 
+BALANCE = (
+    """
+import numpy as np
+
+WEIGHTS = np.array({weights}, dtype="float32")
+
+class Player:
+    def __init__(self, train_mode):
+        pass
+
+    def start(self, state, valid_actions):
+        return int(state @ WEIGHTS > 0)
+"""
+    + _REST
+)
+"""Two actions by the sign of a weighted sum."""
+
 LINEAR = (
     """
 import numpy as np

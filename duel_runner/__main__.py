@@ -159,12 +159,13 @@ def _name(player: str) -> str:
 
 def _image(player: str, sandbox: str, unpacked: Path) -> str:
     """What the sandbox starts for a folder, a zip or an image name. Raises BadArgument."""
-    from core.archive import ENTRY_POINTS
+    from core.archive import PLAYER_ENTRY_POINTS
 
     path = Path(player)
     if path.is_dir():
-        if not any((path / name).is_file() for name in ENTRY_POINTS):
-            raise BadArgument(f"The folder {player} has no {', '.join(ENTRY_POINTS[:-1])} or {ENTRY_POINTS[-1]}.")
+        if not any((path / name).is_file() for name in PLAYER_ENTRY_POINTS):
+            *first, last = PLAYER_ENTRY_POINTS
+            raise BadArgument(f"The folder {player} has no {', '.join(first)} or {last}.")
         return FOLDER_PREFIX + str(path.resolve())
     if path.is_file():
         return FOLDER_PREFIX + str(unpack(path, unpacked))

@@ -20,8 +20,8 @@ from core.services.duels import duel_verdict, ledger_entries, result_fields
 from core.worker import PlatformFault
 from duel_runner import referee
 from duel_runner.cores import free_core
-from duel_runner.sandbox.base import Container, Launch, Sandbox
 from duel_runner.rules import rules
+from duel_runner.sandbox.base import Container, Launch, Sandbox
 from duel_runner.verify import CHECKED, Mismatch, verify_record
 from environments.archive_format import DuelArchive, MatchSummary
 from environments.records import DuelRecord

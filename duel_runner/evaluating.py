@@ -20,6 +20,7 @@ from duel_runner.faults import PlayerFault
 from duel_runner.protocol import plain_text
 from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, SandboxError
+from duel_runner.scripts import evaluate_script
 from environments.episodes import EpisodeRecord
 
 QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
@@ -29,8 +30,6 @@ QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
 def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
     """Play the episodes that rank a submission."""
     if evaluation.submission.form == SubmissionForm.SCRIPT:
-        from duel_runner.scripts import evaluate_script
-
         evaluate_script(evaluation, pulse)
         return
     assert evaluation.seed_list is not None

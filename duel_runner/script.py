@@ -15,7 +15,7 @@ from typing import Any
 
 from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Ending, Sandbox
-from duel_runner.sandbox.scripts import ScriptEnd, ScriptLaunch, ScriptLimits, Watch
+from duel_runner.sandbox.scripts import ScriptEnd, ScriptLaunch, ScriptLimits, Watch, plain_output
 
 MAX_LINE_CHARACTERS = 64 * 1024
 """Longer lines of output are no score."""
@@ -95,7 +95,7 @@ def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure
     twice are none. Of `metrics` only finite numbers are kept, of `episodes` only a whole number from 0 to 2**31 - 1.
     exit_status: as of `subprocess`; None when the script was ended by others.
     """
-    log = plain_text(log)
+    log = plain_output(log)
     if exit_status is None or exit_status < 0:
         return _failure(ScriptFault.KILLED, f"The script was ended{_signal(exit_status)}.", log)
     if exit_status > 0:

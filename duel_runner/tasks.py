@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import close_old_connections
 
-from core.models import Duel, Evaluation, Job, JobState, PlayedJob, Submission, Validation
+from core.models import Duel, Evaluation, Job, JobState, PlayedJob, Recording, Submission, Validation
 from core.selectors.duels import duels_next
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
@@ -17,6 +17,7 @@ from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
+from duel_runner.drawing import draw
 from duel_runner.evaluating import evaluate, practise
 from duel_runner.faults import PlayerFault
 from duel_runner.presence import tokens_alive
@@ -41,6 +42,11 @@ def validation_run(job_id: int) -> None:
 def evaluation_run(job_id: int) -> None:
     """Let a submission play its episodes, or run a script; what it scores is its place on the board."""
     perform(Evaluation, job_id, evaluate)
+
+
+def recording_run(job_id: int) -> None:
+    """Draw an episode of an evaluation as a video."""
+    perform(Recording, job_id, draw)
 
 
 def duel_run(job_id: int) -> None:

@@ -8,14 +8,19 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from typing import NamedTuple
 from xml.etree import ElementTree
 
-from environments.api import Environment, Frame, IllegalAction, MatchOver
-from environments.spec import WIRE_RANGES, EnvironmentSpec
+from environments.api import Action, Environment, Frame, IllegalAction, MatchOver
+from environments.spec import WIRE_CODES, WIRE_RANGES, ActionArraySpec, EnvironmentSpec
 
-Played = list[dict[int, int]]
+Played = list[dict[int, Action]]
+
+CLOSELY_CHECKED_STEPS = 10
+"""In a long match with one seat every state up to here is looked at in full, and of the later ones one in fifty."""
 
 
 class NotConforming(AssertionError):
@@ -28,6 +33,14 @@ def check_environment(spec: EnvironmentSpec, *, matches: int = 20, seed: int = 0
     matches: how many matches to play, each with its own seed. seed: of the random play.
     """
     _Check(spec, random.Random(seed)).run(matches)
+
+
+class _Step(NamedTuple):
+    """What a step gave, and where it was looked at in full its frame."""
+
+    rewards: tuple[float, ...]
+    seen: list[list[float]]
+    frame: Frame | None
 
 
 class _Check:
@@ -43,37 +56,61 @@ class _Check:
         used = self._spec.make()
         for match_seed in range(matches):
             used.reset(match_seed)
-            played, frames = self._check_match(used)
-            self._check_again(match_seed, played, frames)
+            self._check_again(match_seed, *self._check_match(used))
         image = self._spec.folder / "static" / self._spec.image
         self._require(image.is_file(), f"the picture {self._spec.image} is missing from static/")
         if image.suffix == ".svg":
             self._check_picture(image.read_text(encoding="utf-8"), "the card picture")
 
-    def _check_match(self, environment: Environment) -> tuple[Played, list[Frame]]:
+    def _check_match(self, environment: Environment) -> tuple[Played, list[_Step]]:
+        spec = self._spec
         played: Played = []
-        frames = [self._check_state(environment)]
+        steps = [_Step((), _seen(environment, spec), self._check_state(environment))]
         while seats := environment.to_move:
-            limit = self._spec.max_steps
-            self._require(len(played) < limit, f"a match is longer than max_steps = {limit}")
-            self._check_illegal(environment, seats)
-            actions = {seat: self._rng.choice(environment.observe(seat).valid_actions) for seat in seats}
+            self._require(len(played) < spec.max_steps, f"a match is longer than max_steps = {spec.max_steps}")
+            closely = self._is_close(len(played))
+            if closely:
+                self._check_illegal(environment, seats)
+            actions = {seat: self._action(environment, seat) for seat in seats}
             rewards = environment.step(actions)
-            self._require(len(rewards) == self._spec.seats, "step does not return one reward per seat")
+            self._require(len(rewards) == spec.seats, "step does not return one reward per seat")
             self._require(all(math.isfinite(reward) for reward in rewards), "a reward is not a finite number")
             played.append(actions)
-            frames.append(self._check_state(environment))
-        self._refused(environment, dict.fromkeys(range(self._spec.seats), 0), MatchOver, "a step after the end")
-        return played, frames
+            closely = self._is_close(len(played)) or not environment.to_move
+            frame = self._check_state(environment) if closely else None
+            steps.append(_Step(rewards, _seen(environment, spec), frame))
+        last = {seat: self._any_action() for seat in range(spec.seats)}
+        self._refused(environment, last, MatchOver, "a step after the end")
+        return played, steps
 
-    def _check_again(self, seed: int, played: Played, frames: list[Frame]) -> None:
+    def _check_again(self, seed: int, played: Played, steps: list[_Step]) -> None:
         environment = self._spec.make()
         environment.reset(seed)
-        again = [environment.frame()]
-        for actions in played:
-            environment.step(actions)
-            again.append(environment.frame())
-        self._require(again == frames, "the same seed and actions give other frames")
+        rewards: tuple[float, ...] = ()
+        for number, step in enumerate(steps):
+            if number:
+                rewards = environment.step(played[number - 1])
+            frame = None if step.frame is None else environment.frame()
+            self._require(frame == step.frame, "the same seed and actions give other frames")
+            again = (rewards, _seen(environment, self._spec))
+            self._require(again == step[:2], "the same seed and actions give other rewards or observations")
+
+    def _is_close(self, number: int) -> bool:
+        return self._spec.seats > 1 or number <= CLOSELY_CHECKED_STEPS or number % 50 == 0
+
+    def _action(self, environment: Environment, seat: int) -> Action:
+        if self._spec.action is not None:
+            return self._any_action()
+        return self._rng.choice(environment.observe(seat).valid_actions)
+
+    def _any_action(self) -> Action:
+        """An array within its bounds, and within ±1 where it has none; 0 where actions are numbers."""
+        if self._spec.action is None:
+            return 0
+        low, high = bounds(self._spec.action)
+        if is_real(self._spec.action):
+            return pack(self._spec.action, [self._rng.uniform(*pair) for pair in zip(low, high, strict=True)])
+        return pack(self._spec.action, [self._rng.randint(int(a), int(b)) for a, b in zip(low, high, strict=True)])
 
     def _check_state(self, environment: Environment) -> Frame:
         spec, seats = self._spec, environment.to_move
@@ -88,15 +125,20 @@ class _Check:
             seen = environment.observe(seat)
             self._require(_state(environment, spec) == before, "observe changes the state")
             size = prod(spec.observation.shape)
-            self._require(len(seen.observation) == size, f"an observation does not have {size} values")
-            self._require(
-                all(low <= value <= high for value in seen.observation),
-                f"an observation does not fit {spec.observation.wire}",
-            )
+            if isinstance(seen.observation, bytes):
+                count = spec.observation.byte_count
+                self._require(len(seen.observation) == count, f"an observation does not have {count} bytes")
+            else:
+                self._require(len(seen.observation) == size, f"an observation does not have {size} values")
+                self._require(
+                    all(low <= value <= high for value in seen.observation),
+                    f"an observation does not fit {spec.observation.wire}",
+                )
             valid = list(seen.valid_actions)
             self._require(valid == sorted(set(valid)), "valid_actions are not ascending")
             self._require(all(0 <= action < spec.action_count for action in valid), "an action exceeds action_count")
-            self._require(bool(valid) or seat not in seats, "a seat that moves has no valid action")
+            is_array = spec.action is not None
+            self._require(bool(valid) or is_array or seat not in seats, "a seat that moves has no valid action")
             self._require(bool(seats) or not valid, "there are valid actions after the end")
         frame = environment.frame()
         self._check_frame(frame)
@@ -128,15 +170,38 @@ class _Check:
         self._require(not active, f"{what} holds scripts or references: {active[:1]}")
 
     def _check_illegal(self, environment: Environment, seats: tuple[int, ...]) -> None:
-        legal = {seat: environment.observe(seat).valid_actions[0] for seat in seats}
+        legal = {seat: self._action(environment, seat) for seat in seats}
         for seat in seats:
-            valid = environment.observe(seat).valid_actions
-            within = next((action for action in range(self._spec.action_count) if action not in valid), -1)
-            for action in (-1, -2, within, self._spec.action_count, 1 << 40):
-                self._refused(environment, {**legal, seat: action}, IllegalAction, f"the action {action}")
+            for action, what in self._illegal_actions(environment, seat):
+                self._refused(environment, {**legal, seat: action}, IllegalAction, what)
         self._refused(environment, {}, IllegalAction, "a step without an action")
 
-    def _refused(self, environment: Environment, actions: Mapping[int, int], error: type[Exception], what: str) -> None:
+    def _illegal_actions(self, environment: Environment, seat: int) -> Iterator[tuple[Action, str]]:
+        spec = self._spec
+        if spec.action is None:
+            valid = environment.observe(seat).valid_actions
+            within = next((action for action in range(spec.action_count) if action not in valid), -1)
+            yield from ((action, f"the action {action}") for action in (-1, -2, within, spec.action_count, 1 << 40))
+            if spec.seats == 1:
+                yield b"\0", "an array as action"
+            return
+        legal = self._any_action()
+        assert isinstance(legal, bytes)
+        yield 0, "the action 0"
+        yield from ((wrong, f"an action of {len(wrong)} bytes") for wrong in (b"", legal[:-1], legal + b"\0"))
+        low, high = bounds(spec.action)
+        wrong_values: list[float]
+        if is_real(spec.action):
+            wrong_values = [math.nan, math.inf, -math.inf]
+        else:
+            least, most = WIRE_RANGES[spec.action.wire]
+            wrong_values = [value for value in (low[-1] - 1, high[-1] + 1) if least <= value <= most]
+        for value in wrong_values:
+            yield pack(spec.action, [*low[:-1], value]), f"an action with the value {value:g}"
+
+    def _refused(
+        self, environment: Environment, actions: Mapping[int, Action], error: type[Exception], what: str
+    ) -> None:
         before = _state(environment, self._spec)
         try:
             environment.step(actions)
@@ -163,3 +228,27 @@ def _state(environment: Environment, spec: EnvironmentSpec) -> tuple[object, ...
         environment.truncated,
         [(list(one.observation), list(one.valid_actions)) for one in seen],
     )
+
+
+def _seen(environment: Environment, spec: EnvironmentSpec) -> list[list[float]]:
+    return [list(environment.observe(seat).observation) for seat in range(spec.seats)]
+
+
+def is_real(action: ActionArraySpec) -> bool:
+    """Whether its values are real numbers, not whole ones."""
+    return action.wire.startswith("float")
+
+
+def bounds(action: ActionArraySpec) -> tuple[list[float], list[float]]:
+    """Least and greatest of each value; ±1 where there is no bound, and as near to a bound that stands alone."""
+    size = prod(action.shape)
+    low, high = (list(bound) * (size // max(1, len(bound))) for bound in (action.low, action.high))
+    low = low or [min(-1.0, bound - 1) for bound in high] or [-1.0] * size
+    high = high or [max(1.0, bound + 1) for bound in low]
+    return low, high
+
+
+def pack(action: ActionArraySpec, values: Sequence[float]) -> bytes:
+    """An array action as it goes over the wire."""
+    code = WIRE_CODES[action.wire]
+    return struct.pack(f"<{len(values)}{code}", *(values if is_real(action) else map(int, values)))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ WIRE_RANGES: dict[str, tuple[float, float]] = {
     "float64": (-math.inf, math.inf),
 }
 """The types of values on the wire and what fits into them."""
+WIRE_CODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
+"""What `struct` calls them."""
 WIRE_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 
 
@@ -68,12 +70,14 @@ class GymnasiumSource:
     id: its registered name, e.g. `CartPole-v1`. arguments: what `gymnasium.make` gets besides.
     extra: the optional part of this arena and of Gymnasium that it needs, e.g. `mujoco`; empty when none.
     new_each_episode: whether it is made anew for every episode, because its own reset leaves something behind.
+    picture_arguments: what `gymnasium.make` gets besides where pictures are drawn, e.g. a camera.
     """
 
     id: str
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
     extra: str = ""
     new_each_episode: bool = False
+    picture_arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +163,12 @@ class EnvironmentSpec:
         """Versions of the packages in which the rules are, e.g. `gymnasium 1.4.0`; empty when they are all here."""
         if self.gymnasium is None:
             return ""
-        packages = ["gymnasium", "numpy", *([self.gymnasium.extra] if self.gymnasium.extra else [])]
-        return ", ".join(f"{package} {version(package)}" for package in packages)
+        found = []
+        for package in ("gymnasium", "numpy", *filter(None, [self.gymnasium.extra])):
+            # The extras box2d and mujoco are called as their packages are; one of an organiser's need not be.
+            with suppress(PackageNotFoundError):
+                found.append(f"{package} {version(package)}")
+        return ", ".join(found)
 
     @property
     def picture(self) -> str:

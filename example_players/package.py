@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from environments.api import UnknownEnvironment
+from environments.registry import get_spec
 
 FOLDER = Path(__file__).parent
 ENTRY_POINT = "player.py"
@@ -32,7 +36,7 @@ FILE_MODE = 0o100644
 STORE = FOLDER.parent / "data" / "examples"
 """Where weights are kept unless the caller says otherwise."""
 GAMES = ("connect-four", "quarto", "tic-tac-toe")
-GRIDS = ("FrozenLake-v1", "CliffWalking-v1", "Taxi-v4", "Taxi-v3")
+GRIDS = ("FrozenLake-v1", "CliffWalking-v1", "Taxi-v4")
 BOXES = ("Pendulum-v1", "BipedalWalker-v3", "Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "Walker2d-v5")
 """Environments whose actions are arrays."""
 
@@ -41,7 +45,7 @@ BOXES = ("Pendulum-v1", "BipedalWalker-v3", "Ant-v5", "HalfCheetah-v5", "Hopper-
 class Example:
     """What an example player is for.
 
-    environments: slugs of games and ids of Gymnasium, empty for all whose actions are numbers; a player that learns is
+    environments: slugs of games and Gymnasium's ids, empty for all whose actions are numbers; a player that learns is
     trained for the first when none is named. arrays: it knows how to answer with arrays, too. weights: the file that
     its `train.py` writes.
     """
@@ -51,7 +55,7 @@ class Example:
     weights: str = ""
 
     def fits(self, environment: str) -> bool:
-        """Whether it plays an environment, named by its slug or its id of Gymnasium."""
+        """Whether it plays an environment, named as in `environments`."""
         if self.environments:
             return environment in self.environments
         return self.arrays or environment not in BOXES
@@ -66,7 +70,7 @@ EXAMPLES: Mapping[str, Example] = {
     "q_learning": Example(GRIDS, weights="q_table.npy"),
     "random": Example(arrays=True),
     "reinforce": Example(("CartPole-v1",), weights="weights.npz"),
-    "sarsa": Example(("CliffWalking-v1", "FrozenLake-v1", "Taxi-v4", "Taxi-v3"), weights="q_table.npy"),
+    "sarsa": Example(("CliffWalking-v1", "FrozenLake-v1", "Taxi-v4"), weights="q_table.npy"),
 }
 """Players that are not named here play all environments whose actions are numbers."""
 
@@ -82,10 +86,13 @@ class TrainingFailed(RuntimeError):
 def names(environment: str | None = None) -> tuple[str, ...]:
     """Names of the example players, ascending: all, or those that fit an environment.
 
-    environment: the slug of a game (`connect-four`) or the id of Gymnasium (`CartPole-v1`).
+    environment: any name of one of the arena's (`connect-four`, `cart-pole`), or an id of Gymnasium (`CartPole-v1`).
     """
     found = sorted(path.parent.name for path in FOLDER.glob(f"*/{ENTRY_POINT}"))
-    return tuple(name for name in found if environment is None or _example(name).fits(environment))
+    if environment is None:
+        return tuple(found)
+    what, _ = _made_of(environment)
+    return tuple(name for name in found if _example(name).fits(what))
 
 
 def make_archive(
@@ -98,8 +105,9 @@ def make_archive(
 ) -> bytes:
     """The zip of one example player; the same files always give the same bytes. Raises UnknownPlayer, TrainingFailed.
 
-    environment, arguments: what a player that learns is for, as `gymnasium.make` takes it; empty: the first it fits.
-    train: train it when `store` has no weights; otherwise the zip then has none, and `train.py` must be run to play.
+    environment: what a player that learns is for, named as for `names`; empty: the first it fits. arguments: what
+    `gymnasium.make` gets besides those of the arena's environment. train: train it when `store` has no weights;
+    otherwise the zip then has none, and `train.py` must be run to play.
     """
     if name not in names():
         raise UnknownPlayer(f"There is no example player {name!r}. There are: {', '.join(names())}.")
@@ -107,10 +115,11 @@ def make_archive(
     # What somebody has trained beside the code is for an environment that nobody knows.
     files = {path.relative_to(folder).as_posix(): path for path in _files(folder) if path.name != example.weights}
     if example.weights:
-        learned_in = environment or example.environments[0]
-        weights = _weights_path(folder, learned_in, arguments or {}, store)
+        learned_in, own_arguments = _made_of(environment or example.environments[0])
+        given = {**own_arguments, **(arguments or {})}
+        weights = _weights_path(folder, learned_in, given, store)
         if train and not weights.exists():
-            _train(folder, learned_in, arguments or {}, weights)
+            _train(folder, learned_in, given, weights)
         if weights.exists():
             files[example.weights] = weights
     return zip_bytes((inside, path.read_bytes()) for inside, path in files.items())
@@ -159,7 +168,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m example_players.package", description="Pack example players into zips; train those that learn."
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all that fit ({', '.join(names())})")
-    parser.add_argument("--environment", default="", help="slug or id of Gymnasium; default: the first a player fits")
+    parser.add_argument(
+        "--environment", default="", help="slug, or id of Gymnasium; default: the first that a player fits"
+    )
     parser.add_argument(
         "--arguments", type=json.loads, default={}, metavar="JSON", help="""e.g. '{"is_slippery": false}'"""
     )
@@ -180,11 +191,22 @@ def _example(name: str) -> Example:
     return EXAMPLES.get(name, Example())
 
 
+def _made_of(environment: str) -> tuple[str, Mapping[str, Any]]:
+    """The slug of a game, or the id of Gymnasium and the arguments that an environment of the arena is made with."""
+    try:
+        spec = get_spec(environment)
+    except UnknownEnvironment:
+        return environment, {}
+    return (spec.slug, {}) if spec.gymnasium is None else (spec.gymnasium.id, spec.gymnasium.arguments)
+
+
 def _weights_path(folder: Path, environment: str, arguments: Mapping[str, Any], store: Path) -> Path:
     """Where the weights are that this very `train.py` writes for this environment: another finds none there."""
     seen = json.dumps([environment, arguments, version("gymnasium"), version("numpy")], sort_keys=True)
     digest = hashlib.sha256(seen.encode() + (folder / "train.py").read_bytes()).hexdigest()
-    return store / f"{folder.name}-{environment}-{digest[:16]}" / _example(folder.name).weights
+    # Names of environments may hold slashes.
+    where = re.sub(r"[^\w.-]", "_", f"{folder.name}-{environment}-{digest[:16]}")
+    return store / where / _example(folder.name).weights
 
 
 def _train(folder: Path, environment: str, arguments: Mapping[str, Any], weights: Path) -> None:

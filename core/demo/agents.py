@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from core.models import Agent, Environment, Submission, Tournament, TournamentState, User
 from core.services.agents import agent_create, submission_rebuild
 from core.services.tournaments import tournament_cancel
-from example_players.package import make_archive, names
+from example_players.package import EXAMPLES, Example, make_archive, names
+
+SCORED = {
+    "CartPole-v1": ("dummy", "random", "cem"),
+    "FrozenLake-v1": ("dummy", "random", "q_learning"),
+}
+"""What the demo ranks by score: whoever learns does so within seconds."""
 
 
 def examples_upload(owner: User, environments: Sequence[Environment]) -> list[Submission]:
@@ -35,11 +42,37 @@ def images_follow_sandbox(note: Path, sandbox: str) -> int:
     return rebuilt
 
 
+def scored_upload(owner: User, environments: Sequence[Environment], say: Callable[[str], None]) -> list[Submission]:
+    """As `examples_upload`, for environments that are ranked by score; those that learn are trained first."""
+    uploaded = []
+    for environment in environments:
+        for player in SCORED.get(environment.env_id, ()):
+            if _is_here(environment, player):
+                continue
+            if EXAMPLES.get(player, Example()).weights:
+                say(f"{player.replace('_', '-')} learns {environment} ...")
+            # What has been learned is kept with the demo's data.
+            archive = make_archive(player, environment.slug, train=True, store=settings.DATA_DIR / "examples")
+            uploaded.append(_create(owner, environment, player, archive))
+    return uploaded
+
+
 def _upload(owner: User, environments: Sequence[Environment]) -> Iterator[Submission]:
     for environment in environments:
         for player in names(environment.slug):
-            name = player.replace("_", "-")
-            if Agent.objects.filter(environment=environment, name__iexact=name).exists():
-                continue
-            archive = SimpleUploadedFile("player.zip", make_archive(player), content_type="application/zip")
-            yield agent_create(owner=owner, environment=environment, name=name, is_public=True, archive=archive)
+            if not _is_here(environment, player):
+                yield _create(owner, environment, player, make_archive(player))
+
+
+def _is_here(environment: Environment, player: str) -> bool:
+    return Agent.objects.filter(environment=environment, name__iexact=player.replace("_", "-")).exists()
+
+
+def _create(owner: User, environment: Environment, player: str, archive: bytes) -> Submission:
+    return agent_create(
+        owner=owner,
+        environment=environment,
+        name=player.replace("_", "-"),
+        is_public=True,
+        archive=SimpleUploadedFile("player.zip", archive, content_type="application/zip"),
+    )

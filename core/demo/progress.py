@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, Sum
 
-from core.models import Build, Duel, Environment, JobState, Participant, Tournament, TournamentState, Validation
+from core.models import (
+    Build,
+    Duel,
+    Environment,
+    Evaluation,
+    JobState,
+    Participant,
+    Tournament,
+    TournamentState,
+    Validation,
+)
+from core.selectors.board import BoardFilter, board_page
 
 FINAL = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
@@ -26,10 +37,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far everything is. `is_complete`: nothing is built, and every environment has a finished edition."""
+    """How far everything is. `is_complete`: nothing is built, and every environment has a board."""
 
     phases: tuple[Part, ...]
     editions: tuple[Part, ...]
+    evaluations: Part
     matches_count: int
     failures: tuple[str, ...]
     is_complete: bool
@@ -37,7 +49,9 @@ class Progress:
     def __str__(self) -> str:
         phases = [str(part) for part in self.phases if part.done_count < part.total_count]
         duels = [", ".join(map(str, self.editions))] if self.editions else []
-        return " · ".join([*phases, *(f"duels: {text}" for text in duels), f"{self.matches_count} matches"])
+        played = [f"duels: {text}" for text in duels]
+        evaluated = [str(self.evaluations)] if self.evaluations.total_count else []
+        return " · ".join([*phases, *played, f"{self.matches_count} matches", *evaluated])
 
 
 def measure(environments: Sequence[Environment]) -> Progress:
@@ -54,6 +68,8 @@ def measure(environments: Sequence[Environment]) -> Progress:
     editions = []
     finished = matches = 0
     for environment in environments:
+        if environment.is_scored:
+            continue
         edition = Tournament.objects.filter(environment=environment).order_by("-edition").first()
         if edition is None:
             continue
@@ -63,9 +79,20 @@ def measure(environments: Sequence[Environment]) -> Progress:
         matches += duels["matches"] or 0
         editions.append(Part(str(environment), duels["done"], duels["total"]))
         finished += edition_finished(environment) is not None
-    is_built = all(part.done_count == part.total_count for part in phases)
+    scored = [environment for environment in environments if environment.is_scored]
+    ranked = Evaluation.objects.filter(environment__in=scored).aggregate(
+        done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk")
+    )
+    evaluations = Part("evaluated", ranked["done"], ranked["total"])
+    is_done = all(part.done_count == part.total_count for part in (*phases, evaluations))
+    boards = Evaluation.objects.filter(environment__in=scored, is_current=True).values("environment").distinct().count()
     return Progress(
-        phases, tuple(editions), matches, tuple(_failures(environments)), is_built and finished == len(environments)
+        phases,
+        tuple(editions),
+        evaluations,
+        matches,
+        tuple(_failures(environments)),
+        is_done and finished + boards == len(environments),
     )
 
 
@@ -90,8 +117,30 @@ def leaderboard(tournament: Tournament) -> str:
         )
         for row in Participant.objects.filter(tournament=tournament).select_related("submission__agent")
     ]
+    return _table(f"{tournament.environment}, edition {tournament.edition}", header, rows)
+
+
+def score_board(environment: Environment) -> str:
+    """The board of an environment that is ranked by score as a plain text table."""
+    header = ("rank", "agent", "score", "from", "to", "steps/episode")
+    rows = []
+    for row in board_page(environment, BoardFilter()).rows:
+        evaluation = Evaluation.objects.get(pk=row.evaluation_id)
+        lengths = [length for _, _, length, _ in evaluation.episodes] or [0]
+        rows.append(
+            (
+                str(row.rank),
+                f"{row.agent} v{row.number}",
+                *("" if value is None else f"{value:.2f}" for value in (row.score, row.score_low, row.score_high)),
+                f"{sum(lengths) / len(lengths):.0f}",
+            )
+        )
+    return _table(str(environment), header, rows)
+
+
+def _table(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
-    lines = [f"{tournament.environment}, edition {tournament.edition}"]
+    lines = [title]
     for row in [header, *rows]:
         cells = [
             text.ljust(width) if column == 1 else text.rjust(width)
@@ -105,6 +154,6 @@ def _failures(environments: Sequence[Environment]) -> list[str]:
     failed = Q(state=JobState.FAILED, submission__agent__environment__in=environments)
     return [
         f"{job.KIND} of {job.submission} in {job.submission.agent.environment}: {job.error}"
-        for model in (Build, Validation)
+        for model in (Build, Validation, Evaluation)
         for job in model._default_manager.filter(failed).select_related("submission__agent__environment")
     ]

@@ -166,7 +166,8 @@ class Migration(migrations.Migration):
                 ('episode_number', models.PositiveIntegerField()),
                 ('video', models.FileField(blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name)),
                 ('poster', models.FileField(blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('steps', models.FileField(blank=True, editable=False, help_text='JSON: rewards, texts, actions.', max_length=200, upload_to=core.models.job.artifact_name)),
+                ('steps', models.FileField(blank=True, editable=False, help_text='JSON: rewards and returns by step.', max_length=200, upload_to=core.models.job.artifact_name)),
+                ('text', models.FileField(blank=True, editable=False, help_text='JSON: states in words.', max_length=200, upload_to=core.models.job.artifact_name)),
                 ('evaluation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='recordings', to='core.evaluation')),
             ],
             options={

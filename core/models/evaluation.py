@@ -121,7 +121,7 @@ class Recording(Job):
     """A video, or for environments of text a replay, of one episode of an evaluation."""
 
     KIND = "recording"
-    RELATED = ("evaluation__environment",)
+    RELATED = ("evaluation__environment", "evaluation__submission")
 
     class Choice(models.TextChoices):
         BEST = "BEST", "best"
@@ -134,7 +134,14 @@ class Recording(Job):
     video = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)
     poster = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)
     steps = models.FileField(
-        upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="JSON: rewards, texts, actions."
+        upload_to=artifact_name,
+        max_length=200,
+        blank=True,
+        editable=False,
+        help_text="JSON: rewards and returns by step.",
+    )
+    text = models.FileField(
+        upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="JSON: states in words."
     )
 
     class Meta(Job.Meta):

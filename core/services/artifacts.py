@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
 
 from django.core.files import File
@@ -13,7 +14,7 @@ from django.core.files.storage import default_storage
 from django.db import Error
 from django.db.models import FileField
 
-from core.models import Build, Evaluation, Job, PlayedJob, Validation
+from core.models import Build, Evaluation, Job, PlayedJob, Recording, Validation
 from core.models.job import artifact_name
 from environments.archive_format import write_duel
 from environments.episodes import EvaluationRecord, evaluation_sha256, write_evaluation
@@ -52,6 +53,17 @@ def evaluation_stored(
         records = "" if record is None else _store_records(store, record)
         log = store("player.log", ContentFile(player_log.encode("utf-8", "replace"))) if player_log else ""
         yield EvaluationArtifacts(records, log, digest, "" if record is None else evaluation_sha256(record))
+
+
+@contextlib.contextmanager
+def recording_stored(*, recording: Recording, files: Mapping[str, Path]) -> Iterator[dict[str, str]]:
+    """As `artifacts_stored`, for a drawn episode. files: by field of its row; yields their names in the store."""
+    with _storing(recording) as store:
+        names = {}
+        for field, path in files.items():
+            with path.open("rb") as file:
+                names[field] = store(path.name, File(file))
+        yield names
 
 
 @contextlib.contextmanager

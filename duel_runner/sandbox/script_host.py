@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,15 @@ from duel_runner.sandbox.base import Ending, SandboxError
 from duel_runner.sandbox.channel import Channel
 from duel_runner.sandbox.control import Control
 from duel_runner.sandbox.host import Box
-from duel_runner.sandbox.scripts import BEST_EFFORT, MAX_LOG_BYTES, ScriptEnd, ScriptLaunch, ScriptLimits, Watch
+from duel_runner.sandbox.scripts import (
+    BEST_EFFORT,
+    MAX_LOG_BYTES,
+    ScriptEnd,
+    ScriptLaunch,
+    ScriptLimits,
+    Watch,
+    plain_output,
+)
 
 KILL_SECONDS = 15.0
 """How much later than its time a script's supervisor may end it, on its share of a processor, before the host does."""
@@ -72,7 +79,7 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
             status if type(status) is int else None,
             min(_seconds(message.get("wall_seconds"), wall), wall),
             cpu_seconds if cpu_seconds is not None else _seconds(message.get("cpu_seconds"), None),
-            _plain(message.get("log", printed)),
+            plain_output(str(message.get("log", printed)))[: MAX_LOG_BYTES + 64],
         )
 
     while True:
@@ -92,7 +99,7 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
             return end(Ending.OUT_OF_MEMORY if ending is Ending.OUT_OF_MEMORY else Ending.KILLED, {})
         elif time.monotonic() - begun > limits.seconds + KILL_SECONDS:
             return end(Ending.TIMED_OUT, {})
-        watch(_plain(printed))
+        watch(plain_output(printed))
 
 
 def _ending(message: dict[str, Any]) -> Ending:
@@ -109,8 +116,3 @@ def _seconds(value: object, otherwise: Seconds) -> float | Seconds:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
         return float(value)
     return otherwise
-
-
-def _plain(printed: object) -> str:
-    """Output as it is kept: a return to the beginning of the line, as of progress bars, begins a new one."""
-    return plain_text(re.sub("\r\n?", "\n", str(printed)))[: MAX_LOG_BYTES + 64]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Ending
 
 MAX_LOG_BYTES = 512 << 10
@@ -98,3 +99,8 @@ class ScriptEnd:
     wall_seconds: float
     cpu_seconds: float | None
     log: str
+
+
+def plain_output(printed: str) -> str:
+    """Output as it is kept and judged: a return to the beginning of a line, as of progress bars, begins a new one."""
+    return plain_text(re.sub("\r\n?", "\n", printed))

@@ -14,6 +14,7 @@ from duel_runner.sandbox.base import Sandbox
 from duel_runner.sandbox.docker import DockerSandbox
 from duel_runner.sandbox.process import ProcessSandbox
 from duel_runner.tests.arenas import Arena
+from duel_runner.tests.scripts import Scripts
 
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
@@ -30,3 +31,8 @@ def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
     channels.mkdir(mode=0o711)
     yield Arena(sandbox, folder, channels)
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def scripts(arena: Arena) -> Scripts:
+    return Scripts(arena)

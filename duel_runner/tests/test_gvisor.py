@@ -17,6 +17,8 @@ from duel_runner.referee import run_duel
 from duel_runner.sandbox.base import Launch
 from duel_runner.sandbox.docker import DockerSandbox
 from duel_runner.sandbox.probes import check_sandbox
+from duel_runner.sandbox.scripts import ScriptLaunch, ScriptLimits
+from duel_runner.script import ScriptScore, run_script
 from duel_runner.tests.playing import GOOD, folders, player
 from environments.records import Outcome
 from environments.registry import get_spec
@@ -62,6 +64,26 @@ def test_a_duel_is_played_and_a_raising_player_loses(sandbox: DockerSandbox, cha
     assert len(played.record.matches) == 10
     assert {match.outcome for match in played.record.matches} == {Outcome.PLAYER_1}
     assert "no idea" in played.record.matches[0].error
+    assert list(channels.iterdir()) == []
+
+
+def test_a_script_gets_its_processes_and_no_more(sandbox: DockerSandbox, channels: Path) -> None:
+    source = (
+        "import os, time\n"
+        "count = 0\n"
+        "try:\n"
+        "    while count < 100:\n"
+        "        if os.fork() == 0: time.sleep(60)\n"
+        "        count += 1\n"
+        "except OSError: pass\n"
+        """print('{"score": %d}' % count)"""
+    )
+    with folders({"submission.py": source}) as (folder,):
+        name = f"arena-gvisor-{os.getpid()}-script"
+        run = run_script(sandbox, ScriptLaunch(f"folder:{folder}", name, "CartPole-v1", ScriptLimits(), {}))
+
+    # The script itself and its supervisor are two of the fifty.
+    assert run.verdict == ScriptScore(48.0)
     assert list(channels.iterdir()) == []
 
 

@@ -37,7 +37,11 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
     source: dict[str, Any] = {"id": registered_id}
     if arguments:
         source["arguments"] = arguments
-    source |= {"extra": extra for extra in EXTRAS if str(entry.entry_point).startswith(f"gymnasium.envs.{extra}")}
+    if extra := next((one for one in EXTRAS if str(entry.entry_point).startswith(f"gymnasium.envs.{one}")), ""):
+        source["extra"] = extra
+    if hasattr(environment.unwrapped, "mujoco_renderer"):
+        # Its free camera looks on while the robot runs away.
+        source["picture_arguments"] = {"camera_name": "track"}
     if _leaves_something(source["id"], arguments):
         source["new_each_episode"] = True
     name = registered_id.rpartition(":")[2].rpartition("-v")[0]

@@ -1,12 +1,14 @@
 """Any environment that Gymnasium has registered, as one of the arena with one seat.
 
-As a program it writes the file about one: `python -m environments.adapters.gymnasium Foo-v0 > data/environments/foo.yml`
+As a program it writes the file about one:
+`python -m environments.adapters.gymnasium Foo-v0 > data/environments/foo.yml`
 """
 
 from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -123,6 +125,11 @@ class GymnasiumEnvironment:
         """The picture of this state, in the form that `render_mode` asks for."""
         return self._environment.render()
 
+    @property
+    def frames_per_second(self) -> float:
+        """How fast its pictures are meant to be shown."""
+        return float(self._environment.metadata.get("render_fps") or 30)
+
     def close(self) -> None:
         """Let go of windows and drawing surfaces."""
         self._environment.close()
@@ -144,7 +151,11 @@ def open_environment(source: GymnasiumSource, render_mode: str | None = None) ->
     """
     try:
         mode = render_mode or ("ansi" if "ansi" in render_modes(source.id) else None)
-        arguments = dict(source.arguments) | ({"render_mode": mode} if mode else {})
+        arguments = dict(source.arguments)
+        if mode:
+            arguments["render_mode"] = mode
+        if mode == "rgb_array":
+            arguments |= source.picture_arguments
         made = gymnasium.make(source.id, max_episode_steps=-1, disable_env_checker=True, **arguments)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
         raise MissingExtra(_missing(source, error)) from error
@@ -167,11 +178,14 @@ def registered(registered_id: str) -> Any:
 def render_modes(registered_id: str) -> frozenset[str]:
     """In which forms an environment can draw itself. Raises what Gymnasium does when it cannot be found."""
     entry_point = registered(registered_id).entry_point
-    creator = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+    with warnings.catch_warnings():
+        # Importing Box2D warns from within C, and where warnings are errors it does not survive that.
+        warnings.simplefilter("ignore")
+        creator = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
     if (mujoco := sys.modules.get("mujoco")) is not None:
         # Its own handler writes MUJOCO_LOG.TXT into the working folder. What a warning is about shows in the values.
         mujoco.set_mju_user_warning(lambda _: None)
-    metadata = getattr(creator, "metadata", None)
+    metadata: object = getattr(creator, "metadata", None)
     return frozenset(metadata.get("render_modes", ())) if isinstance(metadata, Mapping) else frozenset()
 
 

@@ -1,4 +1,4 @@
-"""Picture of a frame of a Gymnasium environment: its picture in characters where it has one, else its values as bars."""
+"""Picture of a frame of a Gymnasium environment: characters where it has such a picture, else bars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from environments.svg import label, svg
 WIDTH = 440
 MOST_BARS = 24
 ROW = 26
-MIDDLE, HALF = 270, 80
+MIDDLE, HALF = 256, 80
 """Where the zero of all bars is, and how long the longest is on either side."""
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
 
 from environments.api import Action, ArenaEnvironmentError, IllegalAction
-from environments.spec import WIRE_RANGES, ActionArraySpec, ArraySpec
+from environments.spec import WIRE_CODES, WIRE_RANGES, ActionArraySpec, ArraySpec
 
-STRUCT_CODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 _WHOLE = (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 _WHOLE_TYPES = ("int8", "uint8", "int16", "int32", "int64")
 
@@ -49,14 +48,14 @@ def observation_encoder(space: Any, array: ArraySpec) -> Callable[[Any], bytes]:
     """
     own = observation_array(space)
     # Real numbers may be sent shorter than they are; whole ones must arrive as they are.
-    casting = "same_kind" if own.wire.startswith("float") else "safe"
+    casting: Literal["same_kind", "safe"] = "same_kind" if own.wire.startswith("float") else "safe"
     if own.shape != array.shape or not np.can_cast(own.wire, array.wire, casting):
         raise UnusableSpace(
             f"observations have the shape {list(own.shape)} and fit {own.wire}, "
             f"not the shape {list(array.shape)} and {array.wire}"
         )
     if _is_whole(space):
-        pack = Struct(f"<{math.prod(own.shape)}{STRUCT_CODES[array.wire]}").pack
+        pack = Struct(f"<{math.prod(own.shape)}{WIRE_CODES[array.wire]}").pack
         if isinstance(space, spaces.Discrete):
             return pack
         if isinstance(space, spaces.Tuple) and all(isinstance(part, spaces.Discrete) for part in space):

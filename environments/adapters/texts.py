@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 PLAYER = "@"
 """Stands where Gymnasium paints the ground of one character, which is where the player is."""
@@ -22,15 +22,14 @@ def plain(painted: str) -> str:
 
 def explained(name: str, painted: str, observation: Sequence[float]) -> str:
     """As `plain`, and with what only colours said. name: of the environment, without its version."""
-    explain = _EXPLANATIONS.get(name)
-    return plain(painted) if explain is None else f"{plain(painted)}\n{explain(observation)}"
+    text = plain(painted)
+    if name == "CliffWalking":
+        text = text.replace("x", PLAYER)
+    return f"{text}\n{_taxi(observation)}" if name == "Taxi" else text
 
 
 def _taxi(observation: Sequence[float]) -> str:
-    """Passenger and destination are painted in colours; the state is ((row * 5 + column) * 5 + passenger) * 4 + goal."""
+    """What is painted in colours; the state is ((row * 5 + column) * 5 + passenger) * 4 + destination."""
     state = int(observation[0])
     passenger = ("waits at R", "waits at G", "waits at Y", "waits at B", "is in the taxi")[state // 4 % 5]
     return f"The passenger {passenger} and wants to {'RGYB'[state % 4]}."
-
-
-_EXPLANATIONS: dict[str, Callable[[Sequence[float]], str]] = {"Taxi": _taxi}

@@ -5,10 +5,17 @@ from __future__ import annotations
 import io
 import random
 
+import pytest
+
+from environments.api import Action, MissingExtra
 from environments.archive_format import write_duel
+from environments.checks import bounds, is_real, pack
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
+from environments.registry import all_specs
 from environments.spec import EnvironmentSpec
 
+GAMES = tuple(spec for spec in all_specs() if spec.seats == 2)
+TASKS = tuple(spec for spec in all_specs() if spec.seats == 1)
 OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2)
 
 
@@ -52,6 +59,38 @@ def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfe
         thinking_seconds=(0.25, 0.5),
         slowest_move_seconds=(0.125, 0.25),
     )
+
+
+def installed(spec: EnvironmentSpec) -> EnvironmentSpec:
+    """The spec; the test is skipped where a package that it needs is not installed."""
+    try:
+        spec.make()
+    except MissingExtra as error:
+        pytest.skip(str(error))
+    return spec
+
+
+def random_action(spec: EnvironmentSpec, rng: random.Random) -> Action:
+    """Any action of a one-seat environment."""
+    if spec.action is None:
+        return rng.randrange(spec.action_count)
+    pairs = list(zip(*bounds(spec.action), strict=True))
+    if is_real(spec.action):
+        return pack(spec.action, [rng.uniform(*pair) for pair in pairs])
+    return pack(spec.action, [rng.randint(int(low), int(high)) for low, high in pairs])
+
+
+def episode(spec: EnvironmentSpec, seed: int = 0, most: int | None = None) -> tuple[list[Action], list[float]]:
+    """Actions and rewards of an episode of random play, of its first steps where `most` is given."""
+    rng = random.Random(seed)
+    environment = spec.make()
+    environment.reset(seed)
+    actions: list[Action] = []
+    rewards: list[float] = []
+    while environment.to_move and (most is None or len(actions) < most):
+        actions.append(random_action(spec, rng))
+        rewards += environment.step({0: actions[-1]})
+    return actions, rewards
 
 
 def duel_record(spec: EnvironmentSpec, count: int = 6, seed: int = 7) -> DuelRecord:

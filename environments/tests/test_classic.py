@@ -10,10 +10,10 @@ import pytest
 from environments.archive_format import DuelArchive
 from environments.classic import classic_document, match_result
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
-from environments.registry import all_specs, get_spec
+from environments.registry import get_spec
 from environments.replay import ReplayMismatch
 from environments.spec import EnvironmentSpec
-from environments.tests.playing import duel_record, match_record, written
+from environments.tests.playing import GAMES, duel_record, match_record, written
 
 SPEC = get_spec("connect-four")
 DUEL_KEYS = [
@@ -28,7 +28,7 @@ def document(spec: EnvironmentSpec, record: DuelRecord, error: str = "") -> dict
     return loaded
 
 
-@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: str(spec.id))
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: str(spec.id))
 def test_the_document_has_the_classic_keys_in_their_order(spec: EnvironmentSpec) -> None:
     found = document(spec, duel_record(spec))
     assert list(found) == DUEL_KEYS

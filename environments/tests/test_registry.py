@@ -19,7 +19,14 @@ def info(folder: Path, text: str) -> Path:
 
 
 def test_all_environments_are_found_in_the_order_of_their_slugs() -> None:
-    assert [spec.slug for spec in all_specs()] == ["connect-four", "quarto", "tic-tac-toe"]
+    slugs = [spec.slug for spec in all_specs()]
+    assert slugs == sorted(slugs)
+    assert [spec.slug for spec in all_specs() if spec.seats == 2] == ["connect-four", "quarto", "tic-tac-toe"]
+    assert [spec.slug for spec in all_specs() if spec.seats == 1] == [
+        "acrobot", "ant", "bipedal-walker", "blackjack", "cart-pole", "cliff-walking", "frozen-lake",
+        "frozen-lake-deterministic", "half-cheetah", "hopper", "humanoid", "lunar-lander", "mountain-car", "pendulum",
+        "taxi", "walker2d",
+    ]  # fmt: skip
     assert all_specs() is all_specs()
 
 
@@ -30,7 +37,7 @@ def test_a_slug_and_an_id_lead_to_the_same_spec(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["chess", "", "connect-four-v2", "../quarto"])
 def test_an_unknown_name_is_answered_with_what_there_is(name: str) -> None:
-    with pytest.raises(UnknownEnvironment, match="There are: connect-four, quarto, tic-tac-toe"):
+    with pytest.raises(UnknownEnvironment, match="There are: acrobot, ant, .*, quarto, taxi, tic-tac-toe, walker2d"):
         get_spec(name)
 
 
@@ -71,6 +78,8 @@ def test_the_games_have_their_figures(
         ({"observation": {"shape": 10}}, r"observation: shape: must be a list of whole numbers"),
         ({"observation": {"shape": [0]}}, r"observation.shape: must be sizes"),
         ({"observation": {"shape": [10], "wire": "int7"}}, r"observation.wire: must be one of int8"),
+        ({"action_names": ["only", "two"]}, r"action_names: must be empty or 9 names"),
+        ({"observation_names": "cells"}, r"observation_names: must be a list of texts"),
         ({"limits": {"move_second": 1}}, r"limits: move_second: there is no such key"),
         ({"limits": {"move_seconds": -1}}, r"limits.move_seconds: must be a finite number"),
     ],

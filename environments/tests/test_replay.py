@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 
 from environments.records import Fault, MatchRecord, Outcome
-from environments.registry import all_specs, get_spec
+from environments.registry import get_spec
 from environments.replay import ReplayMismatch, replay
 from environments.spec import EnvironmentSpec
-from environments.tests.playing import match_record
+from environments.tests.playing import GAMES, match_record
 
 SPEC = get_spec("tic-tac-toe")
 WON = MatchRecord(2, 0, (1, 0), (4, 0, 2, 1, 6), Outcome.PLAYER_2, (-1.0, 1.0))
 """The player in seat 0, which is player_2 here, has the diagonal 2, 4, 6."""
 
 
-@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: str(spec.id))
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: str(spec.id))
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_record_is_played_again_move_by_move(spec: EnvironmentSpec, number: int) -> None:
     record = match_record(spec, number, seed=3)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy
 
-# Once for all matches. Is it missing? Run train.py, which writes it beside this file.
-WEIGHTS = numpy.load(Path(__file__).with_name("weights.npy"))
+# Once for all episodes, not in every Player.
+WEIGHTS = numpy.load(Path(__file__).with_name("weights.npy"))  # train.py writes it
 
 
 class Player:

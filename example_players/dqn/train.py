@@ -16,20 +16,23 @@ from typing import Any
 import gymnasium
 import numpy
 
-STEPS = 40_000
+STEPS = 50_000
 MEMORY = 20_000
 """Steps that are remembered."""
 WARM_UP = 1_000
 """Steps before anything is learned."""
 BATCH = 64
 HIDDEN = 64
-DISCOUNT = 0.99
+DISCOUNT = 0.98
 LEARNING_RATE = 0.001
+"""At the start; it falls to 0."""
+REWARD_SCALE = 1 - DISCOUNT
+"""Values are then means of rewards, of a size that a network learns easily, and not sums."""
 EXPLORING_STEPS = 10_000
 """While exploration falls from all actions to LAST_EXPLORATION of them."""
 LAST_EXPLORATION = 0.05
-COPY_STEPS = 250
-"""Between copies of the network that learns to the one that it learns from."""
+FOLLOWING = 0.005
+"""How much of the way the lagging network goes towards the one that learns, each step."""
 TEST_STEPS = 1_000
 """Between tests without exploration."""
 TEST_EPISODES = 20
@@ -77,10 +80,10 @@ class Adam:
         self._squares = [numpy.zeros_like(value) for value in parameters]
         self._count = 0
 
-    def descend(self, parameters: list[Any], slopes: list[Any]) -> None:
+    def descend(self, parameters: list[Any], slopes: list[Any], learning_rate: float) -> None:
         """Change the parameters in place."""
         self._count += 1
-        rate = LEARNING_RATE * (1 - 0.999**self._count) ** 0.5 / (1 - 0.9**self._count)
+        rate = learning_rate * (1 - 0.999**self._count) ** 0.5 / (1 - 0.9**self._count)
         for value, slope, mean, square in zip(parameters, slopes, self._means, self._squares, strict=True):
             mean += 0.1 * (slope - mean)
             square += 0.001 * (slope * slope - square)
@@ -139,17 +142,18 @@ def learn(environment: Any, test_environment: Any, steps: int, seed: int) -> lis
         action = int(random.integers(action_count)) if explores else int(network.values(state).argmax())
         after, reward, terminated, truncated, _ = environment.step(action)
         # An episode that is only cut off would have gone on: what follows still counts.
-        memory.add(state, action, float(reward), after, not terminated)
+        memory.add(state, action, REWARD_SCALE * float(reward), after, not terminated)
         state = environment.reset()[0] if terminated or truncated else after
-        if step % COPY_STEPS == 0:
-            lagging.parameters = [value.copy() for value in network.parameters]
         if step >= WARM_UP:
             states, actions, rewards, afters, going_on = memory.sample(random)
             # The one chooses, the other values: one alone would believe its own luck (van Hasselt et al., 2016).
             chosen = network.values(afters).argmax(axis=1)
             future = lagging.values(afters)[numpy.arange(BATCH), chosen]
             targets = rewards + DISCOUNT * going_on * future
-            adam.descend(network.parameters, network.gradient(states, actions, targets))
+            learning_rate = LEARNING_RATE * (1 - step / steps)
+            adam.descend(network.parameters, network.gradient(states, actions, targets), learning_rate)
+            for old, new in zip(lagging.parameters, network.parameters, strict=True):
+                old += FOLLOWING * (new - old)
         if step >= WARM_UP and step % TEST_STEPS == 0:
             score = test_return(test_environment, network)
             print(f"step {step}: mean return {score:.1f} without exploration")

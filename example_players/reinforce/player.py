@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy
 
-# Once for all matches. Is it missing? Run train.py, which writes it beside this file.
-with numpy.load(Path(__file__).with_name("weights.npz")) as file:
+# Once for all episodes, not in every Player.
+with numpy.load(Path(__file__).with_name("weights.npz")) as file:  # train.py writes it
     WEIGHTS = dict(file)
 
 

@@ -119,7 +119,7 @@ def learn(environment: Any, batches: int, seed: int) -> Weights:
         adam.climb(weights, gradient(weights, states, actions, advantages))
         if batch % 5 == 0:
             # Learning wavers: what counts is how the most probable actions do, which are what the player plays.
-            score = numpy.mean([sum(play(environment, weights, test)[2]) for test in range(TEST_EPISODES)])
+            score = float(numpy.mean([sum(play(environment, weights, test)[2]) for test in range(TEST_EPISODES)]))
             if score >= best_score:
                 best, best_score = {name: value.copy() for name, value in weights.items()}, score
             mean = numpy.mean([sum(episode[2]) for episode in episodes])

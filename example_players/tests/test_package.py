@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from core.archive import check_python_compiles, inspect_archive
-from example_players.package import UnknownPlayer, main, make_archive, names
+from environments.registry import all_specs
+from example_players.package import (
+    BOXES,
+    EXAMPLES,
+    GAMES,
+    TrainingFailed,
+    UnknownPlayer,
+    main,
+    make_archive,
+    names,
+    write_archives,
+)
 
 
 @pytest.mark.parametrize("name", names())
@@ -21,16 +32,36 @@ def test_the_arena_accepts_every_example_archive(name: str) -> None:
 
 
 def test_the_players_that_the_demo_shows_are_there() -> None:
-    assert set(names()) == {"dummy", "random", "minimax", "deep_search"}
+    for game in GAMES:
+        assert set(names(game)) == {"dummy", "random", "minimax", "deep_search"}
+    assert {"random", "cem", "reinforce", "dqn"} <= set(names("CartPole-v1"))
+    assert {"random", "q_learning"} <= set(names("FrozenLake-v1"))
+
+
+def test_only_players_that_fit_are_offered() -> None:
+    assert names("LunarLander-v3") == ("dummy", "lunar_lander", "random")
+    assert names("Blackjack-v1") == ("dummy", "random")
+    assert {names(box) for box in BOXES} == {("random",)}
+    assert set(EXAMPLES) <= set(names())
+
+
+def test_the_arenas_own_names_of_environments_are_known() -> None:
+    assert names("cart-pole") == names("CartPole-v1")
+    assert names("frozen-lake-deterministic") == names("frozen-lake-v1") == names("FrozenLake-v1")
+    assert names("Taxi-v3") == names("taxi") == names("Taxi-v4")
+    assert "q_learning" in names("taxi")
+    for spec in all_specs():
+        assert names(spec.slug)
+        assert ("dummy" in names(spec.slug)) == (spec.action is None)
 
 
 def test_two_runs_write_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for run in ("first", "second"):
-        assert main(["--output", str(tmp_path / run)]) == 0
+        assert main(["--environment", "quarto", "--output", str(tmp_path / run)]) == 0
 
     written = {path.name: path.read_bytes() for path in (tmp_path / "first").iterdir()}
     assert written == {path.name: path.read_bytes() for path in (tmp_path / "second").iterdir()}
-    assert set(written) == {f"{name}.zip" for name in names()}
+    assert set(written) == {f"{name}.zip" for name in names("quarto")}
     assert str(tmp_path / "first" / "dummy.zip") in capsys.readouterr().out
 
 
@@ -54,7 +85,7 @@ def test_caches_and_hidden_files_stay_out(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", ["nobody", "../core", "tests", ""])
 def test_an_unknown_player_is_refused_with_the_names_there_are(name: str) -> None:
-    with pytest.raises(UnknownPlayer, match="There are: deep_search, dummy"):
+    with pytest.raises(UnknownPlayer, match="There are: cem, deep_search, dqn, dummy"):
         make_archive(name)
 
 
@@ -67,3 +98,85 @@ def test_the_command_line_names_a_player_that_it_does_not_know(
     assert stopped.value.code == 2
     assert "There is no example player 'nobody'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+LEARNER = """
+import sys
+from pathlib import Path
+print("learning in", sys.argv[1], sys.argv[3])
+Path("runs.txt").open("a").write(sys.argv[1] + sys.argv[3])
+if sys.argv[1] == "Broken-v0":
+    sys.exit(3)
+Path(sys.argv[sys.argv.index("--output") + 1]).write_text(f"learned in {sys.argv[1]} {sys.argv[3]}")
+"""
+
+
+@pytest.fixture
+def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an example that learns at once, called as the one by Q-learning; it notes its runs."""
+    folder = tmp_path / "players" / "q_learning"
+    folder.mkdir(parents=True)
+    (folder / "player.py").write_text("class Player: ...\n")
+    (folder / "train.py").write_text(LEARNER)
+    monkeypatch.setattr("example_players.package.FOLDER", folder.parent)
+    return folder
+
+
+def inside(archive: bytes) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as unpacked:
+        return {name: unpacked.read(name).decode() for name in unpacked.namelist()}
+
+
+def test_each_environment_has_weights_of_its_own_that_are_learned_once(learner: Path, tmp_path: Path) -> None:
+    def pack(environment: str = "", **arguments: bool) -> str:
+        return inside(make_archive("q_learning", environment, arguments, train=True, store=tmp_path / "store"))[
+            "q_table.npy"
+        ]
+
+    for _ in range(2):
+        assert pack() == pack("FrozenLake-v1") == "learned in FrozenLake-v1 {}"
+        assert pack("frozen-lake-deterministic") == pack("FrozenLake-v1", is_slippery=False)
+        assert pack("frozen-lake-deterministic") == 'learned in FrozenLake-v1 {"is_slippery": false}'
+        assert pack("taxi") == "learned in Taxi-v4 {}"
+
+    assert (learner / "runs.txt").read_text() == 'FrozenLake-v1{}FrozenLake-v1{"is_slippery": false}Taxi-v4{}'
+
+
+def test_a_change_of_the_training_is_learned_anew(learner: Path, tmp_path: Path) -> None:
+    for code in (LEARNER, LEARNER, LEARNER + "# changed"):
+        (learner / "train.py").write_text(code)
+        make_archive("q_learning", train=True, store=tmp_path / "store")
+
+    assert (learner / "runs.txt").read_text() == "FrozenLake-v1{}" * 2
+
+
+def test_nothing_is_learned_unless_asked_and_weights_of_unknown_origin_stay_out(learner: Path, tmp_path: Path) -> None:
+    (learner / "q_table.npy").write_text("learned by hand")
+
+    assert set(inside(make_archive("q_learning", store=tmp_path / "store"))) == {"player.py", "train.py"}
+
+    assert not (learner / "runs.txt").exists()
+    make_archive("q_learning", train=True, store=tmp_path / "store")
+    assert inside(make_archive("q_learning", store=tmp_path / "store"))["q_table.npy"] == "learned in FrozenLake-v1 {}"
+
+
+def test_a_training_that_fails_leaves_nothing_and_names_its_command(
+    learner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(TrainingFailed, match=r"status 3 .* python train.py Broken-v0"):
+        write_archives(tmp_path / "out", ["q_learning"], "Broken-v0", store=tmp_path / "store")
+
+    assert not [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(SystemExit):
+        main(["q_learning", "--environment", "Broken-v0", "--store", str(tmp_path / "store")])
+    assert "Its output above says why" in capsys.readouterr().err
+
+
+def test_the_command_line_trains_for_the_environment_that_it_is_told(learner: Path, tmp_path: Path) -> None:
+    words = ["q_learning", "--environment", "FrozenLake-v1", "--arguments", '{"is_slippery": false}']
+
+    main([*words, "--store", str(tmp_path / "store"), "--output", str(tmp_path)])
+
+    learned = inside((tmp_path / "q_learning.zip").read_bytes())["q_table.npy"]
+    assert learned == 'learned in FrozenLake-v1 {"is_slippery": false}'

@@ -3,15 +3,18 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
+from pytest_django.fixtures import Settings
 
 from core.models import Environment, JobState, Submission, Tournament, TournamentState
 from core.selectors.tournaments import edition_window
 from core.tests import factories
 from core.tests.factories import Cast
+from example_players.package import make_archive
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
@@ -178,6 +181,21 @@ def test_the_starter_kit_is_a_zip_with_a_player(client: Client) -> None:
     assert response["Content-Type"] == "application/zip"
     assert response["Content-Disposition"] == 'attachment; filename="dummy.zip"'
     assert "player.py" in zipfile.ZipFile(io.BytesIO(response.content)).namelist()
+
+
+def test_a_starter_kit_holds_what_the_arena_has_learned_for_the_environment(
+    client: Client, settings: Settings, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path
+
+    def files(environment: str) -> list[str]:
+        response = client.get(f"/starter-kit/cem.zip?environment={environment}")
+        return zipfile.ZipFile(io.BytesIO(response.content)).namelist()
+
+    assert "weights.npy" not in files("cart-pole")
+    make_archive("cem", "cart-pole", train=True, store=tmp_path / "examples")
+    assert "weights.npy" in files("cart-pole")
+    assert "weights.npy" not in files("../../cart-pole")
 
 
 def test_an_unknown_starter_kit_is_not_found(client: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -54,9 +55,10 @@ def environment_page(request: HttpRequest, row: Environment, form: AgentForm, st
 
 
 def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
-    """An example player as a zip."""
+    """An example player as a zip; what it has learned for `?environment=` is in it when the arena has trained it."""
+    environment = request.GET.get("environment", "")
     try:
-        archive = make_archive(name)
+        archive = make_archive(name, environment, store=settings.DATA_DIR / "examples")
     except LookupError as error:
         raise Http404(str(error)) from None
     response = HttpResponse(archive, content_type="application/zip")

@@ -21,12 +21,13 @@ from typing import Any, NoReturn
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from core.demo.accounts import organiser_create, owner_create, secret_key_path
-from core.demo.agents import examples_upload, images_follow_sandbox
+from core.demo.agents import SCORED, examples_upload, images_follow_sandbox, scored_upload
 from core.demo.processes import Child, port_answers, port_is_free
-from core.demo.progress import Progress, edition_finished, leaderboard, measure
+from core.demo.progress import Progress, edition_finished, leaderboard, measure, score_board
 from core.models import Environment, JobState
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.jobs import JOB_MODELS, job_requeue, jobs_wake_waiting
@@ -110,12 +111,17 @@ class Command(BaseCommand):
         self._wait_for_site(children, port)
         address = f"http://{HOST}:{port}/"
         self._say(f"The site is up: {address}")
+        # The workers have begun with the games meanwhile.
+        scored = [row for row in environments if row.is_scored]
+        submissions = scored_upload(owner_create(data), scored, self._say)
+        if submissions:
+            self._say(f"Example agents for tasks: {len(submissions)} uploaded")
         self._follow(children, environments, gives_up=options["once"])
         self._say("")
         for environment in environments:
             tournament = edition_finished(environment)
-            if tournament is not None:
-                self._say(leaderboard(tournament))
+            if tournament is not None or environment.is_scored:
+                self._say(score_board(environment) if tournament is None else leaderboard(tournament))
                 self._say("")
         self._say(f"Leaderboards complete after {time.monotonic() - options['started_at']:.0f} s.")
         if options["once"]:
@@ -148,16 +154,17 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0, interactive=False)
         is_new = not Environment.objects.exists()
         call_command("sync_environments", verbosity=0, stdout=io.StringIO())
-        environments = list(Environment.objects.filter(is_active=True))
         if is_new or matches is not None:
-            Environment.objects.update(matches_per_duel=matches or DEFAULT_MATCHES)
-            environments = list(Environment.objects.filter(is_active=True))
-        counts = ", ".join(f"{environment} ({environment.matches_per_duel})" for environment in environments)
+            Environment.objects.filter(seats__gt=1).update(matches_per_duel=matches or DEFAULT_MATCHES)
+        in_demo = Q(seats__gt=1) | Q(env_id__in=SCORED)
+        environments = list(Environment.objects.filter(in_demo, is_active=True).order_by("-seats", "name"))
+        games = [environment for environment in environments if not environment.is_scored]
+        counts = ", ".join(f"{environment} ({environment.matches_per_duel})" for environment in games)
         self._say(f"Environments and their matches a duel: {counts}. MATCHES=... changes the number.")
         login = organiser_create(data)
         password = f"password {login.password}, kept" if login.is_new else "password"
         self._say(f"Organiser: log in as {login.email}, {password} in {data / 'organiser-password'}")
-        submissions = examples_upload(owner_create(data), environments)
+        submissions = examples_upload(owner_create(data), games)
         self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already here")
         rebuilt = images_follow_sandbox(data / "sandbox", settings.SANDBOX)
         if rebuilt:

@@ -1,0 +1,64 @@
+"""Recordings: an episode of an evaluation played again from its record, and drawn."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from django.conf import settings
+from django.urls import reverse
+
+from core.models import JobFault, Recording
+from core.services.alarms import alarm_raise
+from core.services.artifacts import recording_stored
+from core.services.jobs import job_fail, job_succeed
+from core.worker import PlatformFault, Pulse
+from environments.adapters import video
+from environments.archive_format import ArtifactDamaged
+from environments.episodes import EvaluationArchive
+from environments.replay import ReplayMismatch
+
+FIELDS = {"video": video.VIDEO, "poster": video.STILL, "steps": video.RETURNS, "text": video.TEXT}
+"""Fields of a recording's row, and what the drawing program calls their files."""
+
+
+def draw(recording: Recording, pulse: Pulse) -> None:
+    """Draw one episode in a process of its own, with limits and without a display."""
+    evaluation = recording.evaluation
+    try:
+        with evaluation.records.open("rb") as file:
+            episode = EvaluationArchive(file).episode(recording.episode_number)
+    except (FileNotFoundError, ArtifactDamaged, LookupError) as error:
+        _fail(recording, pulse, "records_unreadable", f"The records of the evaluation cannot be read: {error}")
+        return
+    job = video.Job(
+        environment=evaluation.environment_version,
+        seed=episode.seed,
+        actions=episode.actions,
+        score=episode.score,
+        folders=(str(settings.ENVIRONMENTS_DIR),),
+    )
+    with tempfile.TemporaryDirectory(prefix="arena-recording-") as name:
+        folder = Path(name)
+        try:
+            made = video.record_apart(job, folder)
+        except ReplayMismatch as mismatch:
+            sentence = f"Episode {episode.number} of evaluation {evaluation.pk} cannot be played again: {mismatch}"
+            alarm_raise(
+                key=f"evaluation-{evaluation.pk}-does-not-replay",
+                message=sentence,
+                address=reverse("web:evaluation", args=[evaluation.pk]),
+            )
+            _fail(recording, pulse, "replay_mismatch", sentence)
+            return
+        except video.CannotRecord as trouble:
+            raise PlatformFault(str(trouble), code="cannot_record") from None
+        if made.no_video:
+            pulse.log(f"There is no video. {made.no_video}")
+        files = {field: folder / file for field, file in FIELDS.items() if file in made.files}
+        with recording_stored(recording=recording, files=files) as stored:
+            job_succeed(job=recording, log=pulse.text, **stored)
+
+
+def _fail(recording: Recording, pulse: Pulse, code: str, error: str) -> None:
+    job_fail(job=recording, fault=JobFault.PLATFORM, code=code, error=error, log=pulse.text)

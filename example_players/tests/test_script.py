@@ -1,0 +1,49 @@
+"""What the script submission prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from example_players.tests.playing import FOLDER
+
+
+def run(environment: str) -> tuple[int, Any]:
+    """Exit status and the last line of what the script prints, as the arena reads it."""
+    command = [sys.executable, "-u", str(FOLDER / "script" / "submission.py"), environment]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return done.returncode, json.loads(done.stdout.splitlines()[-1])
+
+
+# Chance gets 22, less than 0.05, and -1200; the pendulum is too much for a linear policy, but has arrays as actions.
+@pytest.mark.parametrize(
+    ("environment", "least"),
+    [
+        ("CartPole-v1", 195.0),
+        ("FrozenLake-v1", 0.3),
+        pytest.param("Pendulum-v1", -1700.0, marks=pytest.mark.slow),
+    ],
+)
+def test_the_last_line_is_a_valid_score(environment: str, least: float) -> None:
+    status, result = run(environment)
+
+    assert status == 0
+    assert set(result) == {"score", "metrics", "episodes"}
+    assert type(result["score"]) is float
+    assert result["score"] >= least
+    assert result["episodes"] == 100
+    spread, worst, best = result["metrics"]
+    assert worst <= result["score"] <= best
+    assert spread >= 0
+
+
+@pytest.mark.parametrize("environment", ["NoSuchGame-v1", "not an id"])
+def test_an_environment_that_is_not_there_is_an_error_and_no_score(environment: str) -> None:
+    status, result = run(environment)
+
+    assert status == 1
+    assert set(result) == {"error"}
