@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from django.http import QueryDict
 
 from core.models import Evaluation, JobState, Recording
 from core.selectors.duels import NotStored
-from core.selectors.episodes import Episode, Steps, recording_steps
+from core.selectors.episodes import Episode, TextReplay, recording_steps
 from environments.api import ArenaEnvironmentError
 from environments.spec import EnvironmentSpec
 from web.charts import Chart, over_time
-from web.media import PICTURES, VIDEOS, media_type
+from web.media import media_type
 from web.replays import FrameView
 
 PAGE_ROWS = 50
@@ -39,15 +39,15 @@ class EpisodePage:
 
 @dataclass(frozen=True, slots=True)
 class RecordingView:
-    """A recorded episode. medium: `video`, `picture`, `text`, or empty while there is nothing to look at."""
+    """A recorded episode. video_type: empty while there is no video. sentence: what there is instead."""
 
     recording: Recording
     episode: Episode | None
-    medium: str = ""
-    media_type: str = ""
     sentence: str = ""
-    steps: Steps | None = None
-    charts: Sequence[Chart] = field(default_factory=list)
+    video_type: str = ""
+    is_cut: bool = False
+    has_text: bool = False
+    charts: tuple[Chart, ...] = ()
 
     @property
     def key(self) -> str:
@@ -85,38 +85,35 @@ def recording_views(evaluation: Evaluation, episodes: Sequence[Episode], choice:
     return [_view(row, by_number.get(row.episode_number)) for row in wanted]
 
 
-def episode_frames(spec: EnvironmentSpec | None, steps: Steps) -> list[FrameView]:
-    """Every state of an episode of text, as the viewer of matches shows states."""
-    views, returns = [], [0.0, *steps.returns]
-    for number, text in enumerate(steps.frames):
-        action = steps.actions[number - 1] if 0 < number <= len(steps.actions) else None
-        total = returns[min(number, len(returns) - 1)]
-        done = number == len(steps.frames) - 1
-        caption = "Start" if not number else f"Step {number}: {action}. Return {total:.5g}"
-        frame = {"text": text, "action": action, "step": number, "return": total, "over": done}
-        views.append(FrameView(_drawn(spec, frame), text, f"{caption}. The episode is over" if done else caption, ()))
+def episode_frames(spec: EnvironmentSpec | None, replay: TextReplay) -> list[FrameView]:
+    """Every state of an episode of text, as the viewer of matches shows states. Raises NotStored."""
+    if spec is None:
+        raise NotStored("This was played with rules that this arena no longer has, so it cannot be drawn.")
+    views = []
+    for step, (text, action, total) in enumerate(zip(replay.frames, replay.actions, replay.returns, strict=True)):
+        is_last = step == len(replay.frames) - 1
+        frame = {"text": text, "action": action, "step": step, "return": total, "over": is_last}
+        caption = f"Step {step}: {action}. Return {total:.5g}" if step else "Start"
+        views.append(FrameView(_drawn(spec, frame), text, f"{caption}. End" if is_last else caption, ()))
     return views
 
 
-def _drawn(spec: EnvironmentSpec | None, frame: dict[str, object]) -> str:
-    if spec is None:
-        raise NotStored("This was played with rules that this arena no longer has, so it cannot be drawn.")
+def _drawn(spec: EnvironmentSpec, frame: dict[str, object]) -> str:
     try:
         return spec.render(frame)
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
-        raise NotStored("The steps of this episode are damaged and cannot be shown.") from None
+        raise NotStored("The text of this episode is damaged and cannot be drawn.") from None
 
 
 def _view(row: Recording, episode: Episode | None) -> RecordingView:
     if row.state != JobState.SUCCEEDED:
-        return RecordingView(row, episode, sentence=SENTENCES[JobState(row.state)])
-    kind = media_type(row.video)
-    medium = "video" if kind in VIDEOS.values() else "picture" if kind in PICTURES.values() else ""
+        return RecordingView(row, episode, SENTENCES[JobState(row.state)])
+    kind, has_text = media_type(row.video), bool(row.text)
+    sentence = "" if kind or has_text else "There is no video of this environment."
     try:
         steps = recording_steps(row)
     except NotStored as missing:
-        return RecordingView(row, episode, medium, kind, sentence=str(missing))
-    if not medium and steps.frames:
-        medium = "text"
+        return RecordingView(row, episode, str(missing), kind, has_text=has_text)
     charts = [over_time(steps.returns, "return"), over_time(steps.rewards, "reward")]
-    return RecordingView(row, episode, medium, kind, steps=steps, charts=[chart for chart in charts if chart])
+    shown = tuple(chart for chart in charts if chart)
+    return RecordingView(row, episode, sentence, kind, steps.is_cut, has_text, shown)

@@ -14,15 +14,14 @@ from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBas
 from core.selectors.duels import NotStored, file_get
 
 CHUNK_BYTES = 64 * 1024
-VIDEOS = {".webm": "video/webm", ".mp4": "video/mp4"}
-PICTURES = {".webp": "image/webp", ".gif": "image/gif", ".png": "image/png", ".jpg": "image/jpeg"}
+TYPES = {".webm": "video/webm", ".webp": "image/webp"}
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
 
 
 def media_type(field: FieldFile) -> str:
     """The type of a recorded file by its stored name; empty for one that is never shown."""
     suffix = PurePosixPath(str(field.name or "")).suffix.lower()
-    return (VIDEOS | PICTURES).get(suffix, "")
+    return TYPES.get(suffix, "")
 
 
 def media_response(request: HttpRequest, field: FieldFile, what: str) -> HttpResponseBase:

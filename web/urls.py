@@ -5,7 +5,19 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from web.views import accounts, agents, downloads, duels, environments, errors, evaluations, home, status, tournaments, users
+from web.views import (
+    accounts,
+    agents,
+    downloads,
+    duels,
+    environments,
+    errors,
+    evaluations,
+    home,
+    status,
+    tournaments,
+    users,
+)
 
 agent = "environments/<slug:slug>/agents/<str:name>/"
 edition = "environments/<slug:slug>/editions/<int:edition>/"

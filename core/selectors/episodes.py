@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Prefetch
+from django.db.models.fields.files import FieldFile
 
 from core.models import Evaluation, Recording, SeedList, Submission, Validation
 from core.selectors.duels import NotStored, file_open
@@ -33,20 +35,20 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One recorded episode, step by step. frames: pictures in characters, one more than actions; or none."""
+    """What a recorded episode earned, step by step. is_cut: whether its video ends before it does."""
+
+    rewards: tuple[float, ...]
+    returns: tuple[float, ...]
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextReplay:
+    """The states of an episode in characters, and by which action and with which return each was reached."""
 
     frames: tuple[str, ...]
     actions: tuple[object, ...]
-    rewards: tuple[float, ...]
-
-    @property
-    def returns(self) -> list[float]:
-        """Sum of the rewards up to each step."""
-        total, sums = 0.0, []
-        for reward in self.rewards:
-            total += reward
-            sums.append(total)
-        return sums
+    returns: tuple[float, ...]
 
 
 def evaluation_get(evaluation_id: int) -> Evaluation:
@@ -98,17 +100,26 @@ def mean_so_far(evaluation: Evaluation) -> float | None:
 
 
 def recording_steps(recording: Recording) -> Steps:
-    """What was recorded of an episode. Raises NotStored."""
-    with file_open(recording.steps, "The steps of this episode are") as file:
-        try:
-            data = json.load(file)
-            return Steps(
-                frames=tuple(str(frame) for frame in data.get("frames") or ()),
-                actions=tuple(data.get("actions") or ()),
-                rewards=tuple(float(reward) for reward in data["rewards"]),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise NotStored("The steps of this episode are damaged and cannot be shown.") from None
+    """What was earned in a recorded episode. Raises NotStored."""
+    data = _json(recording.steps, "The steps of this episode are")
+    try:
+        facts = data["video"] or {}
+        return Steps(_numbers(data["rewards"]), _numbers(data["returns"]), is_cut=bool(facts.get("cut")))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise NotStored("The steps of this episode are damaged and cannot be shown.") from None
+
+
+def recording_text(recording: Recording) -> TextReplay:
+    """A recorded episode in characters. Raises NotStored."""
+    data = _json(recording.text, "The text of this episode is")
+    try:
+        frames = tuple(str(frame) for frame in data["frames"])
+        actions, returns = tuple(data["actions"]), _numbers(data["returns"])
+        if not frames or len({len(frames), len(actions), len(returns)}) > 1:
+            raise ValueError
+        return TextReplay(frames, actions, returns)
+    except (ValueError, KeyError, TypeError):
+        raise NotStored("The text of this episode is damaged and cannot be shown.") from None
 
 
 def submission_by_id(public_id: UUID) -> Submission | None:
@@ -129,3 +140,18 @@ def _seeds(seed_list: SeedList | None) -> dict[int, int]:
     if seed_list is None or not seed_list.is_public:
         return {}
     return dict(enumerate(seed_list.seeds, start=1))
+
+
+def _json(field: FieldFile, what: str) -> dict[str, Any]:
+    with file_open(field, what) as file:
+        try:
+            data = json.load(file)
+        except ValueError:
+            data = None
+    if not isinstance(data, dict):
+        raise NotStored(f"{what} damaged.")
+    return data
+
+
+def _numbers(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

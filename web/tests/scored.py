@@ -148,12 +148,17 @@ def recording(
     number = list(Recording.Choice).index(choice) + 1
     made = _job(Recording(evaluation=row, choice=choice, episode_number=number), state, {})
     if state == JobState.SUCCEEDED:
-        steps = len(frames) - 1 if frames else 60
-        data = {"frames": list(frames), "actions": ["right"] * steps, "rewards": [1.0] * steps}
-        made.steps.save("steps.json", ContentFile(json.dumps(data).encode()))
+        count = len(frames) - 1 if frames else 60
+        returns = [float(step) for step in range(count + 1)]
+        steps = {"rewards": [1.0] * count, "returns": returns[1:], "video": {"cut": False} if video else None}
+        made.steps.save("episode.json", ContentFile(json.dumps(steps).encode()))
+        if frames:
+            actions = [None, *["right"] * count]
+            text = {"frames": list(frames), "actions": actions, "rewards": [0.0] * len(frames), "returns": returns}
+            made.text.save("text.json", ContentFile(json.dumps(text).encode()))
         if video:
             made.video.save("episode.webm", ContentFile(video))
-            made.poster.save("poster.png", ContentFile(b"\x89PNG"))
+            made.poster.save("still.webp", ContentFile(b"RIFF"))
     return made
 
 

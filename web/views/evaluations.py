@@ -26,6 +26,7 @@ from web.episodes import (
 )
 from web.fragments import render_page
 from web.media import media_response
+from web.replays import FrameView
 from web.views.downloads import TEXT, ZIP, attachment, text
 from web.views.duels import frame_number
 from web.views.notices import explained, status_of
@@ -68,9 +69,8 @@ def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
 def episode(request: HttpRequest, evaluation_id: int, choice: str) -> HttpResponseBase:
     """The viewer on a recorded episode of text."""
     row = get_evaluation(evaluation_id)
-    view = _text_view(row, choice)
-    assert view.steps is not None
-    states = episode_frames(selectors.spec_or_none(row.environment_version), view.steps)
+    view = _recording(row, choice)
+    states = _states(row, view)
     position = frame_number(request, len(states))
     context: Context = {
         **_common(row),
@@ -89,9 +89,7 @@ def episode_states(request: HttpRequest, evaluation_id: int, choice: str) -> Jso
     """{"frames": [{"svg", "text", "caption", "seats"}]}, or {"error"} with a sentence."""
     row = get_evaluation(evaluation_id)
     try:
-        view = _text_view(row, choice)
-        assert view.steps is not None
-        states = episode_frames(selectors.spec_or_none(row.environment_version), view.steps)
+        states = _states(row, _recording(row, choice))
     except NotStored as missing:
         return JsonResponse({"error": str(missing)}, status=status_of(missing))
     fields = ("svg", "text", "caption", "seats")
@@ -181,8 +179,7 @@ def _recording(row: Evaluation, choice: str) -> RecordingView:
     return views[0]
 
 
-def _text_view(row: Evaluation, choice: str) -> RecordingView:
-    view = _recording(row, choice)
-    if view.medium != "text":
-        raise NotStored(view.sentence or "This episode has no replay in text.")
-    return view
+def _states(row: Evaluation, view: RecordingView) -> list[FrameView]:
+    if view.sentence and not view.has_text:
+        raise NotStored(view.sentence)
+    return episode_frames(selectors.spec_or_none(row.environment_version), selectors.recording_text(view.recording))
