@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from core.models import Environment, Evaluation, SeedList, SeedPurpose, Submission
+from core.models import Environment, Evaluation, JobState, SeedList, SeedPurpose, Submission
 
 
 def ranking_list(environment: Environment) -> SeedList | None:
@@ -15,6 +15,18 @@ def ranking_list(environment: Environment) -> SeedList | None:
 def practice_list(environment: Environment) -> SeedList | None:
     """The public seeds that validations play."""
     return environment.seed_lists.filter(purpose=SeedPurpose.PRACTICE).order_by("pk").last()
+
+
+def revealed_lists(environment: Environment) -> list[SeedList]:
+    """Lists that ranked before the present one and are public now."""
+    rows = environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).exclude(revealed_at=None)
+    current = ranking_list(environment)
+    return [row for row in rows if row != current]
+
+
+def board_can_change(environment: Environment) -> bool:
+    """Whether an evaluation waits or runs."""
+    return environment.evaluations.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).exists()
 
 
 def submissions_to_rank(environment: Environment) -> list[Submission]:

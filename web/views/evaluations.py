@@ -79,6 +79,7 @@ def episode(request: HttpRequest, evaluation_id: int, choice: str) -> HttpRespon
         "state": states[position],
         "position": position,
         "last": len(states) - 1,
+        "others": [other.key for other in recording_views(row, []) if other.has_text and other.key != choice],
         "frames_url": reverse("web:episode_frames", args=[row.pk, choice]),
     }
     return render(request, "web/evaluation/episode.html", context)
