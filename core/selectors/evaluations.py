@@ -17,6 +17,18 @@ def practice_list(environment: Environment) -> SeedList | None:
     return environment.seed_lists.filter(purpose=SeedPurpose.PRACTICE).order_by("pk").last()
 
 
+def revealed_lists(environment: Environment) -> list[SeedList]:
+    """Lists that ranked before the present one and are public now."""
+    rows = environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).exclude(revealed_at=None)
+    current = ranking_list(environment)
+    return [row for row in rows if row != current]
+
+
+def board_can_change(environment: Environment) -> bool:
+    """Whether an evaluation waits or runs."""
+    return environment.evaluations.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).exists()
+
+
 def submissions_to_rank(environment: Environment) -> list[Submission]:
     """The latest valid submission of every agent of an environment, by agent."""
     valid = Submission.objects.valid().filter(agent__environment=environment)
