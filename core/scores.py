@@ -13,6 +13,9 @@ CONFIDENCE = 0.95
 _SEED = 20_260_101
 """Of the resampling: the same scores give the same interval, today and when anybody computes them again."""
 
+_DRAWN = 1_000_000
+"""Values drawn at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -66,9 +69,13 @@ def interquartile_mean(ordered: np.ndarray) -> float:
 def mean_interval(scores: Sequence[float]) -> Interval:
     """Mean and its 95% interval by percentile bootstrap."""
     values = np.asarray(scores, dtype=float)
-    rows = np.random.default_rng(_SEED).integers(0, len(values), size=(RESAMPLES, len(values)))
+    generator, count = np.random.default_rng(_SEED), len(values)
+    # As many resamples at a time as fit into little memory.
+    step = max(1, _DRAWN // count)
+    sizes = [min(step, RESAMPLES - begun) for begun in range(0, RESAMPLES, step)]
+    means = [values[generator.integers(0, count, size=(size, count))].mean(axis=1) for size in sizes]
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(values[rows].mean(axis=1), (tail, 1 - tail))
+    low, high = np.quantile(np.concatenate(means), (tail, 1 - tail))
     mean = float(values.mean())
     # Rounding must not put the mean of equal scores outside.
     return Interval(mean, min(float(low), mean), max(float(high), mean))
