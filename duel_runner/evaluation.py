@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from duel_runner.faults import PlatformFault, PlayerFault, sentence
 from duel_runner.player import PlayerLink, PlayerLost
@@ -15,8 +16,6 @@ from environments.episodes import EpisodeRecord
 from environments.spec import EnvironmentSpec, Limits
 
 POLL_SECONDS = 1.0
-LONG_PAUSE_SECONDS = 0.05
-"""When whoever watches the progress takes longer, the player is not charged for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,9 @@ class Episode:
         except Exception as error:
             raise self._broken(error) from error
         self.actions.append(action)
-        self.score += reward
+        self.score += float(reward)
+        if not isfinite(self.score):
+            raise PlatformFault(f"The environment {self._id} gave the reward {reward}.", code="environment_failed")
         return self._question(STEP if self._environment.to_move else END, reward)
 
     def charge(self, seconds: float, free_seconds: float) -> None:
@@ -182,7 +183,9 @@ class Evaluation:
             poll.modify(link.fileno(), select.POLLIN)
         if any(event & ~select.POLLOUT for _, event in events):
             self._receive()
-        elif deadline is not None and self._clock() > deadline:
+        # Also when bytes have come: those that do not complete an answer are no answer.
+        deadline = link.deadline
+        if self.failure is None and deadline is not None and self._clock() > deadline:
             self._fail(PlayerFault.TIMED_OUT, self._oldest())
 
     def _receive(self) -> None:
@@ -197,6 +200,8 @@ class Evaluation:
                 if self.failure is not None:
                     return
                 seconds = 0.0
+            # Stepping environments and telling of progress is not the player's time.
+            link.forgive_pause()
         if link.broken is not None:
             self._lose(link.broken)
 
@@ -231,11 +236,8 @@ class Evaluation:
     def _keep(self, episode: Episode) -> None:
         record = episode.record()
         self.records.append(record)
-        begun = self._clock()
         self._on_episode(record)
         self._begin(episode)
-        if self._clock() - begun > LONG_PAUSE_SECONDS:
-            self.link.forgive_pause()
 
     def _lose(self, loss: PlayerLost) -> None:
         fault = loss.fault

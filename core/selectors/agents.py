@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Prefetch, Subquery
 
-from core.models import Agent, Environment, Participant, Submission, TournamentState, User
+from core.models import (
+    Agent,
+    Environment,
+    Evaluation,
+    JobState,
+    Participant,
+    Submission,
+    TournamentState,
+    User,
+)
+from core.selectors.duels import NotStored
+from core.selectors.episodes import Episode, mean_so_far, practice_results
 from core.selectors.phases import (
     OpenLog,
     Phase,
     Status,
+    evaluation_of,
     is_moving,
     open_log,
     phases_of,
     status_of,
     submissions_with_phases,
+    validation_of,
 )
 
 Viewer = User | AnonymousUser
@@ -45,6 +59,12 @@ class Version:
     is_moving: bool
     outlook: str = ""
     """When a version that may play, but has not yet, will do so: a sentence."""
+    evaluation: Evaluation | None = None
+    """Where submissions are ranked by scores: the newest of its latest build."""
+    mean: float | None = None
+    """Of the episodes of an evaluation that runs."""
+    practice: tuple[Episode, ...] = ()
+    """What the newest version scored on the public seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +117,8 @@ def version_list(agent: Agent, *, is_publishing: bool, number: int | None = None
         submissions = submissions.filter(number=number)
     rows = list(submissions.prefetch_related(Prefetch("participations", participations)).order_by("-number"))
     sizes = _sizes({place.tournament_id for row in rows for place in row.participations.all()})
+    if agent.environment.is_scored:
+        return [_scored_version(row, is_publishing=is_publishing, is_newest=row is rows[0]) for row in rows]
     latest = Submission.objects.valid().filter(agent=agent).order_by("-number").first()
     return [
         Version(
@@ -144,6 +166,26 @@ def edition_outlook(environment: Environment) -> str:
     if Submission.objects.valid().filter(agent__environment=environment).values("agent").distinct().count() < 2:
         return "It takes part in the first edition that starts once a second agent is ready."
     return "It takes part in the next edition, which starts within minutes."
+
+
+def _scored_version(row: Submission, *, is_publishing: bool, is_newest: bool) -> Version:
+    """A version in an environment that ranks by scores. Files are read for the newest alone."""
+    validation, evaluation = validation_of(row), evaluation_of(row)
+    practice: list[Episode] = []
+    if is_newest and validation is not None and validation.is_over:
+        with suppress(NotStored):
+            practice = practice_results(validation)
+    return Version(
+        submission=row,
+        status=status_of(row),
+        phases=phases_of(row, is_publishing=is_publishing),
+        log=open_log(row) if is_moving(row) or is_newest else None,
+        places=(),
+        is_moving=is_moving(row),
+        evaluation=evaluation,
+        mean=mean_so_far(evaluation) if evaluation is not None and evaluation.state == JobState.RUNNING else None,
+        practice=tuple(practice),
+    )
 
 
 def _sizes(tournament_ids: set[int]) -> Counter[int]:

@@ -5,11 +5,24 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from core.models import Build, Duel, Job, JobFault, JobState, Publication, Submission, Validation
+from core.models import (
+    Build,
+    Duel,
+    Evaluation,
+    Job,
+    JobFault,
+    JobState,
+    PlayedJob,
+    Publication,
+    Recording,
+    Submission,
+    Validation,
+)
 from core.services.jobs import (
     JOB_MODELS,
     LOG_LIMIT_CHARACTERS,
@@ -263,8 +276,10 @@ def test_a_transaction_that_is_rolled_back_wakes_nobody(
 
 
 def test_every_kind_of_job_has_a_queue_and_a_task(settings: Settings) -> None:
-    assert set(JOB_MODELS) == set(QUEUES_AND_TASKS) == {"build", "validation", "duel", "publication"}
-    assert set(JOB_MODELS.values()) == {Build, Validation, Duel, Publication}
+    models = {*Job.__subclasses__(), *PlayedJob.__subclasses__()} - {PlayedJob}
+    assert {Build, Validation, Duel, Evaluation, Recording, Publication} <= models == set(JOB_MODELS.values())
+    assert set(JOB_MODELS) == set(QUEUES_AND_TASKS) == {model.KIND for model in models}
+    assert all(callable(import_string(task)) for _, task in QUEUES_AND_TASKS.values())
     assert {queue for queue, _ in QUEUES_AND_TASKS.values()} <= set(settings.QUEUES)
 
 
