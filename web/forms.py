@@ -205,12 +205,15 @@ class FilesForm(ArchiveForm):
             return zips[0]
         try:
             # Not cleaned yet, being the later field; checked against the names that are there.
-            return archive_upload(pack_files(files, self.data.get("main_file", "").strip()))
+            packed = archive_upload(pack_files(files, self.data.get("main_file", "").strip()))
         except Refused as refusal:
             if refusal.field == "archive":
                 raise ValidationError(str(refusal)) from None
             self.add_error(refusal.field, str(refusal))
             return files[0]
+        # Among what was uploaded, so that it is closed with the request.
+        self.files.appendlist("packed", packed)
+        return packed
 
 
 class AgentForm(ArchiveForm):
