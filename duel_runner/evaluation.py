@@ -74,11 +74,15 @@ class Episode:
         return self._question(STEP if self._environment.to_move else END, reward)
 
     def charge(self, seconds: float, free_seconds: float) -> None:
-        """Book the time of a move; what exceeds the free time comes from the bank."""
-        self.thinking_seconds += seconds
-        self.slowest_move_seconds = max(self.slowest_move_seconds, seconds)
+        """Take from the bank what a move took beyond the free time."""
         if seconds > free_seconds:
             self.banks[0] -= seconds - free_seconds
+
+    def book(self, seconds: float, cpu_seconds: float) -> None:
+        """Keep what a move took, of answers that came together an equal part."""
+        self.thinking_seconds += seconds
+        self.slowest_move_seconds = max(self.slowest_move_seconds, seconds)
+        self.cpu_seconds += cpu_seconds
 
     def record(self) -> EpisodeRecord:
         """What is kept of an episode that is over."""
@@ -195,8 +199,12 @@ class Evaluation:
         if answers:
             cpu, self._cpu = self._cpu, link.cpu_seconds()
             used = 0.0 if cpu is None or self._cpu is None else (self._cpu - cpu) / len(answers)
+            each = seconds / len(answers)
             for question, answer in answers:
-                self._answer(question.match, question, answer, seconds, used)  # type: ignore[arg-type]  # an Episode
+                episode: Episode = question.match  # type: ignore[assignment]  # the field is the loop's own
+                if question.kind is not END:
+                    episode.book(each, used)
+                self._answer(episode, question, answer, seconds)
                 if self.failure is not None:
                     return
                 seconds = 0.0
@@ -205,7 +213,8 @@ class Evaluation:
         if link.broken is not None:
             self._lose(link.broken)
 
-    def _answer(self, episode: Episode, question: Question, answer: Answer, seconds: float, cpu: float) -> None:
+    def _answer(self, episode: Episode, question: Question, answer: Answer, seconds: float) -> None:
+        """seconds: since it was asked or last answered; 0 but for the first of answers that came at once."""
         kind, _, _, action, text = answer
         self._thinking += seconds
         if question.kind is END:
@@ -218,7 +227,6 @@ class Evaluation:
                 self.link.keep_trace(question.number, text)
             self._fail(fault, episode.number, text.partition("\n")[0][:300])
             return
-        episode.cpu_seconds += cpu
         if seconds:
             episode.charge(seconds, self._limits.move_seconds)
             if episode.banks[0] < 0:

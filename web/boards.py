@@ -48,7 +48,7 @@ class RowView:
     """A row with its place on the scale that all rows share."""
 
     row: BoardRow
-    whisker: Whisker
+    whisker: Whisker | None
     is_own: bool
 
 
@@ -94,7 +94,7 @@ def board_view(environment: Environment, query: QueryDict, username: str, solved
     count = max(1, -(-page.total // PAGE_ROWS))
     marks = () if solved is None else (solved,)
     spans = [(_or(row.score_low, row.score), row.score, _or(row.score_high, row.score)) for row in page.rows]
-    placed, solved_at = whiskers(spans, *marks)
+    placed, solved_at = whiskers(spans, *marks, scaled_by=[row.is_verified for row in page.rows])
     rows = [
         RowView(row, whisker, is_own=bool(username) and not row.user_label and row.owner == username)
         for row, whisker in zip(page.rows, placed, strict=True)

@@ -106,14 +106,23 @@ def whole_ticks(scale: Scale, count: int = 4) -> tuple[Tick, ...]:
     return _inside(tuple(tick for tick in ticks(scale, count) if "." not in tick.label))
 
 
-def whiskers(rows: Sequence[tuple[float, float, float]], *marks: float) -> tuple[list[Whisker], list[float]]:
-    """Means with their intervals (low, value, high) and single marks, all on one scale, in per cent."""
+def whiskers(
+    rows: Sequence[tuple[float, float, float]], *marks: float, scaled_by: Sequence[bool] = ()
+) -> tuple[list[Whisker | None], list[float]]:
+    """Means with their intervals (low, value, high) and single marks, all on one scale, in per cent.
+
+    scaled_by: which rows make the scale, all where none do; None stands for another row that does not fit on it. A
+    script may print any number: it must not squeeze the others into a point.
+    """
     if not rows:
         return [], []
-    scale = scale_of([*(value for row in rows for value in row), *marks], start=3, end=97)
-    return [Whisker(scale(low), scale(value), scale(high)) for low, value, high in rows], [
-        scale(mark) for mark in marks
+    making = [row for row, makes in zip(rows, scaled_by, strict=False) if makes] or rows
+    scale = scale_of([*(value for row in making for value in row), *marks], start=3, end=97)
+    placed = [
+        Whisker(scale(low), scale(value), scale(high)) if scale.low <= low and high <= scale.high else None
+        for low, value, high in rows
     ]
+    return placed, [scale(mark) for mark in marks]
 
 
 def running_means(scores: Sequence[float]) -> list[tuple[float, float]]:

@@ -17,6 +17,7 @@ from core.models import Environment, User
 from core.models.agent import agent_name
 from core.packing import pack_files
 from core.services.agents import Labels
+from web.uploads import archive_upload, too_large
 
 if TYPE_CHECKING:
     UserForm = forms.ModelForm[User]
@@ -146,23 +147,19 @@ class ArchiveForm(forms.Form):
         # The browser says it before anything is sent.
         self.fields["archive"].widget.attrs |= {
             "data-max-bytes": str(settings.MAX_UPLOAD_BYTES),
-            "data-too-large": _too_large(),
+            "data-too-large": too_large(),
         }
 
     def clean_archive(self) -> UploadedFile[bytes]:
         archive: UploadedFile[bytes] = self.cleaned_data["archive"]
         if (archive.size or 0) > settings.MAX_UPLOAD_BYTES:
-            raise ValidationError(_too_large())
+            raise ValidationError(too_large())
         return archive
 
     @property
     def labels(self) -> Labels:
         """What the uploader says of it beside the archive."""
         return Labels(algorithm=self.cleaned_data.get("algorithm", ""))
-
-
-def _too_large() -> str:
-    return f"The file is larger than {settings.MAX_UPLOAD_BYTES // 2**20} MiB."
 
 
 class FilesInput(forms.FileInput):
@@ -200,7 +197,7 @@ class FilesForm(ArchiveForm):
     def clean_archive(self) -> UploadedFile[bytes]:
         files: list[UploadedFile[bytes]] = self.cleaned_data["archive"]
         if sum(file.size or 0 for file in files) > settings.MAX_UPLOAD_BYTES:
-            raise ValidationError(_too_large())
+            raise ValidationError(too_large())
         zips = [file for file in files if (file.name or "").lower().endswith(".zip")]
         if zips and len(files) > 1:
             raise ValidationError("Choose either one zip or single files, not both.")
@@ -208,12 +205,15 @@ class FilesForm(ArchiveForm):
             return zips[0]
         try:
             # Not cleaned yet, being the later field; checked against the names that are there.
-            return pack_files(files, self.data.get("main_file", "").strip())
+            packed = archive_upload(pack_files(files, self.data.get("main_file", "").strip()))
         except Refused as refusal:
             if refusal.field == "archive":
                 raise ValidationError(str(refusal)) from None
             self.add_error(refusal.field, str(refusal))
             return files[0]
+        # Among what was uploaded, so that it is closed with the request.
+        self.files.appendlist("packed", packed)
+        return packed
 
 
 class AgentForm(ArchiveForm):

@@ -18,10 +18,8 @@ def practice_list(environment: Environment) -> SeedList | None:
 
 
 def revealed_lists(environment: Environment) -> list[SeedList]:
-    """Lists that ranked before the present one and are public now."""
-    rows = environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).exclude(revealed_at=None)
-    current = ranking_list(environment)
-    return [row for row in rows if row != current]
+    """Lists that have ranked and are public now, the oldest first."""
+    return list(environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).exclude(revealed_at=None))
 
 
 def board_can_change(environment: Environment) -> bool:

@@ -34,6 +34,7 @@ from core.services.jobs import (
     job_release,
     job_requeue,
     job_succeed,
+    job_take,
     job_wake,
     jobs_requeue_expired,
     jobs_wake_waiting,
@@ -78,6 +79,8 @@ def messages() -> list[tuple[str, str, tuple[object, ...]]]:
 def test_a_claim_starts_the_lease(build: Build, settings: Settings) -> None:
     before = timezone.now()
     job = claimed(build, "host:1")
+    assert (job.state, job.attempt, job.worker) == (JobState.RUNNING, 1, "host:1")
+    job.refresh_from_db()
 
     assert (job.state, job.attempt, job.worker) == (JobState.RUNNING, 1, "host:1")
     assert job.claim_token is not None
@@ -91,6 +94,15 @@ def test_only_one_worker_gets_a_job(build: Build) -> None:
     assert job_claim(kind=Build, job_id=build.pk, worker="worker-2") is None
     build.refresh_from_db()
     assert (build.worker, build.attempt) == ("worker-1", 1)
+
+
+def test_of_two_workers_that_have_read_a_job_one_gets_it(build: Build) -> None:
+    first, second = Build.objects.get(pk=build.pk), Build.objects.get(pk=build.pk)
+    assert job_take(job=first, worker="worker-1")
+    assert not job_take(job=second, worker="worker-2")
+    assert (first.state, first.attempt, second.state, second.attempt) == (JobState.RUNNING, 1, JobState.QUEUED, 0)
+    build.refresh_from_db()
+    assert (build.worker, build.claim_token) == ("worker-1", first.claim_token)
 
 
 @pytest.mark.parametrize("state", [JobState.RUNNING, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])

@@ -340,9 +340,7 @@ def test_moves_within_their_free_time_cost_nothing() -> None:
 
 def test_every_episode_has_a_bank_of_its_own() -> None:
     clock = Clock()
-    played = evaluate(
-        slow(clock, lambda a: 2.9375 if a.sequence == 1 else 0.5), limits=BANKED, clock=clock, parallel=1
-    )
+    played = evaluate(slow(clock, lambda a: 2.9375 if a.sequence == 1 else 0.5), limits=BANKED, clock=clock, parallel=1)
 
     assert played.failure is None
     assert len(played.record.episodes) == len(SEEDS)
