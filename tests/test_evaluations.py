@@ -1,4 +1,4 @@
-"""From an upload to a place on the board: built, practised, evaluated on hidden seeds, and what goes wrong on the way."""
+"""From an upload to a place on the board: built, practised, evaluated on hidden seeds, and what goes wrong."""
 
 from __future__ import annotations
 

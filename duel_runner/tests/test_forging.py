@@ -45,6 +45,12 @@ def judge(
     return played
 
 
+def stepping(statement: str) -> str:
+    """An honest player that does something else in its steps."""
+    step = "def step(self, state, valid_actions, prev_reward): "
+    return HONEST.replace(f"{step}return", f"{step}{statement}; return")
+
+
 FORGERIES = {
     "printing a score": """
 import sys
@@ -121,8 +127,8 @@ def test_a_reward_that_is_returned_for_an_action_is_none(arena: Arena) -> None:
     assert (played.failure.fault, played.record.episodes) == (PlayerFault.ILLEGAL_ACTION, ())
 
 
-def test_end_before_the_end_is_no_way_to_keep_a_good_beginning(arena: Arena) -> None:
-    played = judge(arena, HONEST.replace("def step(self,", "def step(self, *_):\n        import os; os._exit(0)\n    def _(self,"))
+def test_leaving_early_is_no_way_to_keep_a_good_beginning(arena: Arena) -> None:
+    played = judge(arena, stepping("import os; os._exit(0)"))
 
     assert played.failure is not None
     assert (played.failure.fault, played.record.episodes) == (PlayerFault.DIED, ())
@@ -256,7 +262,9 @@ def test_every_form_of_a_player_may_answer_with_arrays(arena: Arena, form: str) 
     if "player.py" not in ARRAY_FORMS[form]:
         (arena.folder / folder / "player.py").unlink()
 
-    played = evaluate(rightwards, spec=SLIDER, seeds=SEEDS[:9], limits=LIMITS, launch=lambda: arena.sandbox.launch(launch))
+    played = evaluate(
+        rightwards, spec=SLIDER, seeds=SEEDS[:9], limits=LIMITS, launch=lambda: arena.sandbox.launch(launch)
+    )
 
     assert played.failure is None, played.player_log
     # The target is hit exactly: nothing is lost on the way there and back.
@@ -285,13 +293,10 @@ def test_what_is_no_array_fails_the_evaluation(arena: Arena, kind: str) -> None:
 
 MISDEEDS = {
     "raises at import": ("raise RuntimeError('no weights')", "player_failed_to_start"),
-    "raises": (HONEST.replace("def step(self, state,", "def step(self, *_): 1 / 0\n    def _(self, state,"), "player_raised"),
-    "exits": (HONEST.replace("def step(self, state,", "def step(self, *_): raise SystemExit\n    def _(self, state,"), "player_died"),
-    "hangs": (
-        HONEST.replace("def step(self, state,", "def step(self, *_):\n        while True: pass\n    def _(self, state,"),
-        "player_timed_out",
-    ),
-}  # fmt: skip
+    "raises": (stepping("1 / 0"), "player_raised"),
+    "exits": (stepping("raise SystemExit"), "player_died"),
+    "hangs": (stepping("import time; time.sleep(60)"), "player_timed_out"),
+}
 
 
 @pytest.mark.parametrize("misdeed", MISDEEDS)
@@ -306,8 +311,7 @@ def test_a_misdeed_fails_the_evaluation_and_leaves_nothing(arena: Arena, misdeed
 
 
 def test_a_flood_of_prints_is_cut_and_changes_no_score(arena: Arena) -> None:
-    flood = "def step(self, state, valid_actions, prev_reward):\n        print('noise' * 20_000)\n       "
-    played = judge(arena, HONEST.replace("def step(self, state, valid_actions, prev_reward):", flood))
+    played = judge(arena, stepping("print('noise' * 20_000)"))
 
     assert outline(played.record) == outline(evaluate(rightwards, seeds=HIDDEN).record)
     assert "bytes cut" in played.player_log
