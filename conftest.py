@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache as django_cache
 from django.db import connections
 from django.test import override_settings
 
@@ -183,6 +184,7 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         PLAYER_IMAGE_PREFIX=images,
         STORAGES={**settings.STORAGES, "staticfiles": {"BACKEND": static}},
         WHITENOISE_AUTOREFRESH=True,
+        CACHES={"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}},
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield
@@ -190,6 +192,12 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     # Asked only when a test has asked: otherwise no image was made.
     if missing_docker.cache_info().currsize and not missing_docker():
         remove_images(images)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_cached() -> None:
+    """Rows of two tests may have the same ids: no test is given an answer about another's."""
+    django_cache.clear()
 
 
 @pytest.fixture(autouse=True)
