@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -66,12 +67,17 @@ def interquartile_mean(ordered: np.ndarray) -> float:
 def mean_interval(scores: Sequence[float]) -> Interval:
     """Mean and its 95% interval by percentile bootstrap."""
     values = np.asarray(scores, dtype=float)
-    rows = np.random.default_rng(_SEED).integers(0, len(values), size=(RESAMPLES, len(values)))
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(values[rows].mean(axis=1), (tail, 1 - tail))
+    low, high = np.quantile(values[_resampled(len(values))].mean(axis=1), (tail, 1 - tail))
     mean = float(values.mean())
     # Rounding must not put the mean of equal scores outside.
     return Interval(mean, min(float(low), mean), max(float(high), mean))
+
+
+@lru_cache(maxsize=2)
+def _resampled(count: int) -> np.ndarray:
+    """Which values each resample of `count` takes, one row each. Kept: a page of a board asks for many of one count."""
+    return np.random.default_rng(_SEED).integers(0, count, size=(RESAMPLES, count))
 
 
 def paired_difference(scores: Sequence[float], others: Sequence[float]) -> Interval:

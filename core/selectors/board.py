@@ -13,15 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Count, Q, QuerySet, TextField, Value, When
-from django.db.models.functions import Cast, Replace
+from django.db.models import Case, F, Func, OuterRef, Q, QuerySet, Subquery, TextField, Value, When, Window
+from django.db.models.functions import Cast, Rank, Replace
 
 from core.cache import cached
-from core.models import Agent, Environment, Evaluation, JobState, User
+from core.models import Agent, Environment, Evaluation, JobState, Submission, User
 from core.scores import Interval, paired_difference
 
 SORTS = {
@@ -191,15 +192,18 @@ def _page(environment: Environment, filters: BoardFilter, offset: int, limit: in
     # The row above the first one comes along, to be compared with.
     begin = max(0, offset - 1)
     keys = list(wanted.order_by(*order).values_list("pk", flat=True)[begin : offset + limit])
-    found = (
-        Evaluation.objects.select_related("submission", "agent__owner").defer("log", "metrics", "error").in_bulk(keys)
-    )
-    # One that went between the two questions is left out.
-    listed = [found[key] for key in keys if key in found]
-    shown = [row for row in listed if begin == offset or row.pk != keys[0]]
+    rows = Evaluation.objects.select_related("submission", "agent__owner").defer("log", "metrics", "error")
+    found = rows.in_bulk(keys)
+    ranks = _ranks(on_board, list(found.values()))
+    # One that has left the board between two of these questions is left out.
+    listed = [found[key] for key in keys if key in ranks]
     above = {row.pk: before for before, row in pairwise(listed)}
-    places = _places(on_board, shown)
-    return BoardPage(tuple(_row(row, *places[_level(row)], above.get(row.pk)) for row in shown), wanted.count())
+    hidden = keys[: offset - begin]
+    medals = _medals(on_board, ranks, listed)
+    return BoardPage(
+        tuple(_row(row, ranks[row.pk], medals[row.pk], above.get(row.pk)) for row in listed if row.pk not in hidden),
+        wanted.count(),
+    )
 
 
 def _filtered(rows: QuerySet[Evaluation], filters: BoardFilter) -> QuerySet[Evaluation]:
@@ -209,14 +213,14 @@ def _filtered(rows: QuerySet[Evaluation], filters: BoardFilter) -> QuerySet[Eval
     if not all(map(_is_storable, texts)) or any(bound is not None and math.isnan(bound) for bound in (lowest, highest)):
         return rows.none()
     if digits := filters.id_query.replace("-", ""):
-        # Databases keep and show it with or without hyphens; people copy it with or without them.
-        digits_kept = Replace(Cast("submission__public_id", TextField()), Value("-"), Value(""))
-        rows = rows.alias(digits=digits_kept).filter(digits__icontains=digits)
+        # Databases show ids with or without hyphens, people copy them with or without.
+        bare = Replace(Cast("public_id", TextField()), Value("-"), output_field=TextField())
+        rows = rows.alias(digits=_of_submission(bare)).filter(digits__icontains=digits)
     if filters.user:
-        by_label = Q(submission__user_label__icontains=filters.user)
-        rows = rows.filter(by_label | Q(submission__user_label="", agent__owner__username__icontains=filters.user))
+        user = Case(When(user_label="", then=F("agent__owner__username")), default=F("user_label"))
+        rows = rows.alias(user=_of_submission(user)).filter(user__icontains=filters.user)
     if filters.algorithm:
-        rows = rows.filter(submission__algorithm__icontains=filters.algorithm)
+        rows = rows.alias(algorithm=_of_submission(F("algorithm"))).filter(algorithm__icontains=filters.algorithm)
     conditions: dict[str, Any] = {
         "score__gte": lowest,
         "score__lte": highest,
@@ -225,6 +229,12 @@ def _filtered(rows: QuerySet[Evaluation], filters: BoardFilter) -> QuerySet[Eval
         "is_verified": filters.verified,
     }
     return rows.filter(**{name: value for name, value in conditions.items() if value is not None})
+
+
+def _of_submission(expression: F | Func | Case) -> Subquery:
+    """What the submission of each row says. By a join, PostgreSQL would search those of all environments."""
+    own = Submission.objects.filter(pk=OuterRef("submission")).order_by()
+    return Subquery(own.annotate(said=expression).values("said"))
 
 
 def _is_storable(text: str) -> bool:
@@ -246,22 +256,24 @@ def _midnight(day: date | None) -> datetime | None:
     return None if day is None else datetime.combine(day, time_of_day(), UTC)
 
 
-def _places(on_board: QuerySet[Evaluation], shown: Sequence[Evaluation]) -> dict[Level, tuple[int, str]]:
-    """Rank and medal of every level shown, by one query that reads the board down to the lowest of them."""
-    levels: list[Level] = sorted({_level(row) for row in shown}, reverse=True)
-    if not levels:
+def _ranks(on_board: QuerySet[Evaluation], rows: Sequence[Evaluation]) -> dict[int, int]:
+    """The rank of each by its key: one query that reads the board down to the lowest of them."""
+    if not rows:
         return {}
-    # Where a row belongs: the first level that it is better than.
-    group = Case(*(When(_better(*level), then=Value(number)) for number, level in enumerate(levels)))
-    counted = on_board.filter(_better(*levels[-1])).annotate(level=group).values_list("level", "is_verified")
-    counts = list(counted.annotate(rows=Count("pk")).order_by())
-    has_verified = levels[0][0] or any(is_verified for _, is_verified, _ in counts)
-    places = {}
-    for number, (is_verified, score) in enumerate(levels):
-        rank = 1 + sum(rows for level, _, rows in counts if level <= number)
-        earns = is_verified or not has_verified
-        places[is_verified, score] = rank, MEDALS.get(rank, "") if earns else ""
-    return places
+    lowest = min(map(_level, rows))
+    rank = Window(Rank(), order_by=[F("is_verified").desc(), F("score").desc()])
+    ranked = on_board.filter(_at_least(*lowest)).annotate(rank=rank).order_by()
+    # No rank is 0: in one condition with the rank the keys are picked after ranking, alone they would be before.
+    return dict(ranked.filter(Q(pk__in=[row.pk for row in rows]) | Q(rank=0)).values_list("pk", "rank"))
+
+
+def _medals(on_board: QuerySet[Evaluation], ranks: dict[int, int], rows: Sequence[Evaluation]) -> dict[int, str]:
+    """The medal of each by its key; whether anybody is verified is asked only where it matters."""
+    earned = {row.pk: MEDALS.get(ranks[row.pk], "") for row in rows}
+    reported = [row.pk for row in rows if not row.is_verified and earned[row.pk]]
+    if reported and on_board.filter(is_verified__in=[True]).exists():
+        earned |= dict.fromkeys(reported, "")
+    return earned
 
 
 def _level(row: Evaluation) -> Level:
@@ -270,8 +282,13 @@ def _level(row: Evaluation) -> Level:
 
 
 def _better(is_verified: bool, score: float) -> Q:
-    higher = Q(is_verified=is_verified, score__gt=score)
-    return higher if is_verified else higher | Q(is_verified=True)
+    """Rows above a level. "in": SQLite uses an index for this, not for a bare flag."""
+    higher = Q(is_verified__in=[is_verified], score__gt=score)
+    return higher if is_verified else higher | Q(is_verified__in=[True])
+
+
+def _at_least(is_verified: bool, score: float) -> Q:
+    return _better(is_verified, score) | Q(is_verified__in=[is_verified], score=score)
 
 
 def _rank(key: int) -> int | None:
@@ -317,7 +334,13 @@ def _difference(evaluation: Evaluation, other: Evaluation) -> Interval | None:
         return None
     scores, others = _scores(evaluation), _scores(other)
     common = sorted(scores.keys() & others.keys())
-    return paired_difference([scores[n] for n in common], [others[n] for n in common]) if common else None
+    return _paired(tuple(scores[n] for n in common), tuple(others[n] for n in common)) if common else None
+
+
+@lru_cache(maxsize=1024)
+def _paired(scores: tuple[float, ...], others: tuple[float, ...]) -> Interval:
+    """As computed before: the pairs of a page are the same second after second."""
+    return paired_difference(scores, others)
 
 
 def _scores(evaluation: Evaluation) -> dict[int, float]:
