@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -225,19 +226,27 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield given
         return
     folder = Path(tempfile.mkdtemp(prefix="arena-redis-"))
-    socket = folder / "redis.sock"
-    command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(folder)]
+    try:
+        with redis_server(folder / "redis.sock"):
+            yield f"unix://{folder / 'redis.sock'}?db=0"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def redis_server(socket: Path) -> Iterator[subprocess.Popen[str]]:
+    """A private Redis without network that keeps nothing, ended afterwards."""
+    command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(socket.parent)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     for line in server.stdout:
         if "ready to accept connections" in line.lower():
             break
     try:
-        yield f"unix://{socket}?db=0"
+        yield server
     finally:
         server.terminate()
         server.communicate(timeout=10)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

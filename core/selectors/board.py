@@ -191,7 +191,13 @@ def _page(environment: Environment, filters: BoardFilter, offset: int, limit: in
     order = SORTS.get(filters.sort, SORTS["score_desc"])
     # The row above the first one comes along, to be compared with.
     begin = max(0, offset - 1)
-    keys = list(wanted.order_by(*order).values_list("pk", flat=True)[begin : offset + limit])
+    ordered = wanted.order_by(*order).values_list("pk", flat=True)
+    if filters.id_query or filters.user or filters.algorithm:
+        # A text is looked for in every row of the board: once, not once more to count.
+        matching = list(ordered)
+        keys, total = matching[begin : offset + limit], len(matching)
+    else:
+        keys, total = list(ordered[begin : offset + limit]), wanted.count()
     rows = Evaluation.objects.select_related("submission", "agent__owner").defer("log", "metrics", "error")
     found = rows.in_bulk(keys)
     ranks = _ranks(on_board, list(found.values()))
@@ -202,7 +208,7 @@ def _page(environment: Environment, filters: BoardFilter, offset: int, limit: in
     medals = _medals(on_board, ranks, listed)
     return BoardPage(
         tuple(_row(row, ranks[row.pk], medals[row.pk], above.get(row.pk)) for row in listed if row.pk not in hidden),
-        wanted.count(),
+        total,
     )
 
 
