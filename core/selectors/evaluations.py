@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
-from core.models import Environment, Evaluation, JobState, SeedList, SeedPurpose, Submission
+from core.models import Agent, Environment, Evaluation, JobState, SeedList, SeedPurpose, Submission
 
 
 def ranking_list(environment: Environment) -> SeedList | None:
@@ -32,6 +32,19 @@ def submissions_to_rank(environment: Environment) -> list[Submission]:
     valid = Submission.objects.valid().filter(agent__environment=environment)
     newest = valid.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
     return list(valid.filter(pk=Subquery(newest)).select_related("agent__environment").order_by("agent_id"))
+
+
+def evaluation_to_stand_with(agent: Agent) -> Evaluation | None:
+    """What an agent should stand on the board with: the newest good evaluation of its newest version that has one.
+
+    Of verified ones those count that were played by the rules and on the seeds by which the environment is ranked now.
+    A version that fails on new seeds has no way back to its score on the old ones.
+    """
+    environment = agent.environment
+    is_comparable = Q(seed_list=ranking_list(environment), environment_version=environment.spec_id)
+    good = Evaluation.objects.filter(agent=agent, state=JobState.SUCCEEDED, submission__deleted_at=None)
+    good = good.filter(Q(is_verified=False) | is_comparable).defer("log", "episodes", "metrics")
+    return good.order_by("-submission__number", "-pk").first()
 
 
 def evaluations_next(*, count: int) -> QuerySet[Evaluation]:
