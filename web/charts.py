@@ -174,13 +174,18 @@ def bin_edges(values: Sequence[float]) -> np.ndarray:
 
 
 def histogram(scores: Sequence[float], mean: float, low: float, high: float, solved: float | None) -> Chart | None:
-    """How scores are distributed, with their mean and its interval, and the score from which a task is solved."""
+    """How scores are distributed, with their mean and its interval, and the score from which a task is solved.
+
+    That is left out where it lies so far off that the bars would be squeezed.
+    """
     if not scores:
         return None
     edges = bin_edges(scores)
     counts, _ = np.histogram(scores, edges)
-    marks = [] if solved is None else [solved]
-    x = scale_of([float(edges[0]), float(edges[-1]), *marks], room=0.04)
+    first, last = float(edges[0]), float(edges[-1])
+    if solved is not None and not 2 * first - last <= solved <= 2 * last - first:
+        solved = None
+    x = scale_of([first, last, *([] if solved is None else [solved])], room=0.04)
     y = Scale(0, max(1, int(counts.max())) * 1.08, 100, 0)
     bars = [
         Shape("bar", _bar(x(left), x(right), y(int(count))), f"{short(left)} to {short(right)}: {count}")

@@ -64,6 +64,13 @@ def test_every_score_stands_in_one_bar() -> None:
     assert "100 scores from 0 to 1" in chart.summary
 
 
+@pytest.mark.parametrize(("solved", "is_drawn"), [(10.0, True), (25.0, True), (475.0, False), (-200.0, False)])
+def test_a_far_goal_does_not_squeeze_the_bars(solved: float, is_drawn: bool) -> None:
+    chart = histogram([10.0, 15.0, 20.0], 15.0, 12.0, 18.0, solved)
+    assert chart is not None
+    assert any(shape.kind == "solved" for shape in chart.shapes) == is_drawn
+
+
 @pytest.mark.parametrize("scores", [[], [5.0], [5.0] * 30, [0.0, 0.0], [-3.0, -3.0]])
 def test_few_or_equal_scores_make_a_chart_or_none(scores: list[float]) -> None:
     charts = (formation(scores, 0), histogram(scores, 5, 5, 5, None), over_time(scores, "return"))
