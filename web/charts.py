@@ -88,8 +88,13 @@ def short(value: float) -> str:
 def scale_of(values: Sequence[float], *, start: float = 0.0, end: float = 100.0, room: float = 0.06) -> Scale:
     """A scale on which all values fit with some room at both ends; equal values stand in its middle."""
     low, high = min(values), max(values)
-    margin = (high - low) * room or abs(high) * 0.5 or 1.0
+    margin = max(abs(high) * 0.5, 0.5) if _as_equal(low, high) else (high - low) * room
     return Scale(low - margin, high + margin, start, end)
+
+
+def _as_equal(low: float, high: float) -> bool:
+    """Whether nothing could be told apart between two values: they are equal but for rounding."""
+    return high - low <= 1e-12 * max(1.0, abs(low), abs(high))
 
 
 def ticks(scale: Scale, count: int = 4) -> tuple[Tick, ...]:
@@ -167,8 +172,8 @@ def formation(scores: Sequence[float], episode_count: int) -> Chart | None:
 def bin_edges(values: Sequence[float]) -> np.ndarray:
     """Edges of equal bins over all values: about the square root of their number, at most MOST_BINS."""
     low, high = min(values), max(values)
-    if low == high:
-        half = abs(low) * 0.05 or 0.5
+    if _as_equal(low, high):
+        half = max(abs(low) * 0.05, 0.5)
         return np.asarray([low - half, low + half])
     return np.linspace(low, high, min(MOST_BINS, max(5, math.ceil(math.sqrt(len(values)) * 1.5))) + 1)
 

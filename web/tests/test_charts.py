@@ -49,7 +49,7 @@ def test_every_shape_of_any_scores_lies_within_its_plot(scores: list[float]) -> 
 @given(st.lists(finite, min_size=1, max_size=40))
 def test_running_means_are_means_with_their_standard_errors(scores: list[float]) -> None:
     *_, (mean, error) = running_means(scores)
-    size = max(map(abs, scores)) or 1.0
+    size = max(1.0, *map(abs, scores))
     assert math.isclose(mean, statistics.fmean(scores), rel_tol=1e-9, abs_tol=1e-9 * size)
     expected = 1.96 * statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else 0.0
     assert math.isclose(error, expected, rel_tol=1e-4, abs_tol=1e-4 * size)
