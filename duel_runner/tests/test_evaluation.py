@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -385,11 +386,22 @@ def test_an_answer_that_trickles_is_no_answer() -> None:
 
 
 def test_what_the_referee_does_meanwhile_is_not_the_players_time() -> None:
-    clock = Clock()
-    played = evaluate(rightwards, limits=BANKED, clock=clock, on_episode=lambda _: clock.pass_(60.0))
+    clock, told = Clock(), threading.Event()
+
+    def answerer(asked: Asked) -> bytes:
+        # The second episode's last answer is open while the end of the first one is told.
+        if (asked.match, asked.sequence) == (2, 2):
+            assert told.wait(10)
+        return rightwards(asked)
+
+    def on_episode(_: EpisodeRecord) -> None:
+        clock.pass_(60.0)
+        told.set()
+
+    played = evaluate(answerer, seeds=[6, 6], limits=BANKED, clock=clock, on_episode=on_episode)
 
     assert played.failure is None
-    assert max(episode.slowest_move_seconds for episode in played.record.episodes) == 0.0
+    assert [episode.slowest_move_seconds for episode in played.record.episodes] == [0.0, 0.0]
 
 
 def test_an_evaluation_that_the_player_makes_too_long_is_its_fault() -> None:
