@@ -64,10 +64,10 @@ def tic_tac_toe() -> Environment:
 
 
 def zip_of(source: str) -> bytes:
-    """An archive with this `player.py`."""
+    """An archive with this `player.py`; the same source gives the same bytes, whenever it is packed."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as zipped:
-        zipped.writestr("player.py", source)
+        zipped.writestr(zipfile.ZipInfo("player.py"), source)
     return file.getvalue()
 
 
