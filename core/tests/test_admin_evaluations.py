@@ -35,9 +35,7 @@ def test_the_list_of_evaluations_shows_state_score_and_standing(organiser: Clien
         assertContains(page, text)
 
 
-def test_an_evaluation_that_the_arena_failed_is_run_again_as_a_new_one(
-    organiser: Client, player: Submission
-) -> None:
+def test_an_evaluation_that_the_arena_failed_is_run_again_as_a_new_one(organiser: Client, player: Submission) -> None:
     failed = factories.evaluation(player, JobState.FAILED, scores=(), fault=JobFault.PLATFORM)
 
     said = act(organiser, "run_again", failed)

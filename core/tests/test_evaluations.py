@@ -87,7 +87,11 @@ def test_a_good_evaluation_holds_what_the_board_shows_and_puts_its_agent_there(a
 
     summary = summarise_scores(SCORES)
     assert (evaluation.state, evaluation.is_current, evaluation.is_verified) == (JobState.SUCCEEDED, True, True)
-    assert (evaluation.score, evaluation.score_low, evaluation.score_high) == (25.0, summary.mean.low, summary.mean.high)
+    assert (evaluation.score, evaluation.score_low, evaluation.score_high) == (
+        25.0,
+        summary.mean.low,
+        summary.mean.high,
+    )
     assert (evaluation.interquartile_mean, evaluation.median, evaluation.worst_decile) == (25.0, 25.0, 10.0)
     assert evaluation.seconds_per_move == pytest.approx(4 * 0.05 / 40)
     assert evaluation.episodes == [list(row) for row in rows(SCORES)]
@@ -344,7 +348,11 @@ def test_new_rules_have_everyone_evaluated_again(agent: Agent) -> None:
 
     waiting.refresh_from_db()
     again = Evaluation.objects.latest("pk")
-    assert (waiting.state, again.environment_version, again.submission) == ("CANCELLED", "cart-pole-v2", first.submission)
+    assert (waiting.state, again.environment_version, again.submission) == (
+        "CANCELLED",
+        "cart-pole-v2",
+        first.submission,
+    )
     # It stays until its new evaluation is over; who has none leaves the board.
     assert list(standing(agent.environment)) == [first]
     claimed = job_claim(kind=Evaluation, job_id=again.pk, worker="worker-1")

@@ -103,7 +103,9 @@ def test_a_game_has_no_final_phase() -> None:
 
 def test_a_final_phase_evaluates_everyones_newest_valid_version(task: Environment) -> None:
     alice = factories.user("alice")
-    anna, berta, clara, dora, emma = (factories.agent(alice, task, name) for name in ("anna", "berta", "clara", "d", "e"))
+    anna, berta, clara, dora, emma = (
+        factories.agent(alice, task, name) for name in ("anna", "berta", "clara", "d", "e")
+    )
     factories.evaluation(factories.ready(anna))
     newest = factories.ready(anna)
     kept = factories.ready(berta)

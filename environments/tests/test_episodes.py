@@ -15,7 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environments.archive_format import ArtifactDamaged
-from environments.episodes import EpisodeRecord, EvaluationArchive, EvaluationRecord, evaluation_sha256, write_evaluation
+from environments.episodes import (
+    EpisodeRecord,
+    EvaluationArchive,
+    EvaluationRecord,
+    evaluation_sha256,
+    write_evaluation,
+)
 
 SECONDS = st.integers(0, 10**9).map(lambda micros: micros / 1_000_000)
 
@@ -55,7 +61,9 @@ NUMBERS = EvaluationRecord(
         EpisodeRecord(3, 2**47, (3,), -0.5, True, 0.1, 0.1, 0.0),
     ),
 )
-ARRAYS = EvaluationRecord("pendulum-v1", "", "anna v2", (EpisodeRecord(1, 5, (b"\0\0\x80?", b"\0\0\0\xc0"), -3.25, True),))
+ARRAYS = EvaluationRecord(
+    "pendulum-v1", "", "anna v2", (EpisodeRecord(1, 5, (b"\0\0\x80?", b"\0\0\0\xc0"), -3.25, True),)
+)
 
 
 @given(records())
@@ -197,7 +205,10 @@ HEADERS: dict[str, Callable[[bytes], bytes | None]] = {
     "size of actions in words": with_header(action_bytes="4"),
     "no size of actions": with_header(action_bytes=0),
     "negative size of actions": with_header(action_bytes=-4),
-    **{f"without {key}": without(key) for key in ("format", "environment", "numbers", "seeds", "lengths", "action_bytes")},
+    **{
+        f"without {key}": without(key)
+        for key in ("format", "environment", "numbers", "seeds", "lengths", "action_bytes")
+    },
 }
 
 

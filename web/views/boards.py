@@ -53,7 +53,7 @@ def comparison(request: HttpRequest, slug: str) -> HttpResponse:
     if not row.is_scored:
         raise Http404(f"{row} is not ranked by score; its duels compare agents.")
     asked = public_ids(request.GET)
-    compared = side_by_side(compare(row, asked))
+    compared = side_by_side(compare(row, asked).evaluations)
     context: Context = {
         "environment": row,
         "compared": compared,
