@@ -110,13 +110,11 @@ def test_only_a_list_that_ranks_no_longer_is_revealed(organiser: Client, task: E
     ranking = ranking_list(task)
     assert ranking is not None
     assert "is ranked by these seeds" in act(organiser, "reveal", ranking)[-1]
-    ranking.refresh_from_db()
-    assert not ranking.is_public
+    assert not task.seed_lists.get(pk=ranking.pk).is_public
 
     task.seed_lists.create(purpose=SeedPurpose.RANKING, seeds=[5], sha256="0" * 64)
     assert "everyone can read its seeds now" in act(organiser, "reveal", ranking)[-1]
-    ranking.refresh_from_db()
-    assert ranking.is_public
+    assert task.seed_lists.get(pk=ranking.pk).is_public
     assert "public already" in act(organiser, "reveal", ranking)[-1]
 
 
