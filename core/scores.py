@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +13,9 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 _SEED = 20_260_101
 """Of the resampling: the same scores give the same interval, today and when anybody computes them again."""
+
+_DRAWN = 1_000_000
+"""Values drawn at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +70,27 @@ def interquartile_mean(ordered: np.ndarray) -> float:
 def mean_interval(scores: Sequence[float]) -> Interval:
     """Mean and its 95% interval by percentile bootstrap."""
     values = np.asarray(scores, dtype=float)
+    count = len(values)
+    blocks = [_kept_resamples(count)] if count * RESAMPLES <= _DRAWN else _resamples(count)
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(values[_resampled(len(values))].mean(axis=1), (tail, 1 - tail))
+    low, high = np.quantile(np.concatenate([values[block].mean(axis=1) for block in blocks]), (tail, 1 - tail))
     mean = float(values.mean())
     # Rounding must not put the mean of equal scores outside.
     return Interval(mean, min(float(low), mean), max(float(high), mean))
 
 
+def _resamples(count: int) -> Iterator[np.ndarray]:
+    """Which values each resample of `count` takes, one row each; as many at a time as fit into little memory."""
+    generator, step = np.random.default_rng(_SEED), max(1, _DRAWN // count)
+    for begun in range(0, RESAMPLES, step):
+        yield generator.integers(0, count, size=(min(step, RESAMPLES - begun), count))
+
+
 @lru_cache(maxsize=2)
-def _resampled(count: int) -> np.ndarray:
-    """Which values each resample of `count` takes, one row each. Kept: a page of a board asks for many of one count."""
-    return np.random.default_rng(_SEED).integers(0, count, size=(RESAMPLES, count))
+def _kept_resamples(count: int) -> np.ndarray:
+    """All of them, for few values: a page of a board asks for the same ones again and again."""
+    (block,) = _resamples(count)
+    return block
 
 
 def paired_difference(scores: Sequence[float], others: Sequence[float]) -> Interval:

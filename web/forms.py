@@ -13,8 +13,11 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.crypto import constant_time_compare
 
 from core.errors import Refused
-from core.models import User
+from core.models import Environment, User
 from core.models.agent import agent_name
+from core.packing import pack_files
+from core.services.agents import Labels
+from web.uploads import archive_upload, too_large
 
 if TYPE_CHECKING:
     UserForm = forms.ModelForm[User]
@@ -144,18 +147,73 @@ class ArchiveForm(forms.Form):
         # The browser says it before anything is sent.
         self.fields["archive"].widget.attrs |= {
             "data-max-bytes": str(settings.MAX_UPLOAD_BYTES),
-            "data-too-large": _too_large(),
+            "data-too-large": too_large(),
         }
 
     def clean_archive(self) -> UploadedFile[bytes]:
         archive: UploadedFile[bytes] = self.cleaned_data["archive"]
         if (archive.size or 0) > settings.MAX_UPLOAD_BYTES:
-            raise ValidationError(_too_large())
+            raise ValidationError(too_large())
         return archive
 
+    @property
+    def labels(self) -> Labels:
+        """What the uploader says of it beside the archive."""
+        return Labels(algorithm=self.cleaned_data.get("algorithm", ""))
 
-def _too_large() -> str:
-    return f"The file is larger than {settings.MAX_UPLOAD_BYTES // 2**20} MiB."
+
+class FilesInput(forms.FileInput):
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """One file or several; cleaned it is a list."""
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[bytes]]:
+        files = data if isinstance(data, (list, tuple)) else [data]
+        return [super(FilesField, self).clean(file, initial) for file in files or [None]]
+
+
+class FilesForm(ArchiveForm):
+    """A new version of an agent that is ranked by its scores: files, packed here, or one zip of them."""
+
+    archive = FilesField(
+        label="Files",
+        help_text="player.py and what it needs, or a script; one file, several, or a zip of them.",
+        widget=FilesInput(attrs={"accept": ".py,.zip,*/*", "data-main": "id_main_file"}),
+        error_messages={"empty": "A file is empty.", "required": "Choose a file."},
+        max_length=None,
+    )
+    main_file = forms.CharField(
+        required=False,
+        max_length=200,
+        help_text="Of several Python files, the one that is run. Not needed with player.py.",
+        widget=forms.TextInput(attrs={"list": "main-files", "autocomplete": "off"}),
+    )
+    algorithm = forms.CharField(
+        required=False, max_length=100, help_text="How it learned, e.g. Q-learning. Shown on the board."
+    )
+
+    def clean_archive(self) -> UploadedFile[bytes]:
+        files: list[UploadedFile[bytes]] = self.cleaned_data["archive"]
+        if sum(file.size or 0 for file in files) > settings.MAX_UPLOAD_BYTES:
+            raise ValidationError(too_large())
+        zips = [file for file in files if (file.name or "").lower().endswith(".zip")]
+        if zips and len(files) > 1:
+            raise ValidationError("Choose either one zip or single files, not both.")
+        if zips:
+            return zips[0]
+        try:
+            # Not cleaned yet, being the later field; checked against the names that are there.
+            packed = archive_upload(pack_files(files, self.data.get("main_file", "").strip()))
+        except Refused as refusal:
+            if refusal.field == "archive":
+                raise ValidationError(str(refusal)) from None
+            self.add_error(refusal.field, str(refusal))
+            return files[0]
+        # Among what was uploaded, so that it is closed with the request.
+        self.files.appendlist("packed", packed)
+        return packed
 
 
 class AgentForm(ArchiveForm):
@@ -166,3 +224,19 @@ class AgentForm(ArchiveForm):
         required=False, label="Public", help_text="Everyone may read the source and the logs. Cannot be changed later."
     )
     field_order = ["name", "archive", "is_public"]
+
+
+class FilesAgentForm(FilesForm, AgentForm):
+    """A new agent that is ranked by its scores."""
+
+    field_order = ["name", "archive", "main_file", "algorithm", "is_public"]
+
+
+def archive_form(environment: Environment) -> type[ArchiveForm]:
+    """The form for a new version in an environment."""
+    return FilesForm if environment.is_scored else ArchiveForm
+
+
+def agent_form(environment: Environment) -> type[AgentForm]:
+    """The form for a new agent in an environment."""
+    return FilesAgentForm if environment.is_scored else AgentForm

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import IO, Any, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
+from django.http import HttpRequest
+
+STRANGERS_MAY_UPLOAD = "strangers_may_upload"
+"""Attribute of a request whose view takes files of people who are not logged in."""
+
+
+def allow_strangers(request: HttpRequest) -> None:
+    """Let somebody who is not logged in send files with this request; call it before its body is read."""
+    setattr(request, STRANGERS_MAY_UPLOAD, True)
+
+
+def too_large() -> str:
+    """What to say of an upload above MAX_UPLOAD_BYTES."""
+    return f"The file is larger than {settings.MAX_UPLOAD_BYTES // 2**20} MiB."
+
+
+def archive_upload(packed: IO[bytes]) -> UploadedFile[bytes]:
+    """A zip that was packed here, as if it had been uploaded."""
+    size = packed.seek(0, os.SEEK_END)
+    packed.seek(0)
+    return UploadedFile(cast(Any, packed), "archive.zip", "application/zip", size)
 
 
 class BoundedUploadHandler(TemporaryFileUploadHandler):
     """Writes files to disk until a request has sent what it may; the rest is read past and dropped.
 
     Reading on, instead of hanging up, lets the form answer with a sentence: it gets an empty file that tells
-    the size sent. People who are not logged in may send no files at all.
+    the size sent. People who are not logged in may send files only where a view has said so.
     """
 
     _left_bytes: int | None = None
@@ -22,8 +44,7 @@ class BoundedUploadHandler(TemporaryFileUploadHandler):
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
         if self._left_bytes is None:
-            user = getattr(self.request, "user", None)
-            self._left_bytes = settings.MAX_UPLOAD_BYTES if user is not None and user.is_authenticated else 0
+            self._left_bytes = settings.MAX_UPLOAD_BYTES if self._may_upload() else 0
         self._is_over = False
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
@@ -42,6 +63,11 @@ class BoundedUploadHandler(TemporaryFileUploadHandler):
         # Above any limit, also when the first of several files was small.
         file.size = max(file_size, settings.MAX_UPLOAD_BYTES + 1)
         return file
+
+    def _may_upload(self) -> bool:
+        user = getattr(self.request, "user", None)
+        is_known = user is not None and user.is_authenticated
+        return is_known or getattr(self.request, STRANGERS_MAY_UPLOAD, False)
 
     def upload_interrupted(self) -> None:
         if not self._is_over:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from web.views import accounts, agents, downloads, duels, environments, errors, home, tournaments, users
+from web.views import (
+    accounts,
+    agents,
+    boards,
+    downloads,
+    duels,
+    environments,
+    errors,
+    evaluations,
+    home,
+    status,
+    tournaments,
+    users,
+)
 
 agent = "environments/<slug:slug>/agents/<str:name>/"
 edition = "environments/<slug:slug>/editions/<int:edition>/"
@@ -22,14 +35,30 @@ site = [
     path("profile/", accounts.profile, name="profile"),
     path("profile/password/", accounts.PasswordChange.as_view(), name="password_change"),
     path("users/<str:username>/", users.user, name="user"),
+    path("status/", status.status, name="status"),
     path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
+    path("environments/<slug:slug>/compare/", boards.comparison, name="compare"),
     path("environments/<slug:slug>/agents/", agents.agent_create, name="agent_create"),
     path(agent, agents.agent, name="agent"),
     path(agent + "versions/", agents.submission_create, name="submission_create"),
     path(agent + "versions/<int:number>/delete/", agents.submission_delete, name="submission_delete"),
     path(edition, environments.edition, name="edition"),
     path(edition + "agents/<str:name>/", tournaments.participant, name="participant"),
+    path("evaluations/<int:evaluation_id>/", evaluations.evaluation, name="evaluation"),
+    path("evaluations/<int:evaluation_id>/records.zip", evaluations.records, name="evaluation_records"),
+    path("evaluations/<int:evaluation_id>/logs/<slug:log>/", evaluations.log, name="evaluation_log"),
+    path("evaluations/<int:evaluation_id>/episodes/<slug:choice>/", evaluations.episode, name="episode"),
+    path(
+        "evaluations/<int:evaluation_id>/episodes/<slug:choice>/frames.json",
+        evaluations.episode_states,
+        name="episode_frames",
+    ),
+    path(
+        "evaluations/<int:evaluation_id>/episodes/<slug:choice>/<slug:name>",
+        evaluations.recording_file,
+        name="recording_file",
+    ),
     path("duels/<int:duel_id>/", duels.duel, name="duel"),
     path("duels/<int:duel_id>/matches/<int:number>/", duels.match, name="match"),
     path("duels/<int:duel_id>/matches/<int:number>/frames.json", duels.match_frames, name="match_frames"),

@@ -104,7 +104,9 @@ def test_records_are_written_and_read_back(sandbox: str, measure: Callable[..., 
 @both_sandboxes
 def test_an_honest_player_meets_burners(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
     report = measure(fairness.main, sandbox, "--rounds", "1", "--matches", "4", "--parallel", "2")
-    assert set(report["honest_player"]) == {"dummy", "a burning thread", "a burning process"}
+    assert set(report["honest_player"]) == set(fairness.OPPONENTS) | set(fairness.WAITING)
+    # Nobody pays for a player that is not in the duel.
+    assert all(report["honest_player"][title]["stopped"] == 0 for title in fairness.WAITING)
     assert report["slowdown_by_burner"] == max(report["slowdowns"].values()) > 0
 
 

@@ -29,7 +29,7 @@ class Duel(PlayedJob):
     """N matches between two submissions. FAILED by a platform fault means void: it counts for nobody."""
 
     KIND = "duel"
-    RELATED = ("tournament__environment", "player_1__agent__environment", "player_2__agent__environment")
+    RELATED = ("tournament", "player_1__agent__environment", "player_2__agent__environment")
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="duels")
     number = models.PositiveIntegerField(help_text="Order in the schedule, from 1.")

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Prefetch, Subquery
 
-from core.models import Agent, Environment, Participant, Submission, TournamentState, User
+from core.models import (
+    Agent,
+    Environment,
+    Evaluation,
+    JobState,
+    Participant,
+    Submission,
+    TournamentState,
+    User,
+)
+from core.selectors.board import board_rank
+from core.selectors.duels import NotStored
+from core.selectors.episodes import Episode, mean_so_far, practice_results
 from core.selectors.phases import (
     OpenLog,
     Phase,
     Status,
+    evaluation_of,
     is_moving,
     open_log,
     phases_of,
     status_of,
     submissions_with_phases,
+    validation_of,
 )
 
 Viewer = User | AnonymousUser
@@ -45,6 +60,14 @@ class Version:
     is_moving: bool
     outlook: str = ""
     """When a version that may play, but has not yet, will do so: a sentence."""
+    evaluation: Evaluation | None = None
+    """Where submissions are ranked by scores: the newest of its latest build."""
+    mean: float | None = None
+    """Of the episodes of an evaluation that runs."""
+    rank: int | None = None
+    """On the board, while it is what its agent stands there with."""
+    practice: tuple[Episode, ...] = ()
+    """What the newest version scored on the public seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +84,8 @@ class UserAgent:
 
     agent: Agent
     place: Place | None
+    evaluation: Evaluation | None = None
+    """Where agents are ranked by score: what it stands on the board with."""
 
 
 def agent_source_visible(agent: Agent, viewer: Viewer) -> bool:
@@ -97,6 +122,8 @@ def version_list(agent: Agent, *, is_publishing: bool, number: int | None = None
         submissions = submissions.filter(number=number)
     rows = list(submissions.prefetch_related(Prefetch("participations", participations)).order_by("-number"))
     sizes = _sizes({place.tournament_id for row in rows for place in row.participations.all()})
+    if agent.environment.is_scored:
+        return [_scored_version(row, is_publishing=is_publishing, is_newest=row is rows[0]) for row in rows]
     latest = Submission.objects.valid().filter(agent=agent).order_by("-number").first()
     return [
         Version(
@@ -123,7 +150,9 @@ def user_agent_list(user: User) -> list[UserAgent]:
         last[row.submission.agent_id] = row
     sizes = _sizes({row.tournament_id for row in last.values()})
     shown = {agent_id: Place(row, sizes[row.tournament_id]) for agent_id, row in last.items()}
-    return [UserAgent(agent, shown.get(agent.pk)) for agent in agents]
+    current = Evaluation.objects.filter(agent__in=agents, is_current=True).select_related("submission")
+    standing = {row.agent_id: row for row in current.defer("log", "episodes", "metrics")}
+    return [UserAgent(agent, shown.get(agent.pk), standing.get(agent.pk)) for agent in agents]
 
 
 def edition_expected(environment: Environment) -> bool:
@@ -144,6 +173,27 @@ def edition_outlook(environment: Environment) -> str:
     if Submission.objects.valid().filter(agent__environment=environment).values("agent").distinct().count() < 2:
         return "It takes part in the first edition that starts once a second agent is ready."
     return "It takes part in the next edition, which starts within minutes."
+
+
+def _scored_version(row: Submission, *, is_publishing: bool, is_newest: bool) -> Version:
+    """A version in an environment that ranks by scores. Files are read for the newest alone."""
+    validation, evaluation = validation_of(row), evaluation_of(row)
+    practice: list[Episode] = []
+    if is_newest and validation is not None and validation.is_over:
+        with suppress(NotStored):
+            practice = practice_results(validation)
+    return Version(
+        submission=row,
+        status=status_of(row),
+        phases=phases_of(row, is_publishing=is_publishing),
+        log=open_log(row) if is_moving(row) or is_newest else None,
+        places=(),
+        is_moving=is_moving(row),
+        evaluation=evaluation,
+        mean=mean_so_far(evaluation) if evaluation is not None and evaluation.state == JobState.RUNNING else None,
+        rank=board_rank(evaluation) if evaluation is not None and evaluation.is_current else None,
+        practice=tuple(practice),
+    )
 
 
 def _sizes(tournament_ids: set[int]) -> Counter[int]:

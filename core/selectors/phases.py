@@ -57,7 +57,8 @@ def submissions_with_phases() -> QuerySet[Submission]:
     """Submissions with their jobs at hand, without the jobs' logs: those can be long."""
     models = {"builds": Build, "validations": Validation, "publications": Publication}
     jobs = [Prefetch(name, model._default_manager.defer("log")) for name, model in models.items()]
-    evaluations = Prefetch("evaluations", Evaluation.objects.defer("log", "episodes", "metrics"))
+    shown = Evaluation.objects.select_related("seed_list").defer("log", "episodes", "metrics", "seed_list__seeds")
+    evaluations = Prefetch("evaluations", shown)
     return Submission.objects.select_related("agent__environment").prefetch_related(*jobs, evaluations)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from core.models import Duel, Environment, JobState, Participant, Tournament, TournamentState
+from core.models import Duel, Environment, Evaluation, JobState, Participant, Tournament, TournamentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,10 @@ class EnvironmentCard:
     environment: Environment
     agent_count: int
     user_count: int
-    leader: Participant | None
+    leader: Participant | None = None
+    """First of the last finished edition."""
+    best: Evaluation | None = None
+    """Where submissions are ranked by scores: the first of the board."""
 
 
 def environment_cards() -> list[EnvironmentCard]:
@@ -58,10 +61,41 @@ def environment_cards() -> list[EnvironmentCard]:
         "tournament", "submission__agent__owner", "submission__agent__environment"
     ).order_by("tournament__edition", "-submission__agent__name"):
         leaders[row.tournament.environment_id] = row
+    best = _best([environment for environment in environments if environment.is_scored])
     return [
-        EnvironmentCard(environment, environment.agent_count, environment.user_count, leaders.get(environment.pk))
+        EnvironmentCard(
+            environment,
+            environment.agent_count,
+            environment.user_count,
+            leaders.get(environment.pk),
+            best.get(environment.pk),
+        )
         for environment in environments
     ]
+
+
+def environment_groups() -> list[tuple[str, list[Environment]]]:
+    """Active environments by name, in the groups of the home page."""
+    rows = list(Environment.objects.filter(is_active=True).only("slug", "name", "seats"))
+    return [("Games", [row for row in rows if not row.is_scored]), ("Tasks", [row for row in rows if row.is_scored])]
+
+
+def _best(environments: list[Environment]) -> dict[int, Evaluation]:
+    """The first of the board of each environment, verified ones before others. One query, none without any."""
+    if not environments:
+        return {}
+    # As `board.standing`, for all environments at once.
+    board = Evaluation.objects.filter(
+        environment=OuterRef("pk"),
+        is_current=True,
+        submission__deleted_at=None,
+        agent__is_disabled=False,
+        agent__owner__is_active=True,
+    )
+    first = board.order_by("-is_verified", "-score", "created_at", "pk").values("pk")[:1]
+    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
+    shown = Evaluation.objects.filter(pk__in=chosen).select_related("submission__agent__owner")
+    return {row.environment_id: row for row in shown.defer("log", "episodes", "metrics")}
 
 
 def tournament_latest(environment: Environment) -> Tournament | None:

@@ -17,7 +17,7 @@ from core.queues import TOURNAMENT_TASK, wake
 from core.services.alarms import alarm_raise, alarm_settle
 from core.services.artifacts import DuelArtifacts
 from core.services.jobs import job_succeed, job_wake
-from environments.records import DuelRecord, DuelSummary, Fault, MatchRecord, Outcome
+from environments.records import DuelRecord, DuelSummary, MatchRecord, summarise
 
 STANDINGS_SECONDS = 1.0
 """A worker asks at most this often for fresh standings of a running edition."""
@@ -122,24 +122,21 @@ def result_fields(summary: DuelSummary) -> dict[str, object]:
 def ledger_entries(duel: Duel, record: DuelRecord) -> Iterator[LedgerEntry]:
     """One entry per player and seat that it sat in."""
     submissions = (duel.player_1, duel.player_2)
-    for player, submission in enumerate(submissions):
-        for seat in sorted({match.seats.index(player) for match in record.matches}):
-            matches = [match for match in record.matches if match.seats.index(player) == seat]
-            yield LedgerEntry(
-                duel=duel,
-                submission=submission,
-                opponent=submissions[1 - player],
-                seat=seat,
-                wins=sum(_won(match, player) for match in matches),
-                losses=sum(_won(match, 1 - player) for match in matches),
-                draws=sum(match.outcome is Outcome.DRAW and match.fault is Fault.NONE for match in matches),
-                errors=sum(match.faulty_player == player for match in matches),
-                opponent_errors=sum(match.faulty_player == 1 - player for match in matches),
-                score=sum(match.scores[player] for match in matches),
-            )
-
-
-def _won(match: MatchRecord, player: int) -> bool:
-    """Won by play: forfeits are counted apart."""
-    winner = (Outcome.PLAYER_1, Outcome.PLAYER_2)[player]
-    return match.fault is Fault.NONE and match.outcome is winner
+    by_seats: dict[tuple[int, ...], list[MatchRecord]] = {}
+    for match in record.matches:
+        by_seats.setdefault(match.seats, []).append(match)
+    summaries = {(player, seats.index(player)): summarise(by_seats[seats]) for seats in by_seats for player in (0, 1)}
+    for (player, seat), summary in sorted(summaries.items(), key=lambda item: item[0]):
+        rival = 1 - player
+        yield LedgerEntry(
+            duel=duel,
+            submission=submissions[player],
+            opponent=submissions[rival],
+            seat=seat,
+            wins=summary.wins[player],
+            losses=summary.wins[rival],
+            draws=summary.draws,
+            errors=summary.errors[player],
+            opponent_errors=summary.errors[rival],
+            score=summary.scores[player],
+        )

@@ -17,7 +17,7 @@ from core.errors import Refused
 from core.models import Agent, Environment, User
 from core.selectors.agents import agent_get, agent_source_visible, version_list
 from core.services import agents as services
-from web.forms import AgentForm, ArchiveForm, refuse
+from web.forms import ArchiveForm, agent_form, archive_form, refuse
 from web.fragments import render_page
 from web.views.environments import environment_page
 
@@ -29,13 +29,14 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("web:environment", slug)
     assert isinstance(request.user, User)
     environment = get_object_or_404(Environment, slug=slug)
-    form = AgentForm(request.POST, request.FILES)
+    form = agent_form(environment)(request.POST, request.FILES)
     if form.is_valid():
         try:
             submission = services.agent_create(
                 owner=request.user,
                 environment=environment,
-                **form.cleaned_data,
+                **{name: form.cleaned_data[name] for name in ("name", "is_public", "archive")},
+                labels=form.labels,
                 tell=partial(messages.info, request),
             )
         except Refused as refusal:
@@ -47,7 +48,8 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Every submission of an agent with its phases."""
-    return _page(request, _get(slug, name), ArchiveForm())
+    row = _get(slug, name)
+    return _page(request, row, archive_form(row.environment)())
 
 
 @login_required
@@ -56,11 +58,14 @@ def submission_create(request: HttpRequest, slug: str, name: str) -> HttpRespons
     if request.method != "POST":
         return redirect("web:agent", slug, name)
     row = _get_own(request, slug, name)
-    form = ArchiveForm(request.POST, request.FILES)
+    form = archive_form(row.environment)(request.POST, request.FILES)
     if form.is_valid():
         try:
             services.submission_create(
-                agent=row, archive=form.cleaned_data["archive"], tell=partial(messages.info, request)
+                agent=row,
+                archive=form.cleaned_data["archive"],
+                labels=form.labels,
+                tell=partial(messages.info, request),
             )
         except Refused as refusal:
             refuse(form, refusal)

@@ -5,5 +5,11 @@ from core.selectors.tournaments import environment_cards
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """All environments."""
-    return render(request, "web/home.html", {"cards": environment_cards()})
+    """All environments: games that agents play against each other, and tasks that they do alone."""
+    cards = environment_cards()
+    context = {
+        "cards": cards,
+        "games": [card for card in cards if not card.environment.is_scored],
+        "tasks": [card for card in cards if card.environment.is_scored],
+    }
+    return render(request, "web/home.html", context)

@@ -1,0 +1,157 @@
+"""Evaluations, their episodes and recordings as pages show them; hidden seeds never come out of here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Prefetch
+from django.db.models.fields.files import FieldFile
+
+from core.models import Evaluation, Recording, SeedList, Submission, Validation
+from core.selectors.duels import NotStored, file_open
+from core.selectors.phases import submissions_with_phases
+from environments.api import UnknownEnvironment
+from environments.archive_format import ArtifactDamaged
+from environments.episodes import EvaluationArchive
+from environments.registry import get_spec
+from environments.spec import EnvironmentSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One episode of an evaluation. seed: None while it is hidden."""
+
+    number: int
+    score: float
+    length: int
+    thinking_seconds: float
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What a recorded episode earned, step by step. is_cut: whether its video ends before it does."""
+
+    rewards: tuple[float, ...]
+    returns: tuple[float, ...]
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextReplay:
+    """The states of an episode in characters, and by which action and with which return each was reached."""
+
+    frames: tuple[str, ...]
+    actions: tuple[object, ...]
+    returns: tuple[float, ...]
+
+
+def evaluation_get(evaluation_id: int) -> Evaluation:
+    """An evaluation with everything its page names. Raises Evaluation.DoesNotExist."""
+    recordings = Prefetch("recordings", Recording.objects.defer("log"))
+    return Evaluation.objects.select_related(*Evaluation.RELATED).prefetch_related(recordings).get(pk=evaluation_id)
+
+
+def spec_or_none(version: str) -> EnvironmentSpec | None:
+    """The rules of an id or slug, where this arena still has them."""
+    try:
+        return get_spec(version)
+    except UnknownEnvironment:
+        return None
+
+
+def seeds_hidden(evaluation: Evaluation) -> bool:
+    """Whether it was played on seeds that nobody may know yet."""
+    return evaluation.seed_list is not None and not evaluation.seed_list.is_public
+
+
+def episode_list(evaluation: Evaluation) -> list[Episode]:
+    """The finished episodes, in the order in which they are stored; seeds where they are public."""
+    seeds = _seeds(evaluation.seed_list)
+    return [
+        Episode(int(number), float(score), int(length), float(seconds), seeds.get(int(number)))
+        for number, score, length, seconds in evaluation.episodes
+    ]
+
+
+def practice_results(validation: Validation) -> list[Episode]:
+    """What a submission scored on the public seeds, by seed. Raises NotStored."""
+    if not validation.records:
+        return []
+    with file_open(validation.records, "The records of this practice are") as file:
+        try:
+            return [
+                Episode(one.number, one.score, one.length, one.thinking_seconds, one.seed)
+                for one in EvaluationArchive(file).episodes()
+            ]
+        except ArtifactDamaged as damage:
+            raise NotStored(str(damage)) from None
+
+
+def mean_so_far(evaluation: Evaluation) -> float | None:
+    """Mean of the episodes that are finished."""
+    scores = [float(row[1]) for row in evaluation.episodes]
+    return math.fsum(scores) / len(scores) if scores else None
+
+
+def recording_steps(recording: Recording) -> Steps:
+    """What was earned in a recorded episode. Raises NotStored."""
+    data = _json(recording.steps, "The steps of this episode are")
+    try:
+        facts = data["video"] or {}
+        return Steps(_numbers(data["rewards"]), _numbers(data["returns"]), is_cut=bool(facts.get("cut")))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise NotStored("The steps of this episode are damaged and cannot be shown.") from None
+
+
+def recording_text(recording: Recording) -> TextReplay:
+    """A recorded episode in characters. Raises NotStored."""
+    data = _json(recording.text, "The text of this episode is")
+    try:
+        frames = tuple(str(frame) for frame in data["frames"])
+        actions, returns = tuple(data["actions"]), _numbers(data["returns"])
+        if not frames or len({len(frames), len(actions), len(returns)}) > 1:
+            raise ValueError
+        return TextReplay(frames, actions, returns)
+    except (ValueError, KeyError, TypeError):
+        raise NotStored("The text of this episode is damaged and cannot be shown.") from None
+
+
+def submission_by_id(public_id: UUID) -> Submission | None:
+    """A submission by the id that its uploader was given."""
+    return submissions_with_phases().filter(public_id=public_id).select_related("agent__owner").first()
+
+
+def metric_list(evaluation: Evaluation) -> list[tuple[str, float]]:
+    """What a script reported beside its score: by name, or numbered from 1."""
+    metrics: object = evaluation.metrics
+    if isinstance(metrics, dict):
+        return [(str(name), float(value)) for name, value in metrics.items()]
+    assert isinstance(metrics, Sequence)
+    return [(str(number), float(value)) for number, value in enumerate(metrics, start=1)]
+
+
+def _seeds(seed_list: SeedList | None) -> dict[int, int]:
+    if seed_list is None or not seed_list.is_public:
+        return {}
+    return dict(enumerate(seed_list.seeds, start=1))
+
+
+def _json(field: FieldFile, what: str) -> dict[str, Any]:
+    with file_open(field, what) as file:
+        try:
+            data = json.load(file)
+        except ValueError:
+            data = None
+    if not isinstance(data, dict):
+        raise NotStored(f"{what} damaged.")
+    return data
+
+
+def _numbers(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

@@ -1,0 +1,70 @@
+"""Tokens for the API: made, used, revoked."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+
+from core.errors import Refused
+from core.models import ApiToken, User
+
+PREFIX = "arena_"
+"""How every token begins, so that programs which look for lost secrets know it."""
+TOKEN_BYTES = 32
+HINT_CHARACTERS = len(PREFIX) + 2
+MAX_TOKENS = 20
+MAX_DAYS = 3650
+USED_AGAIN = timedelta(days=1)
+
+
+def token_create(*, owner: User, name: str, now: datetime, days: int | None) -> tuple[ApiToken, str]:
+    """Make a token that is good for so many days (None: until it is revoked); return its row and the token itself.
+
+    The token is not kept, so this is the only time it can be shown. Raises Refused.
+    """
+    token = PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=owner.pk)
+        if tokens_in_force(owner, now=now) >= MAX_TOKENS:
+            raise Refused(f"You have {MAX_TOKENS} tokens, which is as many as there may be. Revoke one first.")
+        row = ApiToken.objects.create(
+            owner=owner,
+            name=name,
+            digest=token_digest(token),
+            hint=token[:HINT_CHARACTERS],
+            expires_at=None if days is None else now + timedelta(days=days),
+        )
+    return row, token
+
+
+def token_find(token: str, *, now: datetime) -> ApiToken | None:
+    """The row of a token that may be used now, with its owner; notes the day of its use."""
+    # Tokens are long and random: nothing can be learned of one from how long a look into the index takes.
+    row = _in_force(now).filter(digest=token_digest(token), owner__is_active=True).select_related("owner").first()
+    if row is not None and (row.last_used_at is None or row.last_used_at < now - USED_AGAIN):
+        ApiToken.objects.filter(pk=row.pk).update(last_used_at=now)
+    return row
+
+
+def token_revoke(*, owner: User, token_id: int) -> bool:
+    """Delete a token; False when this person has no such token."""
+    return ApiToken.objects.filter(owner=owner, pk=token_id).delete()[0] > 0
+
+
+def tokens_in_force(owner: User, *, now: datetime) -> int:
+    """How many tokens of a person have not expired; those that have are deleted."""
+    ApiToken.objects.filter(owner=owner, expires_at__lte=now).delete()
+    return ApiToken.objects.filter(owner=owner).count()
+
+
+def token_digest(token: str) -> str:
+    """SHA-256 in hex."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def _in_force(now: datetime):  # type: ignore[no-untyped-def]
+    return ApiToken.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now))
