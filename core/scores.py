@@ -15,7 +15,9 @@ _SEED = 20_260_101
 """Of the resampling: the same scores give the same interval, today and when anybody computes them again."""
 
 _DRAWN = 1_000_000
-"""Values drawn at a time."""
+"""Values drawn at a time, so that they fit into little memory."""
+_KEPT_VALUES = 1000
+"""Resamples of so many values are kept: a page of a board asks for many of one count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +72,24 @@ def interquartile_mean(ordered: np.ndarray) -> float:
 def mean_interval(scores: Sequence[float]) -> Interval:
     """Mean and its 95% interval by percentile bootstrap."""
     values = np.asarray(scores, dtype=float)
-    count = len(values)
-    blocks = [_kept_resamples(count)] if count * RESAMPLES <= _DRAWN else _resamples(count)
+    blocks = _kept(len(values)) if len(values) <= _KEPT_VALUES else _resampled(len(values))
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(np.concatenate([values[block].mean(axis=1) for block in blocks]), (tail, 1 - tail))
+    low, high = np.quantile(np.concatenate([values[rows].mean(axis=1) for rows in blocks]), (tail, 1 - tail))
     mean = float(values.mean())
     # Rounding must not put the mean of equal scores outside.
     return Interval(mean, min(float(low), mean), max(float(high), mean))
 
 
-def _resamples(count: int) -> Iterator[np.ndarray]:
-    """Which values each resample of `count` takes, one row each; as many at a time as fit into little memory."""
+def _resampled(count: int) -> Iterator[np.ndarray]:
+    """Which of `count` values each resample takes: one row each, in blocks."""
     generator, step = np.random.default_rng(_SEED), max(1, _DRAWN // count)
     for begun in range(0, RESAMPLES, step):
-        yield generator.integers(0, count, size=(min(step, RESAMPLES - begun), count))
+        yield generator.integers(0, count, size=(min(step, RESAMPLES - begun), count), dtype=np.uint32)
 
 
 @lru_cache(maxsize=2)
-def _kept_resamples(count: int) -> np.ndarray:
-    """All of them, for few values: a page of a board asks for the same ones again and again."""
-    (block,) = _resamples(count)
-    return block
+def _kept(count: int) -> tuple[np.ndarray, ...]:
+    return tuple(_resampled(count))
 
 
 def paired_difference(scores: Sequence[float], others: Sequence[float]) -> Interval:
