@@ -6,7 +6,7 @@ import random
 import statistics
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,10 @@ from unittest import mock
 
 import django
 
+from benchmarks.common import say
+
 if TYPE_CHECKING:
+    from django.core.cache.backends.base import BaseCache
     from django.db.models import Model
 
     from core.models import Environment, Evaluation
@@ -24,8 +27,8 @@ EPISODES = 20
 PAGE = 50
 NEWEST = datetime(2026, 6, 1, tzinfo=UTC)
 ALGORITHMS = ("DQN", "PPO", "Q-learning", "SARSA", "CEM", "REINFORCE", "A2C", "hand-written")
-WANTED = {"algorithm": "learning", "score_min": 200.0, "score_max": 320.0}
-"""The filtered page asks for this: about one row in twenty."""
+ALGORITHM, LOWEST, HIGHEST = "learning", 200.0, 320.0
+"""What the filtered page asks for: one row in thirty."""
 
 
 def fill(*, rows: int, environments: int) -> None:
@@ -128,32 +131,35 @@ def _copy(model: type[Model], count: int, changes: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one question asked one way: milliseconds of an answer when one caller asks, answers a second when many do."""
+    """Of one question asked one way.
+
+    median_ms, p95_ms: of an answer while one caller asks about one board. per_second: answers while several threads
+    do. spread_per_second: the same, but each asks about the next board, which suits a cache least.
+    """
 
     median_ms: float
     p95_ms: float
     per_second: float
+    spread_per_second: float
 
 
 def measure(*, samples: int, seconds: float, threads: int, redis_url: str) -> dict[str, dict[str, Figures]]:
-    """Figures by question and way, on a database that is filled. redis_url: empty to leave Redis out.
-
-    The ways take turns, question by question. Every board is asked for equally often: the cache is not helped by one
-    that everybody looks at.
-    """
+    """Figures by question and way, on a database that is filled. redis_url: empty to leave Redis out."""
     django.setup()
     from django.core.cache.backends.locmem import LocMemCache
 
     from core.cache import SteadyRedisCache
     from core.models import Environment
+    from core.selectors.board import standing
 
     environments = list(Environment.objects.filter(evaluations__is_current=True).distinct().order_by("pk"))
-    ranked = _ranked(environments)
-    caches: dict[str, Any] = {"local_memory": LocMemCache("benchmark", {"OPTIONS": {"MAX_ENTRIES": 1000}})}
+    middle = [standing(row).order_by("-score")[standing(row).count() // 2] for row in environments]
+    caches: dict[str, BaseCache] = {"local_memory": LocMemCache("benchmark", {"OPTIONS": {"MAX_ENTRIES": 1000}})}
     if redis_url:
         caches["redis"] = SteadyRedisCache(redis_url, {})
     figures: dict[str, dict[str, Figures]] = {}
-    for question, ways in _questions(environments, ranked).items():
+    for question, ways in _questions(environments, middle).items():
+        say(question)
         figures[question] = {
             "in_python": _timed(ways["in_python"], max(5, samples // 10), seconds, threads),
             "database": _timed(ways["database"], samples, seconds, threads),
@@ -161,27 +167,25 @@ def measure(*, samples: int, seconds: float, threads: int, redis_url: str) -> di
         for name, kept in caches.items():
             with mock.patch("core.cache.cache", kept):
                 figures[question][name] = _timed(ways["cached"], samples, seconds, threads)
+    say("")
     return figures
 
 
-def _ranked(environments: list[Environment]) -> dict[int, Evaluation]:
-    """The evaluation in the middle of each board."""
-    from core.selectors.board import standing
-
-    return {row.pk: standing(row).order_by("-score")[standing(row).count() // 2] for row in environments}
-
-
 def _questions(
-    environments: list[Environment], ranked: Mapping[int, Evaluation]
+    environments: Sequence[Environment], middle: Sequence[Evaluation]
 ) -> dict[str, dict[str, Callable[[int], object]]]:
-    """By question the ways to answer it; each takes a number that says for which environment."""
+    """By question the ways to answer it; each takes a number that says for which environment.
+
+    middle: the evaluation in the middle of each board, whose rank is asked for.
+    """
     from core.selectors import board
     from core.selectors.board import BoardFilter, board_page, board_rank
 
-    everything, some = BoardFilter(), BoardFilter(**WANTED)
+    everything, some = BoardFilter(), BoardFilter(algorithm=ALGORITHM, score_min=LOWEST, score_max=HIGHEST)
 
     def one(number: int) -> Environment:
-        return environments[number % len(environments)]
+        row: Environment = environments[number % len(environments)]
+        return row
 
     def page(filters: BoardFilter) -> dict[str, Callable[[int], object]]:
         return {
@@ -194,18 +198,18 @@ def _questions(
         "first_page": page(everything),
         "filtered_page": page(some),
         "rank": {
-            "in_python": lambda number: _rank_in_python(ranked[one(number).pk]),
-            "database": lambda number: board._rank(ranked[one(number).pk].pk),
-            "cached": lambda number: board_rank(ranked[one(number).pk]),
+            "in_python": lambda number: _rank_in_python(middle[number % len(middle)]),
+            "database": lambda number: board._rank(middle[number % len(middle)].pk),
+            "cached": lambda number: board_rank(middle[number % len(middle)]),
         },
     }
 
 
-def _rows_in_python(environment: Environment) -> list[dict[str, Any]]:
+def _rows_in_python(environment: Environment) -> list[Any]:
     """The seed's way: read all rows of the environment, sort them here."""
     from core.models import Evaluation
 
-    rows = Evaluation.objects.filter(
+    rows: Any = Evaluation.objects.filter(
         environment=environment, is_current=True, agent__is_disabled=False, agent__owner__is_active=True
     ).values("pk", "score", "is_verified", "created_at", "agent__name", "agent__owner__username",
              "submission__public_id", "submission__algorithm", "submission__user_label")  # fmt: skip
@@ -229,32 +233,33 @@ def _rank_in_python(evaluation: Evaluation) -> int:
 
 
 def _timed(answer: Callable[[int], object], samples: int, seconds: float, threads: int) -> Figures:
-    """Ask one after the other, then with many threads at once."""
     answer(0)
     times = []
-    for number in range(samples):
+    for _ in range(samples):
         begun = time.perf_counter()
-        answer(number)
+        answer(0)
         times.append(1000 * (time.perf_counter() - begun))
     return Figures(
         median_ms=round(statistics.median(times), 3),
         p95_ms=round(statistics.quantiles(times, n=20, method="inclusive")[-1], 3),
-        per_second=round(_throughput(answer, seconds, threads), 1),
+        per_second=round(_throughput(answer, seconds, threads, step=0), 1),
+        spread_per_second=round(_throughput(answer, seconds, threads, step=1), 1),
     )
 
 
-def _throughput(answer: Callable[[int], object], seconds: float, threads: int) -> float:
+def _throughput(answer: Callable[[int], object], seconds: float, threads: int, *, step: int) -> float:
+    """Answers a second of several threads. step: from the board of one question to that of the next."""
     from django.db import connection
 
     counts = [0] * threads
     begun = time.perf_counter()
 
     def ask(thread: int) -> None:
-        number = 7 * thread
+        number = 7 * thread * step
         try:
             while time.perf_counter() - begun < seconds:
                 answer(number)
-                number += 1
+                number += step
                 counts[thread] += 1
         finally:
             connection.close()
