@@ -120,7 +120,7 @@ def _copy(model: type[Model], count: int, changes: Mapping[str, str]) -> None:
     """Copy the first rows of a table with some columns changed, by SQL that every database speaks."""
     from django.db import connection
 
-    columns = [field.column for field in model._meta.concrete_fields]
+    columns = [str(field.column) for field in model._meta.concrete_fields]
     into = ", ".join(f'"{column}"' for column in columns)
     values = ", ".join(changes.get(column, f'"{column}"') for column in columns)
     table = model._meta.db_table

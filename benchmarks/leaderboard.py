@@ -22,7 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import circumstances, new_parser, text_table, work_folder, write_json
+from benchmarks.common import circumstances, text_table, work_folder, write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 Report = dict[str, Any]
@@ -37,7 +37,11 @@ QUESTIONS = {"first_page": "first page", "filtered_page": "filtered page", "rank
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print a table for each database and write JSON when asked."""
-    parser = new_parser("leaderboard", __doc__, rounds=200)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.leaderboard", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
+    parser.add_argument("--quick", action="store_true", help="end within 60 s, with few rows")
+    parser.add_argument("--rounds", type=int, default=200, help="answers of every latency (default 200)")
     parser.add_argument("--rows", type=int, default=1_000_000, help="evaluations on boards (default 1,000,000)")
     parser.add_argument("--environments", type=int, default=100, help="they are spread over (default 100)")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measure of throughput (default 3)")
@@ -46,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--measure-here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.quick:
-        options.rows, options.environments, options.rounds, options.seconds = 10_000, 5, 50, 0.3
+        options.rows, options.environments, options.rounds, options.seconds = 6_000, 3, 40, 0.3
     if options.measure_here:
         print(json.dumps(_measure_here(options)))
         return 0
