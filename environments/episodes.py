@@ -150,6 +150,7 @@ class EvaluationArchive:
                 str(data[name]) for name in ("environment", "runtime", "player")
             )
             self.numbers: tuple[int, ...] = tuple(int(number) for number in data["numbers"])
+            self._rows = {number: row for row, number in enumerate(self.numbers)}
             if any(len(data[column]) != len(self.numbers) for column in _COLUMNS):
                 raise ArtifactDamaged("The index of this evaluation's records is damaged.")
         except (*_UNREADABLE, RecursionError):
@@ -157,9 +158,9 @@ class EvaluationArchive:
 
     def episode(self, number: int) -> EpisodeRecord:
         """One episode by its number, reading its actions alone. Raises LookupError for one that is not there."""
-        if number not in self.numbers:
+        row = self._rows.get(number)
+        if row is None:
             raise LookupError(f"This evaluation has no finished episode {number}.")
-        row = self.numbers.index(number)
         try:
             values = {column: self._header[column][row] for column in _COLUMNS}
             actions = _unpack(self._read(_entry_name(number)), self._header["action_bytes"])

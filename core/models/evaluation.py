@@ -87,18 +87,23 @@ class Evaluation(Job, Checkable):
         ordering = ["pk"]
         indexes = [
             *Job.Meta.indexes,
+            # A board in its order and by date. With the agent at the end neither has to look into the table to leave
+            # out agents that are barred.
             models.Index(
                 models.F("environment"),
                 models.F("is_verified").desc(),
                 models.F("score").desc(),
                 models.F("created_at"),
                 models.F("id"),
+                models.F("agent"),
                 condition=models.Q(is_current=True),
                 name="evaluation_board",
             ),
             models.Index(
                 models.F("environment"),
                 models.F("created_at").desc(),
+                models.F("id").desc(),
+                models.F("agent"),
                 condition=models.Q(is_current=True),
                 name="evaluation_newest",
             ),

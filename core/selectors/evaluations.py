@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, Subquery
 
 from core.models import Agent, Environment, Evaluation, JobState, SeedList, SeedPurpose, Submission
 
@@ -45,9 +45,3 @@ def evaluation_to_stand_with(agent: Agent) -> Evaluation | None:
     good = Evaluation.objects.filter(agent=agent, state=JobState.SUCCEEDED, submission__deleted_at=None)
     good = good.filter(Q(is_verified=False) | is_comparable).defer("log", "episodes", "metrics")
     return good.order_by("-submission__number", "-pk").first()
-
-
-def evaluations_next(*, count: int) -> QuerySet[Evaluation]:
-    """The evaluations that wait longest and need not rest."""
-    waiting = Evaluation.objects.filter(state="QUEUED", not_before=None)
-    return waiting.select_related(*Evaluation.RELATED).order_by("pk")[:count]

@@ -49,7 +49,7 @@ def test_every_shape_of_any_scores_lies_within_its_plot(scores: list[float]) -> 
 @given(st.lists(finite, min_size=1, max_size=40))
 def test_running_means_are_means_with_their_standard_errors(scores: list[float]) -> None:
     *_, (mean, error) = running_means(scores)
-    size = max(map(abs, scores)) or 1.0
+    size = max(1.0, *map(abs, scores))
     assert math.isclose(mean, statistics.fmean(scores), rel_tol=1e-9, abs_tol=1e-9 * size)
     expected = 1.96 * statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else 0.0
     assert math.isclose(error, expected, rel_tol=1e-4, abs_tol=1e-4 * size)
@@ -62,6 +62,13 @@ def test_every_score_stands_in_one_bar() -> None:
     titles = [shape.title for shape in chart.shapes if shape.kind == "bar"]
     assert [title.rpartition(" ")[2] for title in titles] == ["32", "68"]
     assert "100 scores from 0 to 1" in chart.summary
+
+
+@pytest.mark.parametrize(("solved", "is_drawn"), [(10.0, True), (25.0, True), (475.0, False), (-200.0, False)])
+def test_a_far_goal_does_not_squeeze_the_bars(solved: float, is_drawn: bool) -> None:
+    chart = histogram([10.0, 15.0, 20.0], 15.0, 12.0, 18.0, solved)
+    assert chart is not None
+    assert any(shape.kind == "solved" for shape in chart.shapes) == is_drawn
 
 
 @pytest.mark.parametrize("scores", [[], [5.0], [5.0] * 30, [0.0, 0.0], [-3.0, -3.0]])

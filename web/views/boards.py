@@ -33,7 +33,7 @@ def scored_page(request: HttpRequest, context: Context, status: int = 200) -> Ht
         "base": base,
         "page": f"{base}?{request.GET.urlencode()}" if request.GET else base,
         "board": board_view(row, request.GET, username, solved),
-        "filter": BoardForm(request.GET),
+        "filter": BoardForm(request.GET, auto_id="board_%s"),
         "sorts": SORT_TITLES,
         "solved": solved,
         "most": COMPARED,

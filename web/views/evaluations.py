@@ -169,7 +169,8 @@ def _charts(row: Evaluation) -> Context:
     context["solved"] = spec.solved_score if spec else None
     if row.state == JobState.SUCCEEDED and row.score is not None and row.score_low is not None:
         high = row.score if row.score_high is None else row.score_high
-        context["histogram"] = histogram(scores, row.score, row.score_low, high, context["solved"])
+        chart = context["histogram"] = histogram(scores, row.score, row.score_low, high, context["solved"])
+        context["is_solved_drawn"] = chart is not None and any(shape.kind == "solved" for shape in chart.shapes)
     return context
 
 
