@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from django.db import transaction
-from django.urls import reverse
-from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Duel, DuelVerdict, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
+from core.models import Duel, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
 from core.queues import TOURNAMENT_TASK, wake
-from core.services.alarms import alarm_raise, alarm_settle
 from core.services.artifacts import DuelArtifacts
 from core.services.jobs import job_succeed, job_wake
 from environments.records import DuelRecord, DuelSummary, MatchRecord, summarise
@@ -87,22 +84,6 @@ def duel_play_again(*, duel: Duel) -> Duel:
         )
         job_wake(job=again)
     return again
-
-
-def duel_verdict(*, duel: Duel, verdict: DuelVerdict, verification: str) -> None:
-    """Keep what came of checking a duel's record; a mismatch raises an alarm, and a later success settles it.
-
-    verification: for people, what was checked or what is wrong.
-    """
-    duel.verified_at, duel.verdict, duel.verification = timezone.now(), verdict, verification
-    key = f"duel-{duel.pk}-does-not-verify"
-    with transaction.atomic():
-        duel.save(update_fields=["verified_at", "verdict", "verification"])
-        if verdict == DuelVerdict.MISMATCH:
-            message = f"The record of duel {duel.pk}, {duel}, does not verify. {verification}"
-            alarm_raise(key=key, message=message, address=reverse("web:duel", args=[duel.pk]))
-        elif verdict == DuelVerdict.VERIFIED:
-            alarm_settle(key=key)
 
 
 def result_fields(summary: DuelSummary) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from django.db import transaction
@@ -88,28 +89,35 @@ def evaluation_succeed(
 
     episodes: one row for every seed of the list, in their order.
     """
-    summary = summarise_scores([score for _, score, _, _ in episodes])
-    moves = sum(length for _, _, length, _ in episodes)
     with transaction.atomic():
         agent = agent_lock(evaluation.agent_id)
         job_succeed(
             job=evaluation,
             log=log,
-            score=summary.mean.value,
-            score_low=summary.mean.low,
-            score_high=summary.mean.high,
-            interquartile_mean=summary.interquartile_mean,
-            median=summary.median,
-            worst_decile=summary.worst_decile,
-            seconds_per_move=sum(seconds for *_, seconds in episodes) / max(1, moves),
-            episodes=episodes,
-            episodes_done=len(episodes),
             runtime=runtime,
+            **result_fields(episodes),
             **asdict(artifacts),
         )
         standing_decide(agent=agent)
         for choice, number in _episodes_to_record(episodes).items():
             job_wake(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
+
+
+def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:
+    """The fields of an evaluation's row that follow from its episodes."""
+    summary = summarise_scores([score for _, score, _, _ in episodes])
+    moves = sum(length for _, _, length, _ in episodes)
+    return {
+        "score": summary.mean.value,
+        "score_low": summary.mean.low,
+        "score_high": summary.mean.high,
+        "interquartile_mean": summary.interquartile_mean,
+        "median": summary.median,
+        "worst_decile": summary.worst_decile,
+        "seconds_per_move": sum(seconds for *_, seconds in episodes) / max(1, moves),
+        "episodes": list(episodes),
+        "episodes_done": len(episodes),
+    }
 
 
 def script_succeed(

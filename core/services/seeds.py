@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
-from collections.abc import Sequence
 
 from django.db import transaction
 from django.utils import timezone
@@ -13,15 +11,11 @@ from core.errors import Refused
 from core.models import Environment, Evaluation, SeedList, SeedPurpose, User
 from core.selectors.evaluations import ranking_list
 from core.services.evaluations import evaluations_renew
+from environments.episodes import seeds_sha256
 
 FIRST_PRACTICE_SEED = 1
 HIDDEN_SEED_BITS = 48
 """Too many to try all of them, few enough to be exact numbers in JSON."""
-
-
-def seeds_sha256(seeds: Sequence[int]) -> str:
-    """SHA-256 in hex over the seeds as decimal numbers, each ended by a line feed."""
-    return hashlib.sha256("".join(f"{seed}\n" for seed in seeds).encode("ascii")).hexdigest()
 
 
 def seed_lists_ensure(*, environment: Environment) -> None:

@@ -13,10 +13,11 @@ from core.selectors.board import standing
 from core.selectors.evaluations import practice_list, ranking_list
 from core.services.evaluations import evaluation_create
 from core.services.jobs import job_claim
-from core.services.seeds import final_phase_start, seed_lists_ensure, seeds_sha256
+from core.services.seeds import final_phase_start, seed_lists_ensure
 from core.states import StaleJob
 from core.tests import factories
 from core.tests.test_evaluations import fail, running, succeed
+from environments.episodes import seeds_sha256
 
 pytestmark = pytest.mark.django_db
 
