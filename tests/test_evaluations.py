@@ -24,7 +24,7 @@ from core.models import Build, Environment, Evaluation, JobFault, JobState, Reco
 from core.selectors.board import BoardFilter, BoardRow, board_page
 from core.services.agents import submission_create
 from duel_runner.referee import run_evaluation
-from duel_runner.sandbox.base import Host, Launch, Sandbox
+from duel_runner.sandbox.base import Host, Launch, Sandbox, Seat
 from duel_runner.sandbox.docker import DockerSandbox
 from duel_runner.sandbox.process import ProcessSandbox
 from duel_runner.verify.evaluations import verify_evaluation
@@ -82,7 +82,7 @@ def test_every_shipped_environment_is_evaluated_and_its_record_verifies(
     installed(spec)
     seeds = (7, 2**47, 1) if spec.max_steps > LONG_STEPS else (7, 2**47, 1, 8, 7, 2**31)
 
-    def launch():  # type: ignore[no-untyped-def]
+    def launch() -> Seat:
         seat = random_player.seat()
         seat.on_close = lambda _: None
         return seat
@@ -172,7 +172,7 @@ def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded(sandbox: 
 @pytest.mark.slow
 def test_a_player_that_repeats_itself_plays_the_same_evaluation_again(sandbox: str, environment: Environment) -> None:
     upload(environment, "balancer", BALANCING)
-    deliver_messages()
+    deliver_messages(drawing=False)
     evaluation = Evaluation.objects.get()
 
     code, said = verify(evaluation, "--replay-players")
@@ -189,7 +189,7 @@ def test_a_player_with_chance_of_its_own_plays_otherwise_and_its_record_verifies
     sandbox: str, environment: Environment
 ) -> None:
     upload(environment, "random", RANDOM_PLAYER.read_text(encoding="utf-8"))
-    deliver_messages()
+    deliver_messages(drawing=False)
 
     code, said = verify(Evaluation.objects.get(), "--replay-players")
 
@@ -206,7 +206,7 @@ def test_a_script_stands_below_what_the_arena_has_verified_whatever_it_reports(
     upload(environment, "boaster", SCRIPT, file="submission.py")
     upload(environment, "first", FIRST)
 
-    deliver_messages()
+    deliver_messages(drawing=False)
 
     script = Evaluation.objects.get(agent__name="boaster")
     assert (script.state, script.score, script.episode_count, script.metrics) == (
@@ -229,7 +229,7 @@ def test_a_script_that_fails_is_not_on_the_board_and_says_why(script_sandbox: st
     upload(environment, "failing", 'print("looking for the model")\nraise SystemExit(3)\n', file="submission.py")
     upload(environment, "silent", 'print("done")\n', file="submission.py")
 
-    deliver_messages()
+    deliver_messages(drawing=False)
 
     failing, silent = Evaluation.objects.order_by("pk")
     assert (failing.state, failing.fault, silent.state) == (JobState.FAILED, JobFault.PLAYER, JobState.FAILED)
@@ -253,7 +253,7 @@ def test_players_that_fail_are_not_on_the_board_and_say_why(sandbox: str, enviro
     upload(environment, "broken", BROKEN)
     upload(environment, "tired", TIRED)
 
-    deliver_messages()
+    deliver_messages(drawing=False)
 
     broken = Validation.objects.get(submission__agent__name="broken")
     assert (broken.state, broken.fault, broken.error_code) == (JobState.FAILED, JobFault.PLAYER, "player_raised")
@@ -271,16 +271,16 @@ def test_a_new_version_takes_the_old_ones_place_and_one_that_fails_does_not(
     sandbox: str, environment: Environment
 ) -> None:
     first = upload(environment, "learner", FIRST)
-    deliver_messages()
+    deliver_messages(drawing=False)
     assert [row.number for row in board(environment)] == [1]
 
     submission_create(agent=first.agent, archive=archive(BALANCING))
-    deliver_messages()
+    deliver_messages(drawing=False)
     (row,) = board(environment)
     assert (row.number, row.rank) == (2, 1)
 
     submission_create(agent=first.agent, archive=archive(TIRED))
-    deliver_messages()
+    deliver_messages(drawing=False)
     assert [row.number for row in board(environment)] == [2]
     states = Evaluation.objects.order_by("pk").values_list("submission__number", "state", "is_current")
     assert list(states) == [

@@ -13,10 +13,11 @@ from core.selectors.board import standing
 from core.selectors.evaluations import practice_list, ranking_list
 from core.services.evaluations import evaluation_create
 from core.services.jobs import job_claim
-from core.services.seeds import final_phase_start, seed_lists_ensure, seeds_sha256
+from core.services.seeds import final_phase_start, seed_lists_ensure
 from core.states import StaleJob
 from core.tests import factories
 from core.tests.test_evaluations import fail, running, succeed
+from environments.episodes import seeds_sha256
 
 pytestmark = pytest.mark.django_db
 
@@ -103,7 +104,9 @@ def test_a_game_has_no_final_phase() -> None:
 
 def test_a_final_phase_evaluates_everyones_newest_valid_version(task: Environment) -> None:
     alice = factories.user("alice")
-    anna, berta, clara, dora, emma = (factories.agent(alice, task, name) for name in ("anna", "berta", "clara", "d", "e"))
+    anna, berta, clara, dora, emma = (
+        factories.agent(alice, task, name) for name in ("anna", "berta", "clara", "d", "e")
+    )
     factories.evaluation(factories.ready(anna))
     newest = factories.ready(anna)
     kept = factories.ready(berta)
