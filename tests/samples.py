@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from dataclasses import replace
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.module_loading import import_string
@@ -65,7 +64,6 @@ print(json.dumps({"score": 100000, "metrics": [99999, 100001], "episodes": 2}))
 """Reports a score that nobody can reach."""
 MATCHES_PER_DUEL = 10
 MATCHES_PER_VALIDATION = 4
-EPISODES, PRACTICE_EPISODES = 8, 3
 DRAWING_TASK = "duel_runner.tasks.recording_run"
 
 
@@ -77,17 +75,11 @@ def tic_tac_toe() -> Environment:
     return row
 
 
-def cart_pole() -> Environment:
-    """The row of CartPole, with short evaluations."""
-    spec = replace(get_spec("cart-pole"), episodes_per_evaluation=EPISODES, matches_per_validation=PRACTICE_EPISODES)
-    return environment_sync(spec=spec)[0]
-
-
 def zip_of(source: str, name: str = "player.py") -> bytes:
-    """An archive with this file."""
+    """An archive with this file; the same source gives the same bytes, whenever it is packed."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as zipped:
-        zipped.writestr(name, source)
+        zipped.writestr(zipfile.ZipInfo(name), source)
     return file.getvalue()
 
 

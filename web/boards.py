@@ -11,7 +11,7 @@ from django import forms
 from django.http import QueryDict
 
 from core.models import Environment, Evaluation
-from core.scores import Interval, paired_difference
+from core.scores import Interval
 from core.selectors.board import COMPARED, SORTS, BoardFilter, BoardRow, board_page
 from web.charts import Chart, Series, Whisker, overlaid, whiskers
 from web.episodes import page_number
@@ -120,9 +120,12 @@ def side_by_side(evaluations: Sequence[Evaluation]) -> list[Compared]:
     ]
 
 
-def pairs(compared: Sequence[Compared]) -> list[Pair]:
+def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Interval | None]]) -> list[Pair]:
     """Every two of them, with the mean of the differences seed by seed and its 95% interval."""
-    return [_pair(first, second) for first, second in combinations(compared, 2)]
+    return [
+        _pair(compared[row], compared[column], differences[row][column])
+        for row, column in combinations(range(len(compared)), 2)
+    ]
 
 
 def distributions(compared: Sequence[Compared]) -> Chart | None:
@@ -134,13 +137,12 @@ def scores(evaluation: Evaluation) -> list[float]:
     return [float(score) for _, score, _, _ in evaluation.episodes]
 
 
-def _pair(first: Compared, second: Compared) -> Pair:
-    seeds = first.evaluation.seed_list_id
-    own, other = scores(first.evaluation), scores(second.evaluation)
-    if seeds is None or seeds != second.evaluation.seed_list_id or len(own) != len(other) or not own:
+def _pair(first: Compared, second: Compared, difference: Interval | None) -> Pair:
+    if difference is None:
         return Pair(first, second, None)
+    own, other = scores(first.evaluation), scores(second.evaluation)
     signs = [(one > two) - (one < two) for one, two in zip(own, other, strict=True)]
-    return Pair(first, second, paired_difference(own, other), signs.count(1), signs.count(-1), signs.count(0))
+    return Pair(first, second, difference, signs.count(1), signs.count(-1), signs.count(0))
 
 
 def _or(value: float | None, other: float) -> float:

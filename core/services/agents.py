@@ -187,7 +187,9 @@ def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell
         return submission
     if isinstance(job, Evaluation):
         evaluation_again(submission=submission)
-        tell(f"Version {submission.number} is this very archive. The arena had failed on it and now evaluates it again.")
+        tell(
+            f"Version {submission.number} is this very archive. The arena had failed on it and now evaluates it again."
+        )
         return submission
     if not submission.archive.storage.exists(str(submission.archive.name)):
         archive.seek(0)

@@ -42,10 +42,15 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         environment, is_new = Environment.objects.update_or_create(
             slug=spec.slug,
             defaults=rules | choices if reset_limits else rules,
-            create_defaults={**rules, **choices, "takes_scripts": spec.gymnasium is not None},
+            create_defaults={**rules, **choices, "takes_scripts": _can_be_made_by_id(spec)},
         )
         if environment.is_scored:
             seed_lists_ensure(environment=environment)
             if before is not None and before.version != environment.version:
                 evaluations_renew(environment=environment, reason="The rules have changed: it is evaluated again.")
     return environment, is_new
+
+
+def _can_be_made_by_id(spec: EnvironmentSpec) -> bool:
+    """Whether a script can make the environment: it is given an id of Gymnasium and nothing else."""
+    return spec.gymnasium is not None and not spec.gymnasium.arguments

@@ -42,7 +42,7 @@ def evaluation_create(*, submission: Submission) -> Evaluation:
 
 
 def evaluation_again(*, submission: Submission) -> Evaluation:
-    """Evaluate a submission once more, e.g. after a platform fault; what was before stays as history. Raises Refused."""
+    """Evaluate a submission once more, e.g. after a platform fault; the old one stays as history. Raises Refused."""
     with transaction.atomic():
         submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
         if submission.deleted_at is not None:

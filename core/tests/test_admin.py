@@ -53,7 +53,9 @@ def test_lists_details_search_and_dates_can_be_opened(
     tournament = factories.tournament(players)
     entry = enter_ledger(tournament.duels.earliest("pk"))
     factories.publication(players[0])
-    factories.recording(factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task()))))
+    factories.recording(
+        factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task())))
+    )
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     alarm_raise(key="anna", message="Anna's record does not verify.")
     address = reverse(f"admin:core_{model._meta.model_name}_changelist")
@@ -93,13 +95,17 @@ def test_lists_ask_the_database_equally_often_for_few_and_many_rows(
         organiser.get(address)
 
 
-@pytest.mark.parametrize("model", [LedgerEntry, LedgerVoid, Rating, Duel, Build, Validation, Tournament, Evaluation, Recording, SeedList])
+@pytest.mark.parametrize(
+    "model", [LedgerEntry, LedgerVoid, Rating, Duel, Build, Validation, Tournament, Evaluation, Recording, SeedList]
+)
 def test_what_is_append_only_or_derived_cannot_be_added_changed_or_deleted(
     model: type[Model], organiser: Client, players: list[Submission]
 ) -> None:
     entry = enter_ledger(factories.tournament(players).duels.earliest("pk"))
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
-    factories.recording(factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task()))))
+    factories.recording(
+        factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task())))
+    )
     row = model._default_manager.all()[0]
     before = model._default_manager.filter(pk=row.pk).values().get()
     name = model._meta.model_name
@@ -196,9 +202,7 @@ def test_an_environment_with_two_seats_offers_nothing_of_evaluations(
 
 
 @pytest.mark.parametrize("is_superuser", [True, False])
-def test_hidden_seeds_are_shown_to_superusers_alone(
-    client: Client, people: factories.Cast, is_superuser: bool
-) -> None:
+def test_hidden_seeds_are_shown_to_superusers_alone(client: Client, people: factories.Cast, is_superuser: bool) -> None:
     ranking = ranking_list(factories.task())
     assert ranking is not None
     people.olga.is_superuser = is_superuser

@@ -35,9 +35,7 @@ def test_the_list_of_evaluations_shows_state_score_and_standing(organiser: Clien
         assertContains(page, text)
 
 
-def test_an_evaluation_that_the_arena_failed_is_run_again_as_a_new_one(
-    organiser: Client, player: Submission
-) -> None:
+def test_an_evaluation_that_the_arena_failed_is_run_again_as_a_new_one(organiser: Client, player: Submission) -> None:
     failed = factories.evaluation(player, JobState.FAILED, scores=(), fault=JobFault.PLATFORM)
 
     said = act(organiser, "run_again", failed)
@@ -112,13 +110,11 @@ def test_only_a_list_that_ranks_no_longer_is_revealed(organiser: Client, task: E
     ranking = ranking_list(task)
     assert ranking is not None
     assert "is ranked by these seeds" in act(organiser, "reveal", ranking)[-1]
-    ranking.refresh_from_db()
-    assert not ranking.is_public
+    assert not task.seed_lists.get(pk=ranking.pk).is_public
 
     task.seed_lists.create(purpose=SeedPurpose.RANKING, seeds=[5], sha256="0" * 64)
     assert "everyone can read its seeds now" in act(organiser, "reveal", ranking)[-1]
-    ranking.refresh_from_db()
-    assert ranking.is_public
+    assert task.seed_lists.get(pk=ranking.pk).is_public
     assert "public already" in act(organiser, "reveal", ranking)[-1]
 
 

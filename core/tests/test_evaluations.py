@@ -87,7 +87,11 @@ def test_a_good_evaluation_holds_what_the_board_shows_and_puts_its_agent_there(a
 
     summary = summarise_scores(SCORES)
     assert (evaluation.state, evaluation.is_current, evaluation.is_verified) == (JobState.SUCCEEDED, True, True)
-    assert (evaluation.score, evaluation.score_low, evaluation.score_high) == (25.0, summary.mean.low, summary.mean.high)
+    assert (evaluation.score, evaluation.score_low, evaluation.score_high) == (
+        25.0,
+        summary.mean.low,
+        summary.mean.high,
+    )
     assert (evaluation.interquartile_mean, evaluation.median, evaluation.worst_decile) == (25.0, 25.0, 10.0)
     assert evaluation.seconds_per_move == pytest.approx(4 * 0.05 / 40)
     assert evaluation.episodes == [list(row) for row in rows(SCORES)]
@@ -137,13 +141,14 @@ def test_a_lost_claim_writes_nothing_and_leaves_no_file(agent: Agent) -> None:
     record = EvaluationRecord("cart-pole-v1", "", "anna v1", (EpisodeRecord(1, 5, (0, 1), 2.0, False),))
     names: list[str] = []
 
-    with (
-        pytest.raises(StaleJob),
-        evaluation_stored(job=evaluation, record=record, player_log="hello", digest="sha256:1") as artifacts,
-    ):
-        names += [artifacts.records, artifacts.player_log]
-        assert all(default_storage.exists(name) for name in names)
-        evaluation_succeed(evaluation=evaluation, episodes=rows([2.0]), runtime="", artifacts=artifacts, log="")
+    def store_and_finish() -> None:
+        with evaluation_stored(job=evaluation, record=record, player_log="hello", digest="sha256:1") as artifacts:
+            names.extend([artifacts.records, artifacts.player_log])
+            assert all(default_storage.exists(name) for name in names)
+            evaluation_succeed(evaluation=evaluation, episodes=rows([2.0]), runtime="", artifacts=artifacts, log="")
+
+    with pytest.raises(StaleJob):
+        store_and_finish()
 
     row = Evaluation.objects.get(pk=evaluation.pk)
     assert (row.state, row.score, row.records.name, row.is_current) == (JobState.RUNNING, None, "", False)
@@ -278,20 +283,19 @@ def test_whatever_happens_in_whatever_order_the_newest_good_version_stands(agent
             victim = rng.choice(versions)
             submission_delete(submission=victim)
             deleted.add(victim.pk)
-        match rng.randrange(4):
-            case 0:
-                move = fail
-            case 1:
-                move = lambda job: job_cancel(job=job, reason="test")  # noqa: E731
-            case _:
-                move = succeed
+        how = rng.choice(["succeed", "succeed", "fail", "cancel"])
         try:
-            move(evaluation)
+            match how:
+                case "fail":
+                    fail(evaluation)
+                case "cancel":
+                    job_cancel(job=evaluation, reason="test")
+                case _:
+                    succeed(evaluation)
+                    good.append(evaluation)
         except StaleJob:
             assert evaluation.submission_id in deleted
             continue
-        if move is succeed:
-            good.append(evaluation)
         left = [job for job in good if job.submission_id not in deleted]
         expected = max(left, key=lambda job: (job.submission.number, job.pk), default=None)
         # A cancellation alone decides nothing, and cannot: it has no result.
@@ -344,7 +348,11 @@ def test_new_rules_have_everyone_evaluated_again(agent: Agent) -> None:
 
     waiting.refresh_from_db()
     again = Evaluation.objects.latest("pk")
-    assert (waiting.state, again.environment_version, again.submission) == ("CANCELLED", "cart-pole-v2", first.submission)
+    assert (waiting.state, again.environment_version, again.submission) == (
+        "CANCELLED",
+        "cart-pole-v2",
+        first.submission,
+    )
     # It stays until its new evaluation is over; who has none leaves the board.
     assert list(standing(agent.environment)) == [first]
     claimed = job_claim(kind=Evaluation, job_id=again.pk, worker="worker-1")

@@ -72,9 +72,7 @@ def test_what_is_deleted_while_it_finishes_never_stands(agent: Agent, repetition
     before = succeed(running(factories.ready(agent)))
     evaluation = running(factories.ready(agent))
 
-    at_once(
-        attempt(lambda: succeed(evaluation)), attempt(lambda: submission_delete(submission=evaluation.submission))
-    )
+    at_once(attempt(lambda: succeed(evaluation)), attempt(lambda: submission_delete(submission=evaluation.submission)))
 
     assert standing(agent.environment).get() == before
     assert Evaluation.objects.filter(is_current=True).get() == before

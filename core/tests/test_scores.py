@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,10 @@ from core import scores
 from core.scores import interquartile_mean, mean_interval, paired_difference, summarise_scores
 
 FINITE = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60)
+
+
+def close_to(value: float) -> Any:
+    return pytest.approx(value, rel=1e-9, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -40,18 +45,17 @@ def test_the_interquartile_mean_is_the_trimmed_mean_of_every_value_taken_four_ti
     fourfold = sorted(values * 4)
     middle = fourfold[len(values) : 3 * len(values)]
 
-    assert interquartile_mean(np.sort(values)) == pytest.approx(statistics.fmean(middle), rel=1e-9, abs=1e-6)
+    assert interquartile_mean(np.sort(values)) == close_to(statistics.fmean(middle))
 
 
 @given(FINITE)
 def test_a_summary_agrees_with_the_formulas_of_the_standard_library(values: list[float]) -> None:
     summary = summarise_scores(values)
 
-    close = {"rel": 1e-9, "abs": 1e-6}
-    assert summary.mean.value == pytest.approx(statistics.fmean(values), **close)
-    assert summary.median == pytest.approx(statistics.median(values), **close)
+    assert summary.mean.value == close_to(statistics.fmean(values))
+    assert summary.median == close_to(statistics.median(values))
     worst = sorted(values)[: math.ceil(len(values) / 10)]
-    assert summary.worst_decile == pytest.approx(statistics.fmean(worst), **close)
+    assert summary.worst_decile == close_to(statistics.fmean(worst))
     assert summary.mean.low <= summary.mean.value <= summary.mean.high
 
 

@@ -293,7 +293,7 @@ def test_a_player_that_does_not_start_fails_and_its_output_is_kept(ending: Endin
     played = evaluate(rightwards, launch=launch)
 
     assert failure_of(played).fault == code
-    assert played.failure is not None and played.failure.sentence.endswith("It ended with status 1.")
+    assert failure_of(played).sentence.endswith("It ended with status 1.")
     assert (played.record.episodes, played.player_log) == ((), "ImportError: no module named torch")
 
 

@@ -10,12 +10,19 @@ from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from environments.archive_format import ArtifactDamaged
-from environments.episodes import EpisodeRecord, EvaluationArchive, EvaluationRecord, evaluation_sha256, write_evaluation
+from environments.episodes import (
+    EpisodeRecord,
+    EvaluationArchive,
+    EvaluationRecord,
+    evaluation_sha256,
+    write_evaluation,
+)
 
 SECONDS = st.integers(0, 10**9).map(lambda micros: micros / 1_000_000)
 
@@ -28,7 +35,7 @@ def records(draw: st.DrawFn) -> EvaluationRecord:
         EpisodeRecord(
             number=number,
             seed=draw(st.integers(0, 2**48)),
-            actions=tuple(draw(st.lists(action, min_size=1, max_size=12))),
+            actions=tuple(draw(st.lists(action, min_size=1, max_size=12))),  # type: ignore[arg-type]  # one kind
             score=draw(st.floats(allow_nan=False, allow_infinity=False)),
             truncated=draw(st.booleans()),
             thinking_seconds=draw(SECONDS),
@@ -55,7 +62,9 @@ NUMBERS = EvaluationRecord(
         EpisodeRecord(3, 2**47, (3,), -0.5, True, 0.1, 0.1, 0.0),
     ),
 )
-ARRAYS = EvaluationRecord("pendulum-v1", "", "anna v2", (EpisodeRecord(1, 5, (b"\0\0\x80?", b"\0\0\0\xc0"), -3.25, True),))
+ARRAYS = EvaluationRecord(
+    "pendulum-v1", "", "anna v2", (EpisodeRecord(1, 5, (b"\0\0\x80?", b"\0\0\0\xc0"), -3.25, True),)
+)
 
 
 @given(records())
@@ -108,17 +117,22 @@ def test_equal_play_gives_an_equal_hash_whatever_the_times_and_the_name(
 
 
 FIRST = NUMBERS.episodes[0]
+
+
+def with_first(**changes: Any) -> EvaluationRecord:
+    return replace(NUMBERS, episodes=(replace(FIRST, **changes), *NUMBERS.episodes[1:]))
+
+
 CHANGES: dict[str, EvaluationRecord] = {
     "environment": replace(NUMBERS, environment="frozen-lake-v2"),
     "runtime": replace(NUMBERS, runtime="gymnasium 1.5.0"),
     "episodes": replace(NUMBERS, episodes=NUMBERS.episodes[:1]),
-    **{
-        name: replace(NUMBERS, episodes=(replace(FIRST, **{name: value}), *NUMBERS.episodes[1:]))
-        for name, value in {
-            "number": 2, "seed": 12, "actions": (2, 1, 1), "score": 0.5, "truncated": True,
-        }.items()
-    },
-}  # fmt: skip
+    "number": with_first(number=2),
+    "seed": with_first(seed=12),
+    "actions": with_first(actions=(2, 1, 1)),
+    "score": with_first(score=0.5),
+    "truncated": with_first(truncated=True),
+}
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -139,11 +153,7 @@ def test_the_hash_is_the_documented_one() -> None:
 
 
 def test_zero_has_no_sign_and_a_numpy_number_is_a_number() -> None:
-    import numpy as np
-
-    plus, minus, numpys = (
-        replace(NUMBERS, episodes=(replace(FIRST, score=score),)) for score in (0.0, -0.0, np.float32(0.0))
-    )
+    plus, minus, numpys = (with_first(score=score) for score in (0.0, -0.0, np.float32(0.0)))
 
     assert evaluation_sha256(plus) == evaluation_sha256(minus) == evaluation_sha256(numpys)
 
@@ -197,7 +207,10 @@ HEADERS: dict[str, Callable[[bytes], bytes | None]] = {
     "size of actions in words": with_header(action_bytes="4"),
     "no size of actions": with_header(action_bytes=0),
     "negative size of actions": with_header(action_bytes=-4),
-    **{f"without {key}": without(key) for key in ("format", "environment", "numbers", "seeds", "lengths", "action_bytes")},
+    **{
+        f"without {key}": without(key)
+        for key in ("format", "environment", "numbers", "seeds", "lengths", "action_bytes")
+    },
 }
 
 

@@ -53,11 +53,12 @@ def comparison(request: HttpRequest, slug: str) -> HttpResponse:
     if not row.is_scored:
         raise Http404(f"{row} is not ranked by score; its duels compare agents.")
     asked = public_ids(request.GET)
-    compared = side_by_side(compare(row, asked))
+    found = compare(row, asked)
+    compared = side_by_side(found.evaluations)
     context: Context = {
         "environment": row,
         "compared": compared,
-        "pairs": pairs(compared),
+        "pairs": pairs(compared, found.differences),
         "chart": distributions(compared),
         "most": COMPARED,
         "left_out": max(0, len(asked) - COMPARED),
