@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import math
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,9 @@ from core.selectors.duels import NotStored, records_open
 from core.services.duels import duel_verdict, ledger_entries, result_fields
 from core.worker import PlatformFault
 from duel_runner import referee
+from duel_runner.bench import worker_label
 from duel_runner.cores import free_core
+from duel_runner.presence import Presence
 from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, Launch, Sandbox
 from duel_runner.verify import CHECKED, Mismatch, verify_record
@@ -27,7 +29,6 @@ from environments.archive_format import DuelArchive, MatchSummary
 from environments.records import DuelRecord
 
 logger = logging.getLogger(__name__)
-LABEL = "arena.verify"
 SHOWN_MISMATCHES = 3
 ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws", "errors", "opponent_errors", "score")
 
@@ -89,22 +90,24 @@ def play_again(duel: Duel, arena: Sandbox) -> DuelRecord:
     ]
     environment = duel.tournament.environment
     launches = itertools.count(1)
+    # As a worker has one: what is left when this process is killed is removed by the others.
+    presence = Presence(settings.CHANNEL_DIR)
 
     def launch(player: int) -> Container:
-        name = f"arena-verify-{duel.pk}-{os.getpid()}-{player + 1}-{next(launches)}"
-        labels = {LABEL: str(os.getpid())}
         return arena.launch(
             Launch(
                 image=images[player],
-                name=name,
+                name=f"arena-{presence.token[:12]}-{next(launches)}",
                 limits=environment.limits,
-                labels=labels,
+                labels={worker_label(): presence.token},
                 core=core,
                 fresh=players[player].needs_fresh_container,
             )
         )
 
-    with free_core(settings.CHANNEL_DIR) as core:
+    with contextlib.ExitStack() as stack:
+        stack.callback(presence.end)
+        core = stack.enter_context(free_core(settings.CHANNEL_DIR))
         arena.check()
         return referee.run_duel(
             rules(duel),
