@@ -242,6 +242,25 @@ ctypes.CDLL = seal
         assert play(host)
 
 
+def test_a_loader_that_cannot_be_stopped_is_loaded_afresh(warm: Arena) -> None:
+    # The parent of a vfork waits for its child, and no signal but SIGKILL reaches it.
+    top = """
+import ctypes, os, socket, time
+readinto, orders = socket.SocketIO.readinto, []
+def read(self, buffer):
+    orders.append(readinto(self, buffer))
+    if len(orders) == 1:
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+        if ctypes.CDLL(None).vfork() == 0:
+            os.write(3, b"sealed\\n")
+            time.sleep(600)
+    return orders[-1]
+socket.SocketIO.readinto = read
+"""
+    with started(warm, player(top)) as host:
+        assert host.why_cold == "it has started other processes"
+
+
 def test_a_player_that_dies_in_a_duel_leaves_a_container_for_the_next(warm: Arena) -> None:
     with started(warm, player("import os", "print('bye', flush=True); os._exit(3)")) as host:
         for _ in range(2):
