@@ -37,15 +37,15 @@ def cached(key: str, compute: Callable[[], Answer], *, clock: Callable[[], float
 
 
 def _get(key: str) -> Any:
-    return _tried(lambda: cache.get(key))
+    return tried(lambda: cache.get(key))
 
 
 def _set(key: str, value: object) -> None:
     # Longer than it counts, because some caches know whole seconds only.
-    _tried(lambda: cache.set(key, value, timeout=2))
+    tried(lambda: cache.set(key, value, timeout=2))
 
 
-def _tried(action: Callable[[], Any]) -> Any:
+def tried(action: Callable[[], Any]) -> Any:
     """The action's result; None while the cache is down, which is said once."""
     global _down_until  # noqa: PLW0603  # one cache for each process
     if time.monotonic() < _down_until:
