@@ -1,9 +1,9 @@
 # One image for the site and the workers; docker-compose.yml says what each container runs.
 FROM python:3.11-slim-bookworm
 
-# git: the publisher pushes public agents to a repository.
+# git: the publisher pushes public agents to a repository. libegl1 and Mesa: MuJoCo's pictures, drawn without a display.
 RUN apt-get update \
- && apt-get install --no-install-recommends --yes git openssh-client \
+ && apt-get install --no-install-recommends --yes git openssh-client libegl1 libgl1-mesa-dri \
  && rm -rf /var/lib/apt/lists/*
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DATA_DIR=/data
@@ -12,6 +12,11 @@ WORKDIR /app
 # The lock first: a change of code alone installs nothing.
 COPY requirements.txt .
 RUN python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements.txt
+
+# Environments of Box2D and MuJoCo: docker compose build --build-arg EXTRAS=yes
+ARG EXTRAS=
+COPY requirements-extras.txt .
+RUN test -z "$EXTRAS" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-extras.txt
 
 COPY . .
 # Static files are collected into the image; no secret is needed for that.

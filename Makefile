@@ -70,7 +70,8 @@ COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes
 	--no-emit-index-url --no-emit-find-links --no-header pyproject.toml
 lock:
 	$(COMPILE) -o requirements.txt
-	$(COMPILE) --extra dev -c requirements.txt -o requirements-dev.txt
+	$(COMPILE) --extra box2d --extra mujoco -c requirements.txt -o requirements-extras.txt
+	$(COMPILE) --extra dev -c requirements-extras.txt -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

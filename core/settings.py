@@ -213,7 +213,7 @@ SCRIPT_LIMITS: dict[str, Any] = {
     "open_files": env.number("SCRIPT_OPEN_FILES", 256),
     "log_limit_bytes": env.number("SCRIPT_LOG_BYTES", 256 * 1024),
 }
-ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR", str(DATA_DIR / "environments")))
+ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR") or DATA_DIR / "environments")
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 

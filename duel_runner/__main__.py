@@ -22,12 +22,12 @@ from duel_runner.command_line import (
     BadArgument,
     add_sandbox_options,
     chosen_sandbox,
-    image_name,
-    unpack,
+    display_name,
+    player_image,
 )
 from duel_runner.cores import free_core
 from duel_runner.referee import PlatformFault, PlayedDuel, run_duel
-from duel_runner.sandbox.base import FOLDER_PREFIX, Container, Launch, SandboxError
+from duel_runner.sandbox.base import Container, Launch, SandboxError
 from environments.api import UnknownEnvironment
 from environments.classic import classic_document, match_result
 from environments.records import DuelRecord, Fault, Outcome
@@ -35,12 +35,12 @@ from environments.registry import all_specs, get_spec
 from environments.spec import EnvironmentSpec
 
 PLAYED, NOT_PLAYED = 0, 1
-SCRIPT = "script"
-"""As the first word; a player in a folder of this name is called ./script."""
+SCRIPT, EVALUATE = "script", "evaluate"
+"""As the first word; a player in a folder of such a name is called ./script."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play a duel and write its classic document; with `script` as the first word run a script submission.
+    """Play a duel and write its classic document; with `evaluate` or `script` as the first word score a submission.
 
     Returns 0 when the duel was played (whoever won), 1 when the platform failed, 2 for bad arguments.
     """
@@ -49,11 +49,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from duel_runner import try_script
 
         return try_script.main(words[1:])
+    if words[:1] == [EVALUATE]:
+        from duel_runner import try_evaluation
+
+        return try_evaluation.main(words[1:])
     options = _parser().parse_args(words)
     # A stop from outside becomes an exception, so that no player is left behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         spec = get_spec(options.environment)
+        if spec.seats == 1:
+            raise BadArgument(f"{spec.name} has one seat: python -m duel_runner {EVALUATE} --help")
         with tempfile.TemporaryDirectory(prefix="arena-") as folder:
             return _play(spec, options, Path(folder))
     except (BadArgument, UnknownEnvironment) as error:
@@ -65,12 +71,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    slugs = ", ".join(spec.slug for spec in all_specs())
+    slugs = ", ".join(spec.slug for spec in all_specs() if spec.seats == 2)
     parser = argparse.ArgumentParser(
         prog="python -m duel_runner",
         description="Play a duel between two players and write its result.",
         epilog="Exit code: 0 the duel was played, 1 it could not be played, 2 wrong arguments. "
-        f"A script submission is tried with `python -m duel_runner {SCRIPT} --help`.",
+        f"For environments that are ranked by score: `python -m duel_runner {EVALUATE} --help`, and for scripts "
+        f"`python -m duel_runner {SCRIPT} --help`.",
     )
     parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("player_2", help="the same; may be the same player")
@@ -96,11 +103,11 @@ def _positive(text: str) -> int:
 def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:
     match_count = options.matches or spec.matches_per_duel
     parallel = options.parallel or spec.parallel_matches
-    names = (_name(options.player_1), _name(options.player_2))
+    names = (display_name(options.player_1), display_name(options.player_2))
     if options.output is not None and str(options.output) != "-" and not options.output.parent.is_dir():
         raise BadArgument(f"The folder {options.output.parent} of the output does not exist.")
     folder.chmod(0o711)
-    images = [_image(player, options.sandbox, folder / f"player-{index}")
+    images = [player_image(player, options.sandbox, folder / f"player-{index}")
               for index, player in enumerate((options.player_1, options.player_2), start=1)]  # fmt: skip
     sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)
@@ -150,26 +157,6 @@ def _progress(match_count: int, quiet: bool) -> Iterator[Callable[[int], None]]:
             bar.update(matches_done - bar.n)
 
         yield show
-
-
-def _name(player: str) -> str:
-    path = Path(player)
-    return (path.resolve().name or player) if path.exists() else player
-
-
-def _image(player: str, sandbox: str, unpacked: Path) -> str:
-    """What the sandbox starts for a folder, a zip or an image name. Raises BadArgument."""
-    from core.archive import PLAYER_ENTRY_POINTS
-
-    path = Path(player)
-    if path.is_dir():
-        if not any((path / name).is_file() for name in PLAYER_ENTRY_POINTS):
-            *first, last = PLAYER_ENTRY_POINTS
-            raise BadArgument(f"The folder {player} has no {', '.join(first)} or {last}.")
-        return FOLDER_PREFIX + str(path.resolve())
-    if path.is_file():
-        return FOLDER_PREFIX + str(unpack(path, unpacked))
-    return image_name(player, sandbox)
 
 
 def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argparse.Namespace) -> None:

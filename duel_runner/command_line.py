@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from duel_runner.sandbox.base import Sandbox
+from duel_runner.sandbox.base import FOLDER_PREFIX, Sandbox
 
 BAD_ARGUMENTS, INTERRUPTED = 2, 130
 LABEL = "arena.command-line"
@@ -56,3 +56,24 @@ def image_name(word: str, sandbox: str) -> str:
     if sandbox == "process":
         raise BadArgument(f"There is no file or folder {word}; images need --sandbox docker.")
     return word
+
+
+def display_name(player: str) -> str:
+    """What a player on the command line is called: its folder's or file's name, or that of its image."""
+    path = Path(player)
+    return (path.resolve().name or player) if path.exists() else player
+
+
+def player_image(player: str, sandbox: str, unpacked: Path) -> str:
+    """What the sandbox starts for a folder, a zip or an image name. Raises BadArgument."""
+    from core.archive import PLAYER_ENTRY_POINTS
+
+    path = Path(player)
+    if path.is_dir():
+        if not any((path / name).is_file() for name in PLAYER_ENTRY_POINTS):
+            *first, last = PLAYER_ENTRY_POINTS
+            raise BadArgument(f"The folder {player} has no {', '.join(first)} or {last}.")
+        return FOLDER_PREFIX + str(path.resolve())
+    if path.is_file():
+        return FOLDER_PREFIX + str(unpack(path, unpacked))
+    return image_name(player, sandbox)

@@ -240,11 +240,12 @@ def is_real(action: ActionArraySpec) -> bool:
 
 
 def bounds(action: ActionArraySpec) -> tuple[list[float], list[float]]:
-    """Least and greatest of each value; ±1 where there is no bound, and as near to a bound that stands alone."""
+    """Least and greatest of each value for random play; where there is no bound, ±1 or what is 1 beyond the other."""
     size = prod(action.shape)
-    low, high = (list(bound) * (size // max(1, len(bound))) for bound in (action.low, action.high))
-    low = low or [min(-1.0, bound - 1) for bound in high] or [-1.0] * size
-    high = high or [max(1.0, bound + 1) for bound in low]
+    lows = (list(action.low) or [-math.inf]) * (1 if len(action.low) == size else size)
+    highs = (list(action.high) or [math.inf]) * (1 if len(action.high) == size else size)
+    low = [min(-1.0, most - 1) if math.isinf(least) else least for least, most in zip(lows, highs, strict=True)]
+    high = [max(1.0, least + 1) if math.isinf(most) else most for least, most in zip(low, highs, strict=True)]
     return low, high
 
 

@@ -20,7 +20,7 @@ from gymnasium.envs.registration import load_env_creator
 from gymnasium.wrappers import OrderEnforcing
 
 from environments.adapters.spaces import UnusableSpace, action_decoder, observation_encoder
-from environments.adapters.texts import explained
+from environments.adapters.texts import explained, number
 from environments.api import Action, BrokenEnvironment, Frame, IllegalAction, MatchOver, MissingExtra, Observation
 from environments.spec import EnvironmentSpec, GymnasiumSource
 
@@ -116,7 +116,7 @@ class GymnasiumEnvironment:
             lines.append(frame["text"])
         else:
             names = frame["names"] or range(len(frame["observation"]))
-            lines += [f"{name}: {_short(value)}" for name, value in zip(names, frame["observation"], strict=False)]
+            lines += [f"{name}: {number(value)}" for name, value in zip(names, frame["observation"], strict=False)]
             if frame["size"] > SHOWN_VALUES:
                 lines.append(f"and {frame['size'] - SHOWN_VALUES} values more")
         return "\n".join(lines)
@@ -194,9 +194,9 @@ def sentence(frame: Frame) -> str:
     if frame["action"] is None:
         return "Start."
     action = frame["action"]
-    shown = ", ".join(_short(value) for value in action) if isinstance(action, list) else str(action)
+    shown = ", ".join(number(value) for value in action) if isinstance(action, list) else str(action)
     end = (" Stopped by the limit." if frame["truncated"] else " The end.") if frame["over"] else ""
-    return f"Step {frame['step']}: {shown}. Reward {_short(frame['reward'])}, return {_short(frame['return'])}.{end}"
+    return f"Step {frame['step']}: {shown}. Reward {number(frame['reward'])}, return {number(frame['return'])}.{end}"
 
 
 def _missing(source: GymnasiumSource, error: Exception) -> str:
@@ -213,10 +213,6 @@ def _raw(seen: Observation) -> bytes:
 def _numbers(values: np.ndarray[Any, Any]) -> list[float | None]:
     """The first values as JSON knows them: None for what is not finite."""
     return [value if math.isfinite(value) else None for value in values[:SHOWN_VALUES].tolist()]
-
-
-def _short(value: float | None) -> str:
-    return "not finite" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 if __name__ == "__main__":

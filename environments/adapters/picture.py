@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from html import escape
 
-from environments.adapters.texts import PLAYER
+from environments.adapters.texts import PLAYER, number
 from environments.api import Frame
 from environments.svg import label, svg
 
 WIDTH = 440
 MOST_BARS = 24
+ACTION_CHARACTERS = 34
+"""What fits beside the return; the description has all of it."""
 ROW = 26
 MIDDLE, HALF = 256, 80
 """Where the zero of all bars is, and how long the longest is on either side."""
@@ -20,10 +22,11 @@ def frame_to_svg(frame: Frame) -> str:
     parts, height, description = _text(frame["text"]) if "text" in frame else _bars(frame)
     parts.insert(0, f'<rect class="board" width="{WIDTH}" height="{height + 44}" rx="20"/>')
     action = "Start" if frame["action"] is None else f"Step {frame['step']}: {_shown(frame['action'])}"
-    parts.append(label(24, height + 24, 14, action[:42], anchor="start"))
-    parts.append(label(WIDTH - 24, height + 24, 14, f"return {frame['return']:.5g}", anchor="end", colour="ink"))
+    line = action if len(action) <= ACTION_CHARACTERS else f"{action[: ACTION_CHARACTERS - 1]}…"
+    parts.append(label(24, height + 24, 14, line, anchor="start"))
+    parts.append(label(WIDTH - 24, height + 24, 14, f"return {number(frame['return'])}", anchor="end", colour="ink"))
     end = " The episode is over." if frame["over"] else ""
-    described = f"{action}. Return {frame['return']:.5g}.{end} {description}"
+    described = f"{action}. Return {number(frame['return'])}.{end} {description}"
     return svg(WIDTH, height + 44, "State of the episode", parts, description=described)
 
 
@@ -66,7 +69,7 @@ def _bars(frame: Frame) -> tuple[list[str], int, str]:
     told = []
     for index, (name, value) in enumerate(zip(names, values, strict=False)):
         y = 20 + ROW * index
-        shown = "not finite" if value is None else f"{value:.4g}"
+        shown = number(value)
         told.append(f"{name}: {shown}")
         parts.append(label(MIDDLE - HALF - 10, y + 18, 14, name, anchor="end"))
         parts.append(f'<rect class="board" x="{MIDDLE - HALF}" y="{y + 5}" width="{2 * HALF}" height="16" rx="4"/>')
@@ -85,4 +88,4 @@ def _bars(frame: Frame) -> tuple[list[str], int, str]:
 def _shown(action: str | int | list[float | None]) -> str:
     if not isinstance(action, list):
         return str(action)
-    return ", ".join("not finite" if value is None else f"{value:.3g}" for value in action)
+    return ", ".join(number(value) for value in action)

@@ -13,6 +13,13 @@ _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _ACTION_LINE = re.compile(r"^\s*\(\w+\)\s*$")
 
 
+def number(value: float | None) -> str:
+    """Whole numbers as they are, real ones in four digits; None stands for what is not finite."""
+    if value is None:
+        return "not finite"
+    return f"{value:.0f}" if value % 1 == 0 and abs(value) < 1e9 else f"{value:.4g}"
+
+
 def plain(painted: str) -> str:
     """A painted text without escape codes, blank lines and the name of the last action, which frames have anyway."""
     text = _COLOUR.sub("", _HIGHLIGHTED.sub(PLAYER, painted))

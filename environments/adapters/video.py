@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from ctypes.util import find_library
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from importlib.util import find_spec
 from pathlib import Path
 from timeit import timeit
 from typing import Any
@@ -34,6 +33,15 @@ FRAMES_PER_SECOND = 30
 """Faster environments are shown at their own speed with frames left out."""
 MEMORY_LIMIT_BYTES = 6 << 30
 """Of address space, of which software drawing reserves much more than it uses."""
+ENCODING: dict[str, object] = {
+    "crf": "36",
+    "b": "0",
+    "deadline": "realtime",
+    "cpu-used": "7",
+    "lag-in-frames": "0",
+    "threads": "1",
+}
+"""Constant quality, quick, on one core, and every frame at once, so that the size is known while it grows."""
 TEXT_VALUES = 8
 """Up to so many whole numbers a state reads as a text."""
 
@@ -215,8 +223,6 @@ def _record_video(spec: EnvironmentSpec, job: Job, folder: Path) -> dict[str, An
     """Write the video and the still picture; return what a page needs to know of the video."""
     if spec.gymnasium is None or "rgb_array" not in render_modes(spec.gymnasium.id):
         raise CannotRecord(f"{spec.name} has no pictures.")
-    if find_spec("av") is None:
-        raise CannotRecord('Videos need the package av: run `pip install "av"` (extra `video`).')
     try:
         environment = GymnasiumEnvironment(spec, "rgb_array")
         environment.reset(job.seed)
@@ -247,11 +253,11 @@ def _encode(environment: GymnasiumEnvironment, job: Job, folder: Path, *, afford
     with av.open(str(folder / VIDEO), "w", format="webm") as container:
         stream = container.add_stream("libvpx-vp9", rate=fps)
         stream.pix_fmt = "yuv420p"
-        stream.options = {"crf": "36", "b": "0", "deadline": "realtime", "cpu-used": "7", "row-mt": "0", "threads": "1"}
+        stream.options = ENCODING
         for number, _ in enumerate(_played(environment, job)):
             if number % stride and number != last:
                 continue
-            if cut := size > bounds.video_bytes or time.monotonic() > until:
+            if cut := frames > 0 and (size > bounds.video_bytes or time.monotonic() > until):
                 break
             frame = av.VideoFrame.from_ndarray(_picture(environment), "rgb24")
             if not frames:
@@ -265,7 +271,7 @@ def _encode(environment: GymnasiumEnvironment, job: Job, folder: Path, *, afford
         container.mux(stream.encode(None))
         shown = {"width": stream.width, "height": stream.height}
     _write_still(still, folder / STILL)
-    return {"stride": stride, "fps": float(fps), "frames": frames, "cut": cut, **shown}
+    return {"stride": stride, "fps": round(float(fps), 3), "frames": frames, "cut": cut, **shown}
 
 
 def _write_still(frame: Any, path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 
 from environments.checks import check_environment
-from environments.registry import all_specs, read_info
+from environments.registry import read_info
 from environments.spec import EnvironmentSpec, Limits
+from environments.tests.playing import GAMES, TASKS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
 PACKAGE = "nim_of_the_documentation"
@@ -42,9 +44,26 @@ def test_every_key_of_an_info_file_is_explained() -> None:
     assert {key for key in keys if f"`{key}`" not in table} == set()
 
 
-@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: str(spec.id))
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: str(spec.id))
 def test_the_table_of_the_games_names_every_one(spec: EnvironmentSpec) -> None:
-    table = PAGE.partition("\n## The protocol")[0]
+    table = PAGE.partition("\n## Environments of Gymnasium")[0]
     assert f"`{spec.id}`" in table
     assert f"{spec.observation.shape[0]} numbers" in table
     assert f" {spec.matches_per_duel} |" in table
+
+
+@pytest.mark.parametrize("spec", TASKS, ids=lambda spec: str(spec.id))
+def test_the_table_of_the_tasks_has_their_figures(spec: EnvironmentSpec) -> None:
+    (row,) = re.findall(rf"^\| .* \| `{spec.slug}` \|.*$", PAGE, re.MULTILINE)
+    name, _, public_id, state, actions, steps, episodes, solved, extra = (
+        cell.strip(" `") for cell in row.strip("|").split(" | ")
+    )
+    kind = "real" if spec.observation.wire.startswith("float") else "whole"
+    assert spec.gymnasium is not None
+    assert (name, public_id, extra) == (spec.name, spec.public_id, spec.gymnasium.extra)
+    assert state == f"{math.prod(spec.observation.shape)} {kind}"
+    assert actions == (
+        f"0` to `{spec.action_count - 1}" if spec.action is None else f"{math.prod(spec.action.shape)} real"
+    )
+    assert (int(steps), int(episodes)) == (spec.max_steps, spec.episodes_per_evaluation)
+    assert solved.replace("−", "-") == ("" if spec.solved_score is None else f"{spec.solved_score:g}")

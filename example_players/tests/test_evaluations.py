@@ -1,0 +1,62 @@
+"""The packed examples in processes of their own, evaluated by the arena's referee over the wire."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.archive import unpack_archive
+from duel_runner.referee import run_evaluation
+from duel_runner.sandbox.base import Launch
+from duel_runner.sandbox.process import ProcessSandbox
+from environments.registry import get_spec
+from example_players.package import make_archive
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """A folder with a short path that other users may enter: it holds sockets, and players run as somebody else."""
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "least"),
+    [
+        ("cem", "cart-pole", 475),
+        ("q_learning", "frozen-lake-deterministic", 1),
+        ("random", "cart-pole", 8),
+        ("random", "pendulum", -2000),
+    ],
+)
+def test_the_referee_counts_what_an_example_reaches(
+    name: str, environment: str, least: float, root: Path, tmp_path: Path
+) -> None:
+    unpack_archive(io.BytesIO(make_archive(name, environment, train=True, store=tmp_path)), root / "player")
+    (root / "player").chmod(0o755)
+    spec, sandbox = get_spec(environment), ProcessSandbox(root / "c")
+    launch = Launch(f"folder:{root / 'player'}", f"arena-example-{os.getpid()}-{name}", spec.limits, {})
+
+    played = run_evaluation(
+        spec,
+        lambda: sandbox.launch(launch),
+        name=name,
+        seeds=range(20),
+        parallel_episodes=8,
+        limits=spec.limits,
+        clock=time.monotonic,
+    )
+
+    assert played.failure is None, played.player_log
+    scores = [episode.score for episode in played.record.episodes]
+    assert len(scores) == 20
+    assert sum(scores) / 20 >= least
