@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path, re_path
 
+from web.api.urls import routes
 from web.views import (
     accounts,
     agents,
@@ -76,7 +77,10 @@ site = [
 
 urlpatterns = [
     path("", include((site, "web"))),
+    path("", include((routes, "api"))),
     path("admin/", admin.site.urls),
     # Only addresses with a slash at their end: others are first tried with one.
     re_path(r"^.*/$", errors.not_found),
 ]
+
+handler500 = "web.views.errors.failed"

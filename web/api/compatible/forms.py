@@ -36,7 +36,7 @@ class SubmitRequest(serializers.Serializer[Any]):
     """A script, or several files of which `main_file` is run as submission.py; or a zip as the site takes it."""
 
     file = serializers.FileField(required=False, help_text="A Python script, or a zip with player.py or submission.py.")
-    files = serializers.ListField(child=serializers.FileField(), required=False, help_text="Several files.")
+    files = serializers.ListField(child=serializers.FileField(allow_empty_file=True), required=False, help_text="Several files.")
     main_file = serializers.CharField(required=False, help_text="Of several files, the one that is run.")
     env_id = serializers.CharField(required=False, default=DEFAULT_ENVIRONMENT)
     algorithm = serializers.CharField(required=False, default="Custom", max_length=100)
@@ -167,13 +167,13 @@ class EnvironmentQuery(BoardQuery):
     env_id = serializers.CharField(default=DEFAULT_ENVIRONMENT, max_length=100)
 
 
-def read_board_query(request: Request) -> tuple[BoardFilter, int]:
-    """The filter, and how many rows. Raises ValidationError. Empty fields count as not given."""
-    query = BoardQuery(data={name: value for name, value in request.query_params.items() if value})
+def read_board_query(request: Request, kind: type[BoardQuery] = BoardQuery) -> tuple[BoardFilter, int, int]:
+    """The filter, how many rows, and how many to leave out. Raises ValidationError. Empty fields are not given ones."""
+    query = kind(data={name: value for name, value in request.query_params.items() if value})
     query.is_valid(raise_exception=True)
     data = dict(query.validated_data)
-    limit = data.pop("limit")
-    return BoardFilter(**data), limit
+    limit, offset = data.pop("limit"), data.pop("offset", 0)
+    return BoardFilter(**data), limit, offset
 
 
 def _day(value: date | None) -> date | None:

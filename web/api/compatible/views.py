@@ -160,6 +160,6 @@ def _submission(text: str) -> Submission:
 
 
 def _board(request: Request, environment: Environment) -> Response:
-    filters, limit = forms.read_board_query(request)
+    filters, limit, _ = forms.read_board_query(request)
     page = board_page(environment, filters, limit=limit)
     return Response(answers.BoardEntry(page.rows, many=True, context={"env_id": environment.env_id}).data)
