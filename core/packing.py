@@ -75,7 +75,7 @@ def by_base_name(files: Sequence[NamedFile]) -> dict[str, NamedFile]:
         if name in ("", ".", ".."):
             raise Refused("A file has no name.", field="archive")
         if NOT_UTF8 in name or not name.isprintable():
-            raise Refused(f"The file name {ascii(name)} is not plain UTF-8. Rename the file.", field="archive")
+            raise Refused(f"The file name {name!a} is not plain UTF-8. Rename the file.", field="archive")
         if name in named:
             raise Refused(f"Two of the files are named {name}.", field="archive")
         named[name] = file

@@ -222,7 +222,7 @@ ANONYMOUS_SUBMISSIONS = env.flag("ANONYMOUS_SUBMISSIONS", False)
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "web.api.authentication.TokenAuthentication",
-        "web.api.authentication.SessionAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
@@ -240,22 +240,15 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_SCHEMA_CLASS": "web.api.schema.DescribedView",
     "EXCEPTION_HANDLER": "web.api.errors.to_response",
     "NUM_PROXIES": env.number("TRUSTED_PROXIES", 0),
-    "ORDERING_PARAM": "ordering",
     "URL_FORMAT_OVERRIDE": None,
-    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": f"{SITE_NAME} API",
     "VERSION": "1",
     "DESCRIPTION": "Everything that the pages show, for programs. docs/api.md explains it with examples.",
-    "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "web.api.schema.add_shared_answers",
-    ],
+    "POSTPROCESSING_HOOKS": ["web.api.schema.add_shared_answers"],
 }
 
 # --- Publishing -------------------------------------------------------------------------------------------

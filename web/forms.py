@@ -205,7 +205,7 @@ class FilesForm(ArchiveForm):
             return zips[0]
         try:
             # Not cleaned yet, being the later field; checked against the names that are there.
-            return archive_upload(pack_files(files, self.data.get("main_file", "").strip()))
+            return archive_upload(pack_files(files, self.data.get("main_file", "").strip()), self.files)
         except Refused as refusal:
             if refusal.field == "archive":
                 raise ValidationError(str(refusal)) from None

@@ -21,7 +21,14 @@ from core.services.jobs import JOB_MODELS
 
 PLAYERS = ("player_1__agent__owner", "player_2__agent__owner")
 LONG_OF_DUELS = ("log", "verification")
-LONG_OF_EVALUATIONS = ("log", "metrics", "episodes", "runtime")
+# A list of seeds is long, and hidden.
+LONG_OF_EVALUATIONS = ("log", "metrics", "episodes", "runtime", "seed_list__seeds")
+JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
+    Duel: (PLAYERS, LONG_OF_DUELS),
+    Recording: (("evaluation__submission__agent",), ("log",)),
+    Evaluation: (("submission__agent", "seed_list"), LONG_OF_EVALUATIONS),
+}
+"""By kind: the rows to read along with a job, and the columns to leave where they are."""
 
 
 def environment_rows() -> QuerySet[Environment]:
@@ -61,8 +68,7 @@ def duel_rows() -> QuerySet[Duel]:
 def evaluation_rows() -> QuerySet[Evaluation]:
     """Evaluations without their episodes, newest first."""
     related = ("submission__agent__owner", "environment", "seed_list")
-    # A list of seeds is long, and hidden.
-    return Evaluation.objects.select_related(*related).defer(*LONG_OF_EVALUATIONS, "seed_list__seeds").order_by("-pk")
+    return Evaluation.objects.select_related(*related).defer(*LONG_OF_EVALUATIONS).order_by("-pk")
 
 
 def rating_rows() -> QuerySet[Rating]:
@@ -74,13 +80,5 @@ def rating_rows() -> QuerySet[Rating]:
 def job_rows(kind: str) -> QuerySet[Job]:
     """Jobs of a kind without their logs, newest first. Raises KeyError for another than those of JOB_MODELS."""
     model = JOB_MODELS[kind]
-    rows: QuerySet[Job] = model._default_manager.defer("log")
-    if model is Duel:
-        rows = rows.select_related(*PLAYERS).defer(*LONG_OF_DUELS)
-    elif model is Recording:
-        rows = rows.select_related("evaluation__submission__agent")
-    elif model is Evaluation:
-        rows = rows.select_related("submission__agent", "seed_list").defer(*LONG_OF_EVALUATIONS, "seed_list__seeds")
-    else:
-        rows = rows.select_related("submission__agent")
-    return rows.order_by("-pk")
+    related, long = JOB_NEEDS.get(model, (("submission__agent",), ("log",)))
+    return model._default_manager.select_related(*related).defer(*long).order_by("-pk")

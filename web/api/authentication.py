@@ -1,4 +1,4 @@
-"""Who a program acts for: by a token, or by the session of a browser that is logged in."""
+"""Who a program acts for, by its token."""
 
 from __future__ import annotations
 
@@ -44,11 +44,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         return 'Bearer realm="api"'
 
 
-class SessionAuthentication(authentication.SessionAuthentication):
-    """A browser that is logged in, with the site's CSRF token for whatever changes something."""
-
-
-class TokenScheme(OpenApiAuthenticationExtension):
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the description says it."""
 
     target_class = TokenAuthentication

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db.models import QuerySet
@@ -11,7 +11,10 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.filters import OrderingFilter
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
-from rest_framework.views import APIView
+
+if TYPE_CHECKING:
+    # At run time it would be a circle: views ask the settings for these classes.
+    from rest_framework.views import APIView
 
 MAX_ROW_ID = 2**63 - 1
 
@@ -60,7 +63,7 @@ class Ordering(OrderingFilter):
         return queryset.order_by(asked, "-pk" if asked.startswith("-") else "pk")
 
     def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
-        names = [name for name in getattr(view, "ordering_fields", ())]
+        names = list(getattr(view, "ordering_fields", ()))
         if not names:
             return []
         return [

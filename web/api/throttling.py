@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.cache import cache
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
-from rest_framework.views import APIView
 
 from core.cache import tried
 from web.api.authentication import account_of
+
+if TYPE_CHECKING:
+    # At run time it would be a circle: views ask the settings for these classes.
+    from rest_framework.views import APIView
 
 
 class CalmCache:
@@ -31,13 +34,13 @@ class Throttle(SimpleRateThrottle):
     cache = CalmCache()  # type: ignore[assignment]
 
     def get_cache_key(self, request: Request, view: APIView) -> str | None:
-        return self.key(self.who(request))
+        return self.key_of(self.who(request))
 
     def who(self, request: Request) -> str:
         account = account_of(request)
         return f"account {account.pk}" if account else f"address {self.get_ident(request)}"
 
-    def key(self, who: str) -> str:
+    def key_of(self, who: str) -> str:
         # Whatever stands in a header: the key is short and plain.
         return f"throttle:{self.scope}:{hashlib.blake2b(who.encode(), digest_size=16).hexdigest()}"
 

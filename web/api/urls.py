@@ -31,7 +31,7 @@ routes = [
     *both("api/leaderboard/", compatible.Leaderboard, "leaderboard"),
     *both("api/leaderboard/environments", compatible.LeaderboardEnvironments, "leaderboard_environments"),
     *both("leaderboard/<str:env_id>", compatible.LeaderboardOf, "leaderboard_of"),
-    *both("submissions/", compatible.Submit, "submissions"),
+    *both("submissions/", compatible.SubmissionsRoot, "submissions"),
     *both("submissions/<str:id>", compatible.SubmissionById, "submission_by_id"),
     *both("health", compatible.HealthCheck, "health"),
     *native("tokens/", tokens.TokenList, "tokens"),

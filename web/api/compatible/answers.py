@@ -67,5 +67,3 @@ class Health(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
     components = Components()
     timestamp = serializers.DateTimeField()
-
-

@@ -10,6 +10,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
@@ -36,7 +38,9 @@ class SubmitRequest(serializers.Serializer[Any]):
     """A script, or several files of which `main_file` is run as submission.py; or a zip as the site takes it."""
 
     file = serializers.FileField(required=False, help_text="A Python script, or a zip with player.py or submission.py.")
-    files = serializers.ListField(child=serializers.FileField(allow_empty_file=True), required=False, help_text="Several files.")
+    files = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True), required=False, help_text="Several files."
+    )
     main_file = serializers.CharField(required=False, help_text="Of several files, the one that is run.")
     env_id = serializers.CharField(required=False, default=DEFAULT_ENVIRONMENT)
     algorithm = serializers.CharField(required=False, default="Custom", max_length=100)
@@ -70,9 +74,11 @@ class SubmitForm:
 
 def read_submit(request: Request) -> SubmitForm:
     """Check a submission in the order in which clients know it. Raises ParseError or ValidationError."""
-    client_id = _client_id(request.data.get("client_id", ""))
-    archive, is_script = _archive(request)
-    words = {name: value for name, value in request.data.items() if name in ("env_id", "algorithm", "user_id") and value}
+    # Without a body there is no form either.
+    sent = request.data if isinstance(request.data, QueryDict) else QueryDict()
+    client_id = _client_id(sent.get("client_id"))
+    archive, is_script = _archive(sent, request.FILES)
+    words = {name: sent[name] for name in ("env_id", "algorithm", "user_id") if sent.get(name)}
     labels = SubmitLabels(data=words)
     labels.is_valid(raise_exception=True)
     data: dict[str, str] = labels.validated_data
@@ -85,7 +91,9 @@ def environment_known(env_id: str) -> Environment:
     """The environment with this board. Raises ParseError."""
     row = scored_environment(env_id) if env_id.isprintable() else None
     if row is None:
-        raise ParseError(f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments lists what there is.")
+        raise ParseError(
+            f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments lists what there is."
+        )
     return row
 
 
@@ -98,22 +106,24 @@ def _client_id(text: object) -> UUID | None:
         raise ParseError(BAD_CLIENT_ID) from None
 
 
-def _archive(request: Request) -> tuple[UploadedFile[bytes], bool]:
+def _archive(sent: QueryDict, uploads: MultiValueDict[str, UploadedFile[bytes]]) -> tuple[UploadedFile[bytes], bool]:
     """A zip as it came, or one packed of scripts; and whether it is the latter."""
-    many, one = request.FILES.getlist("files"), request.FILES.get("file")
-    if not many and one is None:
+    many = uploads.getlist("files")
+    files = many or uploads.getlist("file")[-1:]
+    if not files:
         # A part without a file name is no file.
-        raise ParseError(BAD_FILE if {"file", "files"} & set(request.data) else NO_FILE)
-    if sum(file.size or 0 for file in (many or [one])) > settings.MAX_UPLOAD_BYTES:
+        raise ParseError(BAD_FILE if {"file", "files"} & set(sent) else NO_FILE)
+    if sum([file.size or 0 for file in files]) > settings.MAX_UPLOAD_BYTES:
         raise ParseError(too_large())
     if many:
-        return archive_upload(pack_script(many, _main_file(many, str(request.data.get("main_file", ""))))), True
-    name = base_name(one.name).lower()
-    if name.endswith(".zip"):
-        return one, False
-    if not name.endswith(".py"):
+        main_file = _main_file(files, str(sent.get("main_file", "")))
+        return archive_upload(pack_script(files, main_file), uploads), True
+    name = base_name(files[0].name)
+    if name.lower().endswith(".zip"):
+        return files[0], False
+    if not name.lower().endswith(".py"):
         raise ParseError(NOT_PYTHON)
-    return archive_upload(pack_script([one], base_name(one.name))), True
+    return archive_upload(pack_script(files, name), uploads), True
 
 
 def _main_file(files: list[UploadedFile[bytes]], wanted: str) -> str:
@@ -133,7 +143,7 @@ def _main_file(files: list[UploadedFile[bytes]], wanted: str) -> str:
 class FiniteField(serializers.FloatField):
     """A number that can be compared with."""
 
-    def to_internal_value(self, data: str) -> float:
+    def to_internal_value(self, data: float | str) -> float:
         value = float(super().to_internal_value(data))
         if not math.isfinite(value):
             self.fail("invalid")

@@ -50,7 +50,10 @@ class Submit(APIView):
 
     @extend_schema(
         request={"multipart/form-data": forms.SubmitRequest},
-        responses={200: answers.Submitted, 409: OpenApiResponse(description="client_id stands for another submission.")},
+        responses={
+            200: answers.Submitted,
+            409: OpenApiResponse(description="client_id stands for another submission."),
+        },
     )
     def post(self, request: Request) -> Response:
         form = forms.read_submit(request)
@@ -71,12 +74,18 @@ class Submit(APIView):
         return Response(answers.Submitted(answer).data)
 
 
+class SubmissionsRoot(Submit):
+    """The same at the address that other clients know."""
+
+
 class Results(APIView):
     """How far a submission is, its score, and why it failed."""
 
     tag = "compatible"
 
-    @extend_schema(parameters=[OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)], responses=answers.Result)
+    @extend_schema(
+        parameters=[OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)], responses=answers.Result
+    )
     def get(self, request: Request, id: str) -> Response:  # noqa: A002  (its name in the address)
         return Response(answers.Result(client_result(_submission(id), viewer_of(request))).data)
 

@@ -25,7 +25,7 @@ from web.api.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 from web.uploads import archive_upload, too_large
 
 
-class AgentAnswer(serializers.Serializer[Agent]):
+class AgentAnswer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField()
     environment = serializers.CharField(source="environment.slug")
@@ -51,7 +51,9 @@ class UploadRequest(serializers.Serializer[Any]):
     """A new version: a zip as `archive`, or single `files`, of which `main_file` is run."""
 
     archive = serializers.FileField(required=False, help_text="A zip with player.py or submission.py at its root.")
-    files = serializers.ListField(child=serializers.FileField(allow_empty_file=True), required=False, help_text="Single files instead.")
+    files = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True), required=False, help_text="Single files instead."
+    )
     main_file = serializers.CharField(
         required=False, max_length=200, help_text="Of several Python files the one to run; not needed with player.py."
     )
@@ -66,7 +68,9 @@ class UploadRequest(serializers.Serializer[Any]):
             raise ValidationError({"archive": [too_large()]})
         if files:
             with refusals():
-                attrs["archive"] = archive_upload(pack_files(files, attrs.get("main_file", "")))
+                attrs["archive"] = archive_upload(
+                    pack_files(files, attrs.get("main_file", "")), self.context["request"].FILES
+                )
         return attrs
 
 

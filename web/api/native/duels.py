@@ -133,7 +133,7 @@ class MatchList(APIView):
         return pages.get_paginated_response(MatchLine(lines, many=True).data)
 
 
-class MatchAnswer(serializers.Serializer[MatchRecord]):
+class MatchAnswer(serializers.Serializer[Any]):
     """A match, complete: with the rules of its version it can be played again. Players are 1 and 2."""
 
     number = serializers.IntegerField()
@@ -200,5 +200,3 @@ class MatchReplay(APIView):
         row = one(duel_rows(), pk=pk)
         answer = {"environment_version": row.environment_version, "frames": replay_frames(row, number)}
         return Response(ReplayAnswer(answer).data)
-
-

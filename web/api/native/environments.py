@@ -20,7 +20,7 @@ from web.api.compatible.forms import BoardQuery, read_board_query
 from web.api.native.views import Listed, Shown, one
 
 
-class EnvironmentAnswer(serializers.Serializer[Environment]):
+class EnvironmentAnswer(serializers.Serializer[Any]):
     slug = serializers.CharField()
     env_id = serializers.CharField(help_text="Its name for clients of older systems.")
     version = serializers.CharField(source="spec_id", help_text="Of the rules that new duels are played with.")
@@ -67,7 +67,7 @@ class EnvironmentShown(Shown[Environment]):
     lookup_field = "slug"
 
 
-class SeedsAnswer(serializers.Serializer[SeedList]):
+class SeedsAnswer(serializers.Serializer[Any]):
     """A list of seeds; `sha256` binds the arena to those that nobody may know yet."""
 
     id = serializers.IntegerField()

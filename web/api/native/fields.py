@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from core.models import Job, JobFault, JobState
+from core.models import JobFault, JobState
 
 JOB_STATES = [(state.value, state.label) for state in JobState]
 FAULTS = [(fault.value, fault.label) for fault in JobFault]
@@ -28,7 +28,7 @@ class Version(serializers.Serializer[Any]):
     agent = AgentName()
 
 
-class JobFields(serializers.Serializer[Job]):
+class JobFields(serializers.Serializer[Any]):
     """How far a job is."""
 
     id = serializers.IntegerField()

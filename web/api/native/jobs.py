@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.models import Job, JobFault, JobState
-from core.selectors.jobs import QueueCount, queue_counts, queue_place
+from core.selectors.jobs import queue_counts, queue_place
 from core.selectors.listing import job_rows
 from core.selectors.visibility import job_error_shown, job_log_visible, submission_of
 from core.services.jobs import JOB_MODELS
@@ -106,7 +106,7 @@ class JobLog(OfKind, APIView):
         return Response({"log": row.log})
 
 
-class QueueAnswer(serializers.Serializer[QueueCount]):
+class QueueAnswer(serializers.Serializer[Any]):
     kind = serializers.CharField()
     waiting = serializers.IntegerField()
     running = serializers.IntegerField()

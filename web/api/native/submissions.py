@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.models import Job, JobFault, JobState, Submission, SubmissionForm
+from core.models import JobFault, JobState, Submission, SubmissionForm
 from core.selectors.agents import agent_source_visible
 from core.selectors.duels import NotStored, file_get
 from core.selectors.listing import submission_rows
@@ -29,7 +29,7 @@ from web.api.native.views import Acting, Listed, Shown, one
 PRIVATE = "This agent is private: its source and logs are for its owner."
 
 
-class PhaseAnswer(serializers.Serializer[Job]):
+class PhaseAnswer(serializers.Serializer[Any]):
     """A job of a submission. Of each kind the latest one is shown."""
 
     kind = serializers.CharField(source="KIND")
@@ -41,7 +41,7 @@ class PhaseAnswer(serializers.Serializer[Job]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
-class SubmissionAnswer(serializers.Serializer[Submission]):
+class SubmissionAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField(source="public_id")
     agent = AgentName()
     environment = serializers.CharField(source="agent.environment.slug")

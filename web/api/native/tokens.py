@@ -12,7 +12,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.models import ApiToken, User
+from core.models import ApiToken
 from core.services.tokens import MAX_DAYS, token_create, token_revoke
 from core.services.users import user_authenticate
 from web.api.native.views import Acting, checked, refusals
@@ -30,7 +30,7 @@ class TokenRequest(serializers.Serializer[Any]):
     )
 
 
-class TokenAnswer(serializers.Serializer[ApiToken]):
+class TokenAnswer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField()
     hint = serializers.CharField(help_text="How it begins.")
@@ -82,7 +82,7 @@ class TokenShown(Acting):
         return Response(status=204)
 
 
-class AccountAnswer(serializers.Serializer[User]):
+class AccountAnswer(serializers.Serializer[Any]):
     username = serializers.CharField()
     email = serializers.CharField()
     team = serializers.CharField()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
@@ -13,7 +14,7 @@ from web.api.native.fields import Version
 from web.api.native.views import Listed, Shown, one
 
 
-class TournamentAnswer(serializers.Serializer[Tournament]):
+class TournamentAnswer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     environment = serializers.CharField(source="environment.slug")
     edition = serializers.IntegerField()
@@ -49,7 +50,7 @@ class TournamentShown(Shown[Tournament]):
     serializer_class = TournamentAnswer
 
 
-class ParticipantAnswer(serializers.Serializer[Participant]):
+class ParticipantAnswer(serializers.Serializer[Any]):
     rank = serializers.IntegerField(help_text="Ties share: 1, 1, 3.")
     submission = Version()
     points = serializers.IntegerField()
@@ -72,7 +73,7 @@ class ParticipantList(Listed[Participant]):
         return super().get_queryset().filter(tournament=tournament)
 
 
-class RatingAnswer(serializers.Serializer[Rating]):
+class RatingAnswer(serializers.Serializer[Any]):
     submission = Version()
     environment = serializers.CharField(source="submission.agent.environment.slug")
     value = serializers.FloatField()
@@ -97,5 +98,3 @@ class RatingList(Listed[Rating]):
     serializer_class = RatingAnswer
     filterset_class = RatingFilter
     ordering_fields = ("value", "duel_count")
-
-

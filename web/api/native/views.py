@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Model, QuerySet
 from django.http import Http404
 from rest_framework import generics
@@ -51,13 +52,13 @@ def one(rows: QuerySet[Row], **condition: Any) -> Row:
     """The row, or a 404 with a sentence."""
     try:
         return rows.get(**condition)
-    except rows.model.DoesNotExist:
+    except ObjectDoesNotExist:
         raise Http404(f"There is no such {rows.model._meta.verbose_name}.") from None
 
 
 def checked(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
     """What a request sends, checked. Raises ValidationError."""
-    sent = form(data=request.data)
+    sent = form(data=request.data, context={"request": request})
     sent.is_valid(raise_exception=True)
     data: dict[str, Any] = sent.validated_data
     return data
