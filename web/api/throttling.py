@@ -42,7 +42,7 @@ class Throttle(SimpleRateThrottle):
 
     def key_of(self, who: str) -> str:
         # Whatever stands in a header: the key is short and plain.
-        return f"throttle:{self.scope}:{hashlib.blake2b(who.encode(), digest_size=16).hexdigest()}"
+        return f"throttle:{self.scope}:{hashlib.blake2b(who.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
 
 
 class StrangerThrottle(Throttle):

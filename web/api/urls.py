@@ -69,5 +69,5 @@ routes = [
     path("api/schema", schema, name="schema"),
     path("api/schema/", schema),
     # With JSON, and never sent to the same address with a slash.
-    re_path(r"^api(/.*)?$", not_found),
+    re_path(r"^api(?:/.*)?$", not_found),
 ]
