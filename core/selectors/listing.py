@@ -25,7 +25,10 @@ LONG_OF_DUELS = ("log", "verification")
 LONG_OF_EVALUATIONS = ("log", "metrics", "episodes", "runtime", "seed_list__seeds")
 JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Duel: (PLAYERS, LONG_OF_DUELS),
-    Recording: (("evaluation__submission__agent",), ("log",)),
+    Recording: (
+        ("evaluation__submission__agent",),
+        ("log", "evaluation__log", "evaluation__metrics", "evaluation__episodes"),
+    ),
     Evaluation: (("submission__agent", "seed_list"), LONG_OF_EVALUATIONS),
 }
 """By kind: the rows to read along with a job, and the columns to leave where they are."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import status
 from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
 from rest_framework.response import Response
@@ -55,6 +56,7 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
     return exception_handler(error, context)
 
 
+@csrf_exempt
 def not_found(request: HttpRequest) -> JsonResponse:
     """For every address under /api/ that is none."""
     return JsonResponse({"detail": NOTHING_HERE}, status=404)

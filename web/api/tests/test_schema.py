@@ -1,0 +1,122 @@
+"""The description of the API: complete, true, and shown by a page of our own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import hypothesis
+import pytest
+import schemathesis
+from django.core import signals
+from django.core.handlers.wsgi import WSGIHandler
+from django.db import close_old_connections
+from django.test import Client
+from django.utils import timezone
+from hypothesis import strategies
+from pytest_django.fixtures import Settings
+from rest_framework.throttling import SimpleRateThrottle
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from core.services.tokens import token_create
+from web.api.tests.conftest import Arena
+
+SCHEMA = "/api/schema"
+EXAMPLES = 15
+SEED = 20_261_121
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    unsupported_method,
+]
+RATES = dict.fromkeys(("stranger", "account", "login", "upload"), "1000000/second")
+
+
+def _whole(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    """The site as a program that ends every request, which the client that sends them does not."""
+    response = WSGIHandler()(environ, start_response)
+    try:
+        return [b"".join(response)]
+    finally:
+        response.close()
+
+
+def description() -> dict[str, Any]:
+    schema: dict[str, Any] = Client().get(SCHEMA).json()
+    return schema
+
+
+@pytest.fixture
+def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[BaseSchema]:
+    """The described API over an arena with something of everything. It never says that it has been asked too often."""
+    settings.ANONYMOUS_SUBMISSIONS = True
+    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", RATES)
+    # Bad requests are what this is about.
+    monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
+    # As Django's own test client does it: the connection outlives the request.
+    ends = (signals.request_started, signals.request_finished)
+    for end in ends:
+        end.disconnect(close_old_connections)
+    yield schemathesis.openapi.from_wsgi(SCHEMA, _whole)
+    for end in ends:
+        end.connect(close_old_connections)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_stranger", [True, False], ids=["stranger", "alice"])
+def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: bool) -> None:
+    """What is asked is drawn from the description, sometimes against it; half of it is about something that exists."""
+    _, token = token_create(owner=arena.cast.alice, name="schema", now=timezone.now(), days=1)
+    headers = {} if is_stranger else {"Authorization": f"Bearer {token}"}
+    for result in api.get_all_operations():
+        operation = result.ok()
+        cases = operation.as_strategy(GenerationMode.POSITIVE) | operation.as_strategy(GenerationMode.NEGATIVE)
+
+        @hypothesis.seed(SEED)
+        @hypothesis.settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
+            phases=[hypothesis.Phase.generate],
+        )
+        @hypothesis.given(case=cases, aimed=strategies.booleans())
+        def ask(case: schemathesis.Case, aimed: bool) -> None:
+            if aimed:
+                case.path_parameters = aim(case, arena)
+            case.call_and_validate(checks=CHECKS, headers=headers)
+
+        ask()
+
+
+def aim(case: schemathesis.Case, arena: Arena) -> dict[str, Any]:
+    """What the parts of an address are for something that exists."""
+    path = case.operation.path
+    rows = {
+        "agents": arena.stage.anna.agent_id,
+        "tournaments": arena.stage.tournament.pk,
+        "duels": arena.stage.duel.pk,
+        "evaluations": arena.verified.pk,
+        "jobs": arena.stage.anna.builds.get().pk,
+        "tokens": 1,
+    }
+    values = {
+        "id": next((row for name, row in rows.items() if f"/{name}/" in path), arena.verified.submission.public_id),
+        "public_id": arena.stage.anna.public_id,
+        "number": 1,
+        "kind": "build",
+        "slug": "cart-pole",
+        "env_id": "CartPole-v1",
+    }
+    return {name: str(values[name]) for name in case.path_parameters or {}}
