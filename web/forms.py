@@ -130,6 +130,20 @@ class ProfileForm(UserForm):
         field.choices = [("", "No team"), *((team, team) for team in settings.TEAMS)]
 
 
+class TokenForm(forms.Form):
+    """A new token for the API."""
+
+    name = forms.CharField(max_length=50, help_text="What it is for, e.g. the machine that uses it.")
+    days = forms.TypedChoiceField(
+        label="How long it is good",
+        choices=[("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until I revoke it")],
+        coerce=int,
+        empty_value=None,
+        required=False,
+        initial="90",
+    )
+
+
 class ArchiveForm(forms.Form):
     """A new version of an agent."""
 
