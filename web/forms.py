@@ -136,10 +136,8 @@ class TokenForm(forms.Form):
     name = forms.CharField(max_length=50, help_text="What it is for, e.g. the machine that uses it.")
     days = forms.TypedChoiceField(
         label="How long it is good",
-        choices=[("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until I revoke it")],
-        coerce=int,
-        empty_value=None,
-        required=False,
+        choices=[("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("0", "until I revoke it")],
+        coerce=lambda days: int(days) or None,
         initial="90",
     )
 

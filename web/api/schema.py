@@ -31,6 +31,10 @@ class DescribedView(AutoSchema):
         # Every view of the API has one.
         return [getattr(self.view, "tag")]  # noqa: B009  (APIView does not know of it)
 
+    def get_summary(self) -> str:
+        """The first sentence of the description."""
+        return re.split(r"[.;:]", self.get_description(), maxsplit=1)[0]
+
     def get_operation_id(self) -> str:
         # "AgentVersions" is agent_versions: every view has one address.
         return f"{self.method.lower()}_{re.sub(r'(?<!^)(?=[A-Z])', '_', type(self.view).__name__).lower()}"

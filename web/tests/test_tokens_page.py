@@ -35,7 +35,7 @@ def test_a_new_token_is_shown_this_once(cast: Cast, visit: As) -> None:
 
 def test_a_token_may_be_good_until_it_is_revoked(cast: Cast, visit: As) -> None:
     browser = visit(cast.alice)
-    browser.post(CREATE, {"name": "server", "days": ""})
+    browser.post(CREATE, {"name": "server", "days": "0"})
     row = ApiToken.objects.get()
     assert row.expires_at is None
     response = browser.post(f"/profile/tokens/{row.pk}/revoke/", follow=True)

@@ -315,7 +315,7 @@ def test_an_archive_is_for_those_who_may_read_the_source(arena: Arena, program: 
         # Read to its end, a file is closed.
         b"".join(response)
     response = program(None).get(public)
-    assert (b"".join(response), response["Content-Type"]) == (b"zip!", "application/zip")  # type: ignore[arg-type]
+    assert (b"".join(response), response["Content-Type"]) == (b"zip!", "application/zip")
     arena.stage.clara.deleted_at = timezone.now()
     arena.stage.clara.save()
     assert program(None).get(public).json() == {"detail": "This version has been deleted by its owner."}

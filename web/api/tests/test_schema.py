@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 import hypothesis
 import pytest
@@ -14,11 +17,15 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.db import close_old_connections
 from django.test import Client
 from django.utils import timezone
+from drf_spectacular.drainage import GENERATOR_STATS
 from hypothesis import strategies
+from playwright.sync_api import expect, sync_playwright
 from pytest_django.fixtures import Settings
+from pytest_django.live_server_helper import LiveServer
 from rest_framework.throttling import SimpleRateThrottle
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -28,6 +35,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from core.services.tokens import token_create
+from core.tests import factories
+from web.api.schema import schema_text
 from web.api.tests.conftest import Arena
 
 SCHEMA = "/api/schema"
@@ -43,9 +52,14 @@ CHECKS = [
 RATES = dict.fromkeys(("stranger", "account", "login", "upload"), "1000000/second")
 
 
+@cache
+def _site() -> WSGIHandler:
+    return WSGIHandler()
+
+
 def _whole(environ: dict[str, Any], start_response: Any) -> list[bytes]:
     """The site as a program that ends every request, which the client that sends them does not."""
-    response = WSGIHandler()(environ, start_response)
+    response = _site()(environ, start_response)
     try:
         return [b"".join(response)]
     finally:
@@ -53,8 +67,71 @@ def _whole(environ: dict[str, Any], start_response: Any) -> list[bytes]:
 
 
 def description() -> dict[str, Any]:
-    schema: dict[str, Any] = Client().get(SCHEMA).json()
+    schema: dict[str, Any] = json.loads(schema_text())
     return schema
+
+
+def test_the_description_is_made_without_a_doubt(capsys: pytest.CaptureFixture[str]) -> None:
+    schema_text.cache_clear()
+    GENERATOR_STATS.reset()
+    assert description()["openapi"].startswith("3.")
+    assert not GENERATOR_STATS, capsys.readouterr().err
+
+
+def test_every_operation_says_what_it_is_and_what_may_go_wrong() -> None:
+    for path, operations in description()["paths"].items():
+        for operation in operations.values():
+            assert operation["description"], path
+            assert path == "/health" or {"401", "429"} <= set(operation["responses"])
+            assert all(answer["description"] or answer["content"] for answer in operation["responses"].values())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_the_description_and_its_page_are_everyone_s(client: Client, slash: str) -> None:
+    assert client.get(f"/api/schema{slash}").json() == description()
+    response = client.get(f"/api/docs{slash}")
+    assert response.status_code == 200
+    page = response.content.decode()
+    assert "<script>" not in page
+    assert "<style" not in page
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_shows_and_tries_every_address(
+    live_server: LiveServer, chromium_path: str, scheme: Literal["light", "dark"]
+) -> None:
+    factories.environment()
+    person = factories.user("alice")
+    session = Client()
+    session.force_login(person)
+    troubles: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox", "--disable-gpu"])
+        context = browser.new_context(base_url=live_server.url, color_scheme=scheme)
+        cookie = session.cookies["sessionid"].value
+        context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
+        page = context.new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.goto("/api/docs")
+        expect(page.locator(".opblock")).to_have_count(sum(map(len, description()["paths"].values())))
+        assert page.evaluate("document.documentElement.classList.contains('dark-mode')") == (scheme == "dark")
+        for operation in ("get_environment_list", "delete_token_shown"):
+            block = page.locator(f"[id$='{operation}']")
+            block.locator(".opblock-summary-control").click()
+            block.get_by_role("button", name="Try it out").click()
+            for field in block.locator("input[placeholder='id']").all():
+                field.fill("1")
+            block.get_by_role("button", name="Execute").click()
+        expect(page.locator("[id$='get_environment_list'] .live-responses-table")).to_contain_text("tic-tac-toe")
+        # Alice has no such token; without the CSRF token the answer would be another.
+        expect(page.locator("[id$='delete_token_shown'] .live-responses-table")).to_contain_text("no such token")
+        browser.close()
+    assert [trouble for trouble in troubles if "404" not in trouble] == []
 
 
 @pytest.fixture
@@ -80,6 +157,7 @@ def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: b
     _, token = token_create(owner=arena.cast.alice, name="schema", now=timezone.now(), days=1)
     headers = {} if is_stranger else {"Authorization": f"Bearer {token}"}
     for result in api.get_all_operations():
+        assert isinstance(result, Ok)
         operation = result.ok()
         cases = operation.as_strategy(GenerationMode.POSITIVE) | operation.as_strategy(GenerationMode.NEGATIVE)
 
@@ -92,7 +170,7 @@ def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: b
             phases=[hypothesis.Phase.generate],
         )
         @hypothesis.given(case=cases, aimed=strategies.booleans())
-        def ask(case: schemathesis.Case, aimed: bool) -> None:
+        def ask(case: schemathesis.Case[Any], aimed: bool) -> None:
             if aimed:
                 case.path_parameters = aim(case, arena)
             case.call_and_validate(checks=CHECKS, headers=headers)
@@ -100,7 +178,7 @@ def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: b
         ask()
 
 
-def aim(case: schemathesis.Case, arena: Arena) -> dict[str, Any]:
+def aim(case: schemathesis.Case[Any], arena: Arena) -> dict[str, Any]:
     """What the parts of an address are for something that exists."""
     path = case.operation.path
     rows = {
