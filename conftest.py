@@ -8,11 +8,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache as django_cache
 from django.db import connections
 from django.test import override_settings
 
@@ -183,6 +185,7 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         PLAYER_IMAGE_PREFIX=images,
         STORAGES={**settings.STORAGES, "staticfiles": {"BACKEND": static}},
         WHITENOISE_AUTOREFRESH=True,
+        CACHES={"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}},
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield
@@ -190,6 +193,12 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     # Asked only when a test has asked: otherwise no image was made.
     if missing_docker.cache_info().currsize and not missing_docker():
         remove_images(images)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_cached() -> None:
+    """Rows of two tests may have the same ids: no test is given an answer about another's."""
+    django_cache.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -217,19 +226,27 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield given
         return
     folder = Path(tempfile.mkdtemp(prefix="arena-redis-"))
-    socket = folder / "redis.sock"
-    command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(folder)]
+    try:
+        with redis_server(folder / "redis.sock"):
+            yield f"unix://{folder / 'redis.sock'}?db=0"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def redis_server(socket: Path) -> Iterator[subprocess.Popen[str]]:
+    """A private Redis without network that keeps nothing, ended afterwards."""
+    command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(socket.parent)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     for line in server.stdout:
         if "ready to accept connections" in line.lower():
             break
     try:
-        yield f"unix://{socket}?db=0"
+        yield server
     finally:
         server.terminate()
         server.communicate(timeout=10)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -109,10 +109,12 @@ def play_duel(
     *,
     may_fail: bool = False,
     on_half: Callable[[], None] | None = None,
+    on_core: Callable[[int | None], None] | None = None,
 ) -> TimedDuel:
     """Play a duel between two folders in a sandbox, pinned as by a worker.
 
     on_half: called once, when half of the matches are played; its time does not count.
+    on_core: called with the duel's core before its players are started.
     Raises RuntimeError when a player failed, unless it may.
     """
     marks: list[float] = []
@@ -136,6 +138,8 @@ def play_duel(
             paused = time.perf_counter() - begun
 
     with pinned() as core:
+        if on_core:
+            on_core(core)
         begun = time.perf_counter()
         duel = run_duel(
             spec, launch, names=("one", "two"), seed=SEED, match_count=matches, parallel_matches=parallel,
@@ -218,13 +222,14 @@ def _cell(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One diagram. lines: by label, the points in order."""
+    """One diagram. lines: by label, the points in order. levels: by label, what does not depend on x."""
 
     title: str
     x: str
     y: str
     lines: Mapping[str, Sequence[tuple[float, float]]]
     logarithmic: bool = False
+    levels: Mapping[str, float] = field(default_factory=dict)
 
 
 def draw(path: Path, panels: Sequence[Panel]) -> None:

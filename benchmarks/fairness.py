@@ -1,20 +1,26 @@
 """Whether a player can slow its opponent: an honest NumPy player's time per move against players that burn CPU.
 
-The honest player meets `dummy`, then one with a thread that burns CPU all the time, then one with such a process; the
-opponents take turns. Time per move is what the referee charges.
+The honest player meets `dummy`, then one with a thread that burns CPU all the time, then one with such a process; then
+`dummy` again while a container is made ready, or is ready, for the next duel, whose player burns CPU as long as it is
+let. All take turns. Time per move is what the referee charges.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import os
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks import players
 from benchmarks.common import (
+    BENCH_LABEL,
     circumstances,
     middle,
     new_parser,
@@ -25,7 +31,8 @@ from benchmarks.common import (
     work_folder,
     write_json,
 )
-from duel_runner.sandbox.base import Sandbox, SandboxError
+from duel_runner.sandbox.base import Launch, Sandbox, SandboxError
+from duel_runner.warm import WarmPlayers
 from environments.records import DuelRecord
 from environments.registry import get_spec
 
@@ -36,6 +43,11 @@ OPPONENTS = {
     "a burning thread": players.THREAD_BURNER,
     "a burning process": players.PROCESS_BURNER,
 }
+WAITING = {"dummy, a burner is loaded": 6.0, "dummy, a burner is ready": 0.0}
+"""Seconds that a player for the next duel burns while it is loaded; with 0 the duel begins after that."""
+READY_SECONDS = 2.0
+"""By then a container has been started and its player loaded."""
+COUNTER = itertools.count(1)
 Sample = dict[str, float]
 
 
@@ -51,16 +63,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with work_folder() as folder, open_sandbox(options.sandbox, options.base_image, folder) as sandbox:
             honest = players.lay_out(folder / "honest", players.HONEST)
+            opponents = {
+                title: players.lay_out(folder / f"opponent-{number}", source)
+                for number, (title, source) in enumerate(OPPONENTS.items())
+            }
+            waiting = {
+                seconds: players.lay_out(folder / f"next-{seconds:g}", players.WAITING_BURNER.format(seconds=seconds))
+                for seconds in WAITING.values()
+            }
+            play = partial(_sample, sandbox, honest, matches=options.matches, parallel=options.parallel)
+            beside = partial(_sample_beside, sandbox, partial(play, opponents[DUMMY]))
             samples = take_turns(
-                {
-                    title: partial(
-                        _sample, sandbox, honest, players.lay_out(folder / title.replace(" ", "-"), source),
-                        options.matches, options.parallel,
-                    )
-                    for title, source in OPPONENTS.items()
-                },
+                {title: partial(play, opponent) for title, opponent in opponents.items()}
+                | {title: partial(beside, waiting[seconds], seconds) for title, seconds in WAITING.items()},
                 options.rounds,
-            )  # fmt: skip
+            )
     except SandboxError as error:
         print(f"{error}\nTo measure local processes instead: --sandbox process", file=sys.stderr)
         return 1
@@ -70,11 +87,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _sample(sandbox: Sandbox, honest: Path, opponent: Path, matches: int, parallel: int) -> Sample:
-    duel = play_duel(sandbox, SPEC, (honest, opponent), matches, parallel, may_fail=True)
+def _sample(
+    sandbox: Sandbox,
+    honest: Path,
+    opponent: Path,
+    *,
+    matches: int,
+    parallel: int,
+    on_core: Callable[[int | None], None] | None = None,
+) -> Sample:
+    duel = play_duel(sandbox, SPEC, (honest, opponent), matches, parallel, may_fail=True, on_core=on_core)
     if duel.record.summary.errors[0]:
         raise RuntimeError(f"The honest player was faulted: {duel.record.matches}")
     return per_move(duel.record)
+
+
+def _sample_beside(sandbox: Sandbox, play: Callable[..., Sample], player: Path, seconds: float) -> Sample:
+    """A duel while a player waits for the next one, in a container of a pool such as every worker has."""
+    with contextlib.closing(WarmPlayers(sandbox, capacity=4, idle_seconds=600)) as pool:
+
+        def make_ready(core: int | None) -> None:
+            name = f"arena-bench-{os.getpid()}-next-{next(COUNTER)}"
+            pool.prepare([[Launch(f"folder:{player}", name, SPEC.limits, {BENCH_LABEL: str(os.getpid())}, core)]])
+            if not seconds:
+                time.sleep(READY_SECONDS)
+
+        return play(on_core=make_ready)
 
 
 def per_move(record: DuelRecord) -> Sample:
@@ -113,7 +151,7 @@ def table(report: Mapping[str, Any]) -> str:
     header = ["opponent", "wall ms a move", "CPU ms", "slowest ms", "x dummy", "matches it forfeited"]
     return (
         f"{text_table(header, rows)}\n"
-        f"An honest player takes {report['slowdown_by_burner']} times as long against a CPU burner as against dummy."
+        f"With a CPU burner about an honest player takes {report['slowdown_by_burner']} times as long as without."
     )
 
 

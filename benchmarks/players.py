@@ -196,6 +196,22 @@ THREAD_BURNER = _BURNER.format(how="threading.Thread(target=burn, daemon=True).s
 """Plays as DUMMY while a thread of it burns CPU all the time."""
 PROCESS_BURNER = _BURNER.format(how="os.fork() or burn()")
 """The same with a process of its own."""
+WAITING_BURNER = """
+import os
+import threading
+import time
+
+def burn():
+    while True:
+        pass
+
+threading.Thread(target=burn, daemon=True).start()
+os.fork() or burn()
+until = time.monotonic() + {seconds}
+while time.monotonic() < until:
+    pass
+""" + DUMMY  # fmt: skip
+"""Burns CPU before anybody has asked it to play: while it is loaded for so long, and by what it leaves running."""
 
 
 def lay_out(folder: Path, source: str) -> Path:

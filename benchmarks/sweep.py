@@ -33,8 +33,8 @@ from environments.spec import EnvironmentSpec
 GAMES = ("connect-four", "tic-tac-toe", "quarto")
 PARALLEL = (1, 8, 32, 128)
 NONE = "none"
-LEVELS = {"http", "kaggle"}
-"""Other ways that are shown beside: they play one match after the other."""
+LEVELS = {NONE: "no isolation", "http": "HTTP POST per move", "kaggle": "Kaggle's library"}
+"""What plays one match after the other: a level to compare with."""
 THINKING_SECONDS = 0.005
 NETWORK_MEBIBYTES = 50.0
 Figures = dict[str, Any]
@@ -221,13 +221,12 @@ def _panels(rows: Sequence[Mapping[str, Any]]) -> Iterator[Panel]:
     for unit in ("matches", "moves"):
         for game in GAMES:
             lines: dict[str, list[tuple[float, float]]] = {}
-            here = [row for row in rows if row["game"] == game]
-            widest = max(row["parallel_matches"] for row in here)
-            for row in here:
+            levels: dict[str, float] = {}
+            for row in rows:
                 value = row[f"{unit}_per_second"]
-                points = [(row["parallel_matches"], value)]
-                # What plays one match after the other is a level to compare with.
-                lines.setdefault(row["sandbox"], []).extend(
-                    [(1, value), (widest, value)] if row["sandbox"] in {NONE, *LEVELS} else points
-                )
-            yield Panel(f"{game}: {unit} per second", "matches at once", f"{unit}/s", lines, logarithmic=True)
+                if row["game"] == game and row["sandbox"] in LEVELS:
+                    levels[LEVELS[row["sandbox"]]] = value
+                elif row["game"] == game:
+                    lines.setdefault(row["sandbox"], []).append((row["parallel_matches"], value))
+            title = f"{game}: {unit} per second"
+            yield Panel(title, "matches at once", f"{unit}/s", lines, logarithmic=True, levels=levels)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +13,11 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 _SEED = 20_260_101
 """Of the resampling: the same scores give the same interval, today and when anybody computes them again."""
+
+_DRAWN = 1_000_000
+"""Values drawn at a time, so that they fit into little memory."""
+_KEPT_VALUES = 1000
+"""Resamples of so many values are kept: a page of a board asks for many of one count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +72,24 @@ def interquartile_mean(ordered: np.ndarray) -> float:
 def mean_interval(scores: Sequence[float]) -> Interval:
     """Mean and its 95% interval by percentile bootstrap."""
     values = np.asarray(scores, dtype=float)
-    rows = np.random.default_rng(_SEED).integers(0, len(values), size=(RESAMPLES, len(values)))
+    blocks = _kept(len(values)) if len(values) <= _KEPT_VALUES else _resampled(len(values))
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(values[rows].mean(axis=1), (tail, 1 - tail))
+    low, high = np.quantile(np.concatenate([values[rows].mean(axis=1) for rows in blocks]), (tail, 1 - tail))
     mean = float(values.mean())
     # Rounding must not put the mean of equal scores outside.
     return Interval(mean, min(float(low), mean), max(float(high), mean))
+
+
+def _resampled(count: int) -> Iterator[np.ndarray]:
+    """Which of `count` values each resample takes: one row each, in blocks."""
+    generator, step = np.random.default_rng(_SEED), max(1, _DRAWN // count)
+    for begun in range(0, RESAMPLES, step):
+        yield generator.integers(0, count, size=(min(step, RESAMPLES - begun), count), dtype=np.uint32)
+
+
+@lru_cache(maxsize=2)
+def _kept(count: int) -> tuple[np.ndarray, ...]:
+    return tuple(_resampled(count))
 
 
 def paired_difference(scores: Sequence[float], others: Sequence[float]) -> Interval:

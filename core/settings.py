@@ -144,8 +144,13 @@ STORAGES: dict[str, Any] = {
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+CACHES: dict[str, Any] = {
+    "default": {
+        "BACKEND": "core.cache.SteadyRedisCache",
+        "LOCATION": REDIS_URL,
+        # What is kept can be computed again sooner than anybody should wait for it.
+        "OPTIONS": {"socket_timeout": 0.25, "socket_connect_timeout": 0.25},
+    }
     if REDIS_URL
     else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 }

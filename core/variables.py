@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -52,20 +53,20 @@ class Variables:
 
     def decimal(self, name: str, default: float) -> float:
         """A finite number, not below 0."""
+        return self._decimal(name, default, sys.float_info.max, "a number, not below 0,")
+
+    def share(self, name: str, default: float) -> float:
+        """A number from 0 to 1."""
+        return self._decimal(name, default, 1.0, "a number from 0 to 1,")
+
+    def _decimal(self, name: str, default: float, most: float, wanted: str) -> float:
         word = self.text(name, str(default))
         try:
             value = float(word)
         except ValueError:
             value = math.nan
-        if not (math.isfinite(value) and value >= 0):
-            raise ImproperlyConfigured(f"{name} must be a number, not {word!r}.")
-        return value
-
-    def share(self, name: str, default: float) -> float:
-        """A number from 0 to 1."""
-        value = self.decimal(name, default)
-        if value > 1:
-            raise ImproperlyConfigured(f"{name} must be a number from 0 to 1, not {value:g}.")
+        if not 0 <= value <= most:
+            raise ImproperlyConfigured(f"{name} must be {wanted} not {word!r}.")
         return value
 
     def words(self, name: str, default: str = "") -> list[str]:

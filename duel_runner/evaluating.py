@@ -33,6 +33,8 @@ def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
         evaluate_script(evaluation, pulse)
         return
     assert evaluation.seed_list is not None
+    # What an attempt that the platform failed has left there.
+    pulse.progress(episodes_done=0, episodes=[])
     played = _play(evaluation, evaluation.submission, evaluation.seed_list.seeds, pulse)
     episodes = [episode_row(record) for record in played.record.episodes]
     with evaluation_stored(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from duel_runner.faults import PlatformFault, PlayerFault, sentence
 from duel_runner.player import PlayerLink, PlayerLost
@@ -15,8 +16,6 @@ from environments.episodes import EpisodeRecord
 from environments.spec import EnvironmentSpec, Limits
 
 POLL_SECONDS = 1.0
-LONG_PAUSE_SECONDS = 0.05
-"""When whoever watches the progress takes longer, the player is not charged for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +68,21 @@ class Episode:
         except Exception as error:
             raise self._broken(error) from error
         self.actions.append(action)
-        self.score += reward
+        self.score += float(reward)
+        if not isfinite(self.score):
+            raise PlatformFault(f"The environment {self._id} gave the reward {reward}.", code="environment_failed")
         return self._question(STEP if self._environment.to_move else END, reward)
 
     def charge(self, seconds: float, free_seconds: float) -> None:
-        """Book the time of a move; what exceeds the free time comes from the bank."""
-        self.thinking_seconds += seconds
-        self.slowest_move_seconds = max(self.slowest_move_seconds, seconds)
+        """Take from the bank what a move took beyond the free time."""
         if seconds > free_seconds:
             self.banks[0] -= seconds - free_seconds
+
+    def book(self, seconds: float, cpu_seconds: float) -> None:
+        """Keep what a move took, of answers that came together an equal part."""
+        self.thinking_seconds += seconds
+        self.slowest_move_seconds = max(self.slowest_move_seconds, seconds)
+        self.cpu_seconds += cpu_seconds
 
     def record(self) -> EpisodeRecord:
         """What is kept of an episode that is over."""
@@ -182,7 +187,9 @@ class Evaluation:
             poll.modify(link.fileno(), select.POLLIN)
         if any(event & ~select.POLLOUT for _, event in events):
             self._receive()
-        elif deadline is not None and self._clock() > deadline:
+        # Also when bytes have come: those that do not complete an answer are no answer.
+        deadline = link.deadline
+        if self.failure is None and deadline is not None and self._clock() > deadline:
             self._fail(PlayerFault.TIMED_OUT, self._oldest())
 
     def _receive(self) -> None:
@@ -192,15 +199,22 @@ class Evaluation:
         if answers:
             cpu, self._cpu = self._cpu, link.cpu_seconds()
             used = 0.0 if cpu is None or self._cpu is None else (self._cpu - cpu) / len(answers)
+            each = seconds / len(answers)
             for question, answer in answers:
-                self._answer(question.match, question, answer, seconds, used)  # type: ignore[arg-type]  # an Episode
+                episode: Episode = question.match  # type: ignore[assignment]  # the field is the loop's own
+                if question.kind is not END:
+                    episode.book(each, used)
+                self._answer(episode, question, answer, seconds)
                 if self.failure is not None:
                     return
                 seconds = 0.0
+            # Stepping environments and telling of progress is not the player's time.
+            link.forgive_pause()
         if link.broken is not None:
             self._lose(link.broken)
 
-    def _answer(self, episode: Episode, question: Question, answer: Answer, seconds: float, cpu: float) -> None:
+    def _answer(self, episode: Episode, question: Question, answer: Answer, seconds: float) -> None:
+        """seconds: since it was asked or last answered; 0 but for the first of answers that came at once."""
         kind, _, _, action, text = answer
         self._thinking += seconds
         if question.kind is END:
@@ -213,7 +227,6 @@ class Evaluation:
                 self.link.keep_trace(question.number, text)
             self._fail(fault, episode.number, text.partition("\n")[0][:300])
             return
-        episode.cpu_seconds += cpu
         if seconds:
             episode.charge(seconds, self._limits.move_seconds)
             if episode.banks[0] < 0:
@@ -231,11 +244,8 @@ class Evaluation:
     def _keep(self, episode: Episode) -> None:
         record = episode.record()
         self.records.append(record)
-        begun = self._clock()
         self._on_episode(record)
         self._begin(episode)
-        if self._clock() - begun > LONG_PAUSE_SECONDS:
-            self.link.forgive_pause()
 
     def _lose(self, loss: PlayerLost) -> None:
         fault = loss.fault

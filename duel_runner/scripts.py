@@ -12,6 +12,7 @@ from core.services.artifacts import evaluation_stored
 from core.services.evaluations import evaluation_fail, script_succeed
 from core.worker import PlatformFault, Pulse
 from duel_runner.bench import bench_of_this_worker
+from duel_runner.rules import rules
 from duel_runner.sandbox.base import SandboxError
 from duel_runner.sandbox.scripts import ScriptLaunch, ScriptLimits
 from duel_runner.script import ScriptFailure, run_script
@@ -33,7 +34,7 @@ def evaluate_script(evaluation: Evaluation, pulse: Pulse) -> None:
         launch = ScriptLaunch(
             image=submission.launched_image,
             name=bench.name(),
-            environment_id=evaluation.environment.env_id,
+            environment_id=_argument(evaluation),
             limits=ScriptLimits(**settings.SCRIPT_LIMITS),
             labels=bench.labels(submission),
         )
@@ -66,3 +67,9 @@ def evaluate_script(evaluation: Evaluation, pulse: Pulse) -> None:
             artifacts=artifacts,
             log=pulse.text,
         )
+
+
+def _argument(evaluation: Evaluation) -> str:
+    """The name under which the script's own Gymnasium knows the environment; clients may know it by an older one."""
+    source = rules(evaluation).gymnasium
+    return evaluation.environment.env_id if source is None else source.id

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import close_old_connections
+from django.db.models import QuerySet
 
-from core.models import Duel, Evaluation, Job, JobState, PlayedJob, Recording, Submission, Validation
+from core.models import Duel, Evaluation, JobState, PlayedJob, Recording, Submission, Validation
 from core.selectors.duels import duels_next
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.phases import validation_fail, validation_succeed
-from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform
+from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform, perform_waiting
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
@@ -30,6 +33,8 @@ AWAKE_SECONDS = 60.0
 """How long a worker goes from duel to duel before it looks at its messages again."""
 PREPARED_DUELS = 2
 """Duels at the head of the queue whose players are made ready while another duel is played."""
+IDLE_CONNECTION_SECONDS = 30.0
+"""A connection to the database that was idle for so long may be cut: one is opened anew."""
 QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
 """Faults that say little without the player's output."""
 
@@ -69,24 +74,27 @@ def duel_run(job_id: int) -> None:
 
 
 def _next_quick_job() -> Performed:
-    """The next validation, else the next evaluation: somebody waits for each, and both are short beside an edition."""
-    jobs: tuple[tuple[type[Job], Any], ...] = ((Validation, _validate), (Evaluation, evaluate))
-    for kind, action in jobs:
-        job_id = (
-            kind._default_manager.filter(state=JobState.QUEUED, not_before=None)
-            .order_by("pk")
-            .values_list("pk")
-            .first()
-        )
-        if job_id is not None and (outcome := perform(kind, *job_id, action)) is not Performed.NOT_CLAIMED:
+    """The next validation, else the next evaluation: somebody waits for each, and both are short beside an edition.
+
+    Scripts may take minutes; those wait for their message, as duels do.
+    """
+    quick: tuple[tuple[QuerySet[Any], Callable[[Any, Pulse], None]], ...] = (
+        (Validation.objects.all(), _validate),
+        (Evaluation.objects.filter(is_verified=True), evaluate),
+    )
+    for jobs, action in quick:
+        waiting = jobs.filter(state=JobState.QUEUED, not_before=None)
+        first = waiting.order_by("pk").values_list("pk", flat=True).first()
+        if first is not None and (outcome := perform(jobs.model, first, action)) is not Performed.NOT_CLAIMED:
             return outcome
     return Performed.NOT_CLAIMED
 
 
 def _next_duel() -> Performed:
     """Play one of the next duels; another worker may be quicker with the first of them."""
-    for duel in duels_next(count=PREPARED_DUELS):
-        outcome = perform(Duel, duel.pk, _duel)
+    waiting = duels_next(count=1 + PREPARED_DUELS)
+    for number, duel in enumerate(waiting, start=1):
+        outcome = perform_waiting(duel, partial(_duel, coming=waiting[number:]))
         if outcome is not Performed.NOT_CLAIMED:
             return outcome
     return Performed.NOT_CLAIMED
@@ -102,13 +110,13 @@ def _validate(validation: Validation, pulse: Pulse) -> None:
     if submission.agent.environment.is_scored:
         practise(validation, pulse)
         return
-    duel = _play(validation, submission, submission, pulse)
+    duel = _play(validation, submission, submission, pulse, duels_next(count=PREPARED_DUELS))
     fault = first_fault(duel)
     if fault is not None and not submission.needs_fresh_container:
         # What cannot be forked (threads of native code, handles of a GPU) shows here, before anything is rated.
         pulse.log(f"A player failed ({fault[0]}). Once more, each in a fresh container that loads it for this alone.")
         submission.needs_fresh_container = True
-        duel = _play(validation, submission, submission, pulse)
+        duel = _play(validation, submission, submission, pulse, ())
         fault = first_fault(duel)
         if fault is None:
             pulse.log("That works: this version gets a fresh container for every duel.")
@@ -123,8 +131,10 @@ def _validate(validation: Validation, pulse: Pulse) -> None:
             validation_fail(validation=validation, artifacts=artifacts, code=code, error=sentence, log=pulse.text)
 
 
-def _duel(duel: Duel, pulse: Pulse) -> None:
-    played = _play(duel, duel.player_1, duel.player_2, pulse)
+def _duel(duel: Duel, pulse: Pulse, coming: Sequence[Duel] | None = None) -> None:
+    if coming is None:
+        coming = duels_next(count=PREPARED_DUELS)
+    played = _play(duel, duel.player_1, duel.player_2, pulse, coming)
     digests = (duel.player_1.image_digest, duel.player_2.image_digest)
     with artifacts_stored(job=duel, record=played.record, player_logs=played.player_logs, digests=digests) as artifacts:
         duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=pulse.text)
@@ -145,7 +155,10 @@ def first_fault(duel: referee.PlayedDuel) -> tuple[str, str] | None:
     return None
 
 
-def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pulse) -> referee.PlayedDuel:
+def _play(
+    job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pulse, coming: Sequence[Duel]
+) -> referee.PlayedDuel:
+    """Play a job's matches. coming: duels whose players are made ready meanwhile."""
     environment = player_1.agent.environment
     spec = rules(job)
     names = (str(player_1), str(player_2))
@@ -168,10 +181,10 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
         pulse.progress(matches_done=matches_done)
 
     pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {bench.sandbox.name}.")
-    coming = [(duel.player_1, duel.player_2) for duel in duels_next(count=PREPARED_DUELS)]
     try:
-        # Those of the next duels while this one is played.
-        bench.players.prepare([[bench.launch(submission, core) for submission in duel] for duel in coming])
+        bench.players.prepare(
+            [[bench.launch(submission, core) for submission in (duel.player_1, duel.player_2)] for duel in coming]
+        )
         with pinned(core):
             played = referee.run_duel(
                 spec,
@@ -187,8 +200,9 @@ def _play(job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pul
             )
     except (SandboxError, referee.PlatformFault) as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
-    # A duel may outlast a connection; what follows writes its result.
-    close_old_connections()
+    if played.playing_seconds > IDLE_CONNECTION_SECONDS:
+        # What follows writes the result.
+        close_old_connections()
     pulse.log(f"Playing took {played.playing_seconds:.3f} s.")
     if played.log:
         pulse.log(played.log)

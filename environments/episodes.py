@@ -12,13 +12,14 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
 from environments.archive_format import ArtifactDamaged
 
 FORMAT_VERSION = 1
+HEADER = "evaluation.json"
 COMPRESSION = 3
 MAX_ENTRY_BYTES = 256 * 1024 * 1024
 INTEGER_BYTES = 4
@@ -70,6 +71,11 @@ class EvaluationRecord:
     """In the order of their numbers."""
 
 
+def seeds_sha256(seeds: Iterable[int]) -> str:
+    """SHA-256 in hex over a list of seeds as decimal numbers, each ended by a line feed."""
+    return hashlib.sha256("".join(f"{seed}\n" for seed in seeds).encode("ascii")).hexdigest()
+
+
 def evaluation_sha256(record: EvaluationRecord) -> str:
     """SHA-256 in hex over what was played: equal play, equal hash, whatever the times and the player's name.
 
@@ -115,9 +121,19 @@ def write_evaluation(record: EvaluationRecord, file: IO[bytes]) -> None:
         "cpu_seconds": [round(episode.cpu_seconds, 6) for episode in episodes],
     }
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, "evaluation.json", json.dumps(header, separators=(",", ":")).encode())
+        _add(archive, HEADER, json.dumps(header, separators=(",", ":")).encode())
         for episode in episodes:
             _add(archive, _entry_name(episode.number), _pack(episode.actions))
+
+
+def holds_evaluation(file: IO[bytes]) -> bool:
+    """Whether a file is meant to be what `write_evaluation` wrote, damaged or not; it is left as it was."""
+    try:
+        return HEADER in zipfile.ZipFile(file).namelist()
+    except _UNREADABLE:
+        return False
+    finally:
+        file.seek(0)
 
 
 class EvaluationArchive:
@@ -126,7 +142,7 @@ class EvaluationArchive:
     def __init__(self, file: IO[bytes]) -> None:
         try:
             self._archive = zipfile.ZipFile(file)
-            data = json.loads(self._read("evaluation.json"))
+            data = json.loads(self._read(HEADER))
             if data["format"] != FORMAT_VERSION:
                 raise ArtifactDamaged("The records of this evaluation are of a format that this arena does not know.")
             self._header: dict[str, Any] = data
@@ -134,6 +150,7 @@ class EvaluationArchive:
                 str(data[name]) for name in ("environment", "runtime", "player")
             )
             self.numbers: tuple[int, ...] = tuple(int(number) for number in data["numbers"])
+            self._rows = {number: row for row, number in enumerate(self.numbers)}
             if any(len(data[column]) != len(self.numbers) for column in _COLUMNS):
                 raise ArtifactDamaged("The index of this evaluation's records is damaged.")
         except (*_UNREADABLE, RecursionError):
@@ -141,9 +158,9 @@ class EvaluationArchive:
 
     def episode(self, number: int) -> EpisodeRecord:
         """One episode by its number, reading its actions alone. Raises LookupError for one that is not there."""
-        if number not in self.numbers:
+        row = self._rows.get(number)
+        if row is None:
             raise LookupError(f"This evaluation has no finished episode {number}.")
-        row = self.numbers.index(number)
         try:
             values = {column: self._header[column][row] for column in _COLUMNS}
             actions = _unpack(self._read(_entry_name(number)), self._header["action_bytes"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.module_loading import import_string
@@ -51,8 +52,20 @@ DYING = "import os, threading, time\nthreading.Thread(target=time.sleep, args=(6
     "os._exit(1)".join(FIRST.rsplit("return valid_actions[0]", 1))
 )
 """Dies at its second move in every match, in a container that serves one duel only."""
+BALANCING = PLAYER.format(index="int(state[2] + state[3] > 0)")
+"""Pushes the cart to the side to which the pole falls."""
+SCRIPT = """
+import json, sys
+import gymnasium
+
+environment = gymnasium.make(sys.argv[1])
+print("playing", environment.spec.id)
+print(json.dumps({"score": 100000, "metrics": [99999, 100001], "episodes": 2}))
+"""
+"""Reports a score that nobody can reach."""
 MATCHES_PER_DUEL = 10
 MATCHES_PER_VALIDATION = 4
+EPISODES, PRACTICE_EPISODES = 8, 3
 
 
 def tic_tac_toe() -> Environment:
@@ -63,23 +76,29 @@ def tic_tac_toe() -> Environment:
     return row
 
 
-def zip_of(source: str) -> bytes:
-    """An archive with this `player.py`."""
+def cart_pole() -> Environment:
+    """The row of CartPole, with short evaluations."""
+    spec = replace(get_spec("cart-pole"), episodes_per_evaluation=EPISODES, matches_per_validation=PRACTICE_EPISODES)
+    return environment_sync(spec=spec)[0]
+
+
+def zip_of(source: str, name: str = "player.py") -> bytes:
+    """An archive with this file; the same source gives the same bytes, whenever it is packed."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as zipped:
-        zipped.writestr("player.py", source)
+        zipped.writestr(zipfile.ZipInfo(name), source)
     return file.getvalue()
 
 
-def archive(source: str) -> SimpleUploadedFile:
+def archive(source: str, name: str = "player.py") -> SimpleUploadedFile:
     """The same, as a form hands it over."""
-    return SimpleUploadedFile("player.zip", zip_of(source), content_type="application/zip")
+    return SimpleUploadedFile("player.zip", zip_of(source, name), content_type="application/zip")
 
 
-def upload(environment: Environment, name: str, source: str) -> Submission:
+def upload(environment: Environment, name: str, source: str, *, file: str = "player.py") -> Submission:
     """Upload an agent for a user of the same name."""
     owner, _ = User.objects.get_or_create(email=f"{name}@arena.example", defaults={"username": name})
-    return agent_create(owner=owner, environment=environment, name=name, is_public=False, archive=archive(source))
+    return agent_create(owner=owner, environment=environment, name=name, is_public=False, archive=archive(source, file))
 
 
 def deliver_messages() -> None:

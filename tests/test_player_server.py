@@ -12,7 +12,7 @@ from builder.image.player_server import serving
 from duel_runner.match import Match
 from duel_runner.protocol import TYPECODES, Answer, Decoder, Encoder, Kind, Question, hello
 from environments.registry import get_spec
-from environments.spec import ArraySpec
+from environments.spec import ActionArraySpec, ArraySpec
 
 serving.import_numpy()
 SPEC = get_spec("tic-tac-toe")
@@ -133,3 +133,137 @@ def test_integers_of_python_and_numpy_are_actions(value: Any) -> None:
 def test_everything_else_is_no_action(value: Any) -> None:
     with pytest.raises(serving.BadAction, match="action"):
         serving.action_of(value)
+
+
+# --- Actions that are arrays -----------------------------------------------------------------------------
+
+GOOD_ARRAYS: list[tuple[Any, tuple[int, ...], str, list[float]]] = [
+    (np.array([0.5, -1.5]), (2,), "float32", [0.5, -1.5]),
+    (np.array([[0.5], [-1.5]], "float32"), (2,), "float64", [0.5, -1.5]),
+    ([0.5, -1.5], (2,), "float32", [0.5, -1.5]),
+    ((1, True), (2,), "float32", [1.0, 1.0]),
+    (0.25, (1,), "float32", [0.25]),
+    (np.float64(0.25), (1,), "float32", [0.25]),
+    (np.arange(6).reshape(2, 3), (2, 3), "int8", [0, 1, 2, 3, 4, 5]),
+    ([[0, 1, 2], [3, 4, 5]], (2, 3), "uint8", [0, 1, 2, 3, 4, 5]),
+    (np.array([True, False]), (2,), "int8", [1, 0]),
+    (np.array([1, 2], "uint64"), (2,), "int16", [1, 2]),
+    (np.array([1.0, 2.0, 3.0, 4.0])[::2], (2,), "float32", [1.0, 3.0]),
+    (np.array([1, 2], ">i4"), (2,), "int32", [1, 2]),
+]
+
+
+@pytest.mark.parametrize(("value", "shape", "wire", "expected"), GOOD_ARRAYS)
+def test_an_array_goes_out_as_raw_values(
+    value: object, shape: tuple[int, ...], wire: str, expected: list[float]
+) -> None:
+    raw = serving.array_of(value, shape, wire)
+
+    assert np.frombuffer(raw, np.dtype(wire).newbyteorder("<")).tolist() == expected
+
+
+BAD_ARRAYS: list[tuple[Any, tuple[int, ...], str, str]] = [
+    (np.zeros(3), (2,), "float32", r"must have the shape \(2,\), that is 2 values, not 3"),
+    ([], (2,), "float32", "not 0"),
+    (0.5, (2,), "float32", "not 1"),
+    ([[1, 2], [3]], (3,), "float32", "no array of shape"),
+    (["left", "right"], (2,), "float32", "must be an array of float32, not of <U5"),
+    ([None, 1.0], (2,), "float32", "not of object"),
+    (None, (1,), "float32", "not of object"),
+    ({"torque": 1.0}, (1,), "float32", "not of object"),
+    ([1j, 0], (2,), "float32", "not of complex128"),
+    ([2**70, 0], (2,), "float32", "not of object"),
+    ([0.0, 1.0], (2,), "int8", "must be an array of int8, not of float64"),
+    ([0.5, 1.0], (2,), "int8", "not of float64"),
+    ([0, 200], (2,), "int8", "holds a value that is no int8"),
+    ([0, -1], (2,), "uint8", "holds a value that is no uint8"),
+    (np.array([2**64 - 1, 0], "uint64"), (2,), "int64", "holds a value that is no int64"),
+]
+
+
+@pytest.mark.parametrize(("value", "shape", "wire", "sentence"), BAD_ARRAYS)
+def test_what_is_no_such_array_is_no_action(value: object, shape: tuple[int, ...], wire: str, sentence: str) -> None:
+    with pytest.raises(serving.BadAction, match=sentence):
+        serving.array_of(value, shape, wire)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 1e300])
+def test_numbers_that_are_not_finite_are_left_to_the_referee(number: float) -> None:
+    raw = serving.array_of(np.array([number]), (1,), "float32")
+
+    assert not np.isfinite(np.frombuffer(raw, "<f4")).any()
+
+
+@pytest.mark.parametrize(
+    ("value", "wire", "expected"),
+    [([0.5, -1.5], "float32", [0.5, -1.5]), ((1, 2), "int8", [1, 2]), ([1, True], "float64", [1.0, 1.0])],
+)
+def test_lists_are_arrays_where_numpy_is_missing(
+    value: object, wire: str, expected: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "numpy", None)
+
+    raw = serving.array_of(value, (2,), wire)
+
+    assert np.frombuffer(raw, np.dtype(wire).newbyteorder("<")).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "wire", "sentence"),
+    [
+        ([0.5], "float32", r"must have the shape \(2,\), that is 2 values, not 1"),
+        (0.5, "float32", "not 1"),
+        ([[0.5, 1.0]], "float32", "must be a flat list of 2 numbers"),
+        ("ab", "float32", "must be a flat list of 2 numbers"),
+        ([0.5, 1.0], "int8", "must be a flat list of 2 numbers"),
+        ([0, 200], "int8", "must be a flat list of 2 numbers"),
+        ([0, None], "int8", "must be a flat list of 2 numbers"),
+        ([10**400, 0], "float64", "must be a flat list of 2 numbers"),
+    ],
+)
+def test_what_is_no_list_of_numbers_is_no_action_where_numpy_is_missing(
+    value: object, wire: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "numpy", None)
+
+    with pytest.raises(serving.BadAction, match=sentence):
+        serving.array_of(value, (2,), wire)
+
+
+def test_player_server_answers_with_arrays_where_these_are_asked_for() -> None:
+    class Torque:
+        def start(self, state: Any, valid: Any) -> Any:
+            return [0.5, len(valid)]
+
+        def step(self, state: Any, valid: Any, reward: float) -> Any:
+            return np.zeros(3) if reward else np.array([-0.5, 1.0])
+
+        def end(self, state: Any, reward: float) -> None:
+            raise RuntimeError("after the end")
+
+    observation, action = ArraySpec((1,), "float64", "float64"), ActionArraySpec((2,))
+    player = Torque()
+    answering = serving.Server(Wire(), "player", lambda _: player, player, 4)  # type: ignore[arg-type]
+    greeting = hello(environment="a-v1", observation=observation, action_count=0, action=action, parallel_matches=4)
+    answering.greet(json.loads(greeting[5:]))
+    answering.out.clear()
+    encoder = Encoder(observation, 0)
+    kinds = ((Kind.START, 0.0), (Kind.STEP, 0.0), (Kind.STEP, 1.0), (Kind.END, 1.0))
+    batch = [
+        Question(1, kind, sequence, reward, (), encoder.observation([0.5]), MATCH, 0)
+        for sequence, (kind, reward) in enumerate(kinds)
+    ]
+
+    answering.answer(encoder.questions(batch)[4:])
+    answering.flush()
+
+    assert isinstance(answering.wire, Wire)
+    answers = [answer for answer in Decoder(action).feed(bytes(answering.wire.sent)) if isinstance(answer, Answer)]
+    assert [(answer.kind, answer.sequence, answer.text.partition("\n")[0]) for answer in answers] == [
+        (Kind.ACTION, 0, ""),
+        (Kind.ACTION, 1, ""),
+        (Kind.INVALID, 2, "The action must have the shape (2,), that is 2 values, not 3."),
+        (Kind.ERROR, 3, "RuntimeError: after the end"),
+    ]
+    raws = [answer.action for answer in answers if isinstance(answer.action, bytes)]
+    assert [np.frombuffer(raw, "<f4").tolist() for raw in raws] == [[0.5, 0.0], [-0.5, 1.0]]

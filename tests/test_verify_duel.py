@@ -109,7 +109,7 @@ def test_an_image_is_never_replaced_by_another_of_its_name(environment: Environm
         client.images.remove(duel.player_1_digest, force=True)
         code, said = verify(duel, "--replay-players")
         assert code == 2, said
-        assert "The players cannot play again: The image is missing on this host" in said
+        assert "It cannot be played again: The image is missing on this host" in said
         assert "Verified: " in said
     finally:
         client.close()

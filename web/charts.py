@@ -88,8 +88,13 @@ def short(value: float) -> str:
 def scale_of(values: Sequence[float], *, start: float = 0.0, end: float = 100.0, room: float = 0.06) -> Scale:
     """A scale on which all values fit with some room at both ends; equal values stand in its middle."""
     low, high = min(values), max(values)
-    margin = (high - low) * room or abs(high) * 0.5 or 1.0
+    margin = max(abs(high) * 0.5, 0.5) if _as_equal(low, high) else (high - low) * room
     return Scale(low - margin, high + margin, start, end)
+
+
+def _as_equal(low: float, high: float) -> bool:
+    """Whether nothing could be told apart between two values: they are equal but for rounding."""
+    return high - low <= 1e-12 * max(1.0, abs(low), abs(high))
 
 
 def ticks(scale: Scale, count: int = 4) -> tuple[Tick, ...]:
@@ -106,14 +111,23 @@ def whole_ticks(scale: Scale, count: int = 4) -> tuple[Tick, ...]:
     return _inside(tuple(tick for tick in ticks(scale, count) if "." not in tick.label))
 
 
-def whiskers(rows: Sequence[tuple[float, float, float]], *marks: float) -> tuple[list[Whisker], list[float]]:
-    """Means with their intervals (low, value, high) and single marks, all on one scale, in per cent."""
+def whiskers(
+    rows: Sequence[tuple[float, float, float]], *marks: float, scaled_by: Sequence[bool] = ()
+) -> tuple[list[Whisker | None], list[float]]:
+    """Means with their intervals (low, value, high) and single marks, all on one scale, in per cent.
+
+    scaled_by: which rows make the scale, all where none do; None stands for another row that does not fit on it. A
+    script may print any number: it must not squeeze the others into a point.
+    """
     if not rows:
         return [], []
-    scale = scale_of([*(value for row in rows for value in row), *marks], start=3, end=97)
-    return [Whisker(scale(low), scale(value), scale(high)) for low, value, high in rows], [
-        scale(mark) for mark in marks
+    making = [row for row, makes in zip(rows, scaled_by, strict=False) if makes] or rows
+    scale = scale_of([*(value for row in making for value in row), *marks], start=3, end=97)
+    placed = [
+        Whisker(scale(low), scale(value), scale(high)) if scale.low <= low and high <= scale.high else None
+        for low, value, high in rows
     ]
+    return placed, [scale(mark) for mark in marks]
 
 
 def running_means(scores: Sequence[float]) -> list[tuple[float, float]]:
@@ -158,20 +172,25 @@ def formation(scores: Sequence[float], episode_count: int) -> Chart | None:
 def bin_edges(values: Sequence[float]) -> np.ndarray:
     """Edges of equal bins over all values: about the square root of their number, at most MOST_BINS."""
     low, high = min(values), max(values)
-    if low == high:
-        half = abs(low) * 0.05 or 0.5
+    if _as_equal(low, high):
+        half = max(abs(low) * 0.05, 0.5)
         return np.asarray([low - half, low + half])
     return np.linspace(low, high, min(MOST_BINS, max(5, math.ceil(math.sqrt(len(values)) * 1.5))) + 1)
 
 
 def histogram(scores: Sequence[float], mean: float, low: float, high: float, solved: float | None) -> Chart | None:
-    """How scores are distributed, with their mean and its interval, and the score from which a task is solved."""
+    """How scores are distributed, with their mean and its interval, and the score from which a task is solved.
+
+    That is left out where it lies so far off that the bars would be squeezed.
+    """
     if not scores:
         return None
     edges = bin_edges(scores)
     counts, _ = np.histogram(scores, edges)
-    marks = [] if solved is None else [solved]
-    x = scale_of([float(edges[0]), float(edges[-1]), *marks], room=0.04)
+    first, last = float(edges[0]), float(edges[-1])
+    if solved is not None and not 2 * first - last <= solved <= 2 * last - first:
+        solved = None
+    x = scale_of([first, last, *([] if solved is None else [solved])], room=0.04)
     y = Scale(0, max(1, int(counts.max())) * 1.08, 100, 0)
     bars = [
         Shape("bar", _bar(x(left), x(right), y(int(count))), f"{short(left)} to {short(right)}: {count}")

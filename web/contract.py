@@ -19,6 +19,8 @@ class Contract:
     state_names: tuple[str, ...]
     action: str
     action_names: tuple[tuple[int, str], ...]
+    is_array: bool
+    """Whether an action is an array; then there are no valid actions to choose from."""
     player_code: str
     trial_code: str
     script_code: str
@@ -32,6 +34,7 @@ def contract(spec: EnvironmentSpec, practice_seeds: Sequence[int]) -> Contract:
         state_names=spec.observation_names[:MOST_NAMES],
         action=_action_words(spec),
         action_names=tuple(enumerate(names)),
+        is_array=spec.action is not None,
         player_code=_player_code(spec),
         trial_code=_trial_code(spec, practice_seeds) if spec.gymnasium else "",
         script_code=SCRIPT.format(id=spec.public_id),
@@ -49,7 +52,7 @@ def array_words(array: ArraySpec) -> str:
 def _action_words(spec: EnvironmentSpec) -> str:
     if spec.action is None:
         return f"a whole number from 0 to {spec.action_count - 1}, one of valid_actions"
-    return array_words(spec.action) + _bounds(spec.action) + "; valid_actions is empty"
+    return array_words(spec.action) + _bounds(spec.action)
 
 
 def _bounds(action: ActionArraySpec) -> str:

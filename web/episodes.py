@@ -16,7 +16,7 @@ from web.charts import Chart, over_time
 from web.media import media_type
 from web.replays import FrameView
 
-PAGE_ROWS = 50
+PAGE_ROWS = 25
 ORDERS = {"number": "By number", "best": "Best first", "worst": "Worst first", "longest": "Longest first"}
 CHOICES = (Recording.Choice.BEST, Recording.Choice.MEDIAN, Recording.Choice.WORST)
 SENTENCES = {

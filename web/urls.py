@@ -9,6 +9,7 @@ from web.api.urls import routes
 from web.views import (
     accounts,
     agents,
+    boards,
     downloads,
     duels,
     environments,
@@ -40,6 +41,7 @@ site = [
     path("status/", status.status, name="status"),
     path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
+    path("environments/<slug:slug>/compare/", boards.comparison, name="compare"),
     path("environments/<slug:slug>/agents/", agents.agent_create, name="agent_create"),
     path(agent, agents.agent, name="agent"),
     path(agent + "versions/", agents.submission_create, name="submission_create"),

@@ -7,6 +7,7 @@ import math
 import sys
 
 from matplotlib.figure import Figure  # type: ignore[import-not-found]  # in its own Python only
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator  # type: ignore[import-not-found]
 
 COLUMNS = 3
 
@@ -16,20 +17,29 @@ def main(path: str) -> None:
     panels = json.load(sys.stdin)
     columns = min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
-    labels = list(dict.fromkeys(label for panel in panels for label in panel["lines"]))
+    labels = list(dict.fromkeys(label for panel in panels for label in (*panel["lines"], *panel["levels"])))
     figure = Figure(figsize=(5.5 * columns, 4 * rows), layout="constrained")
+    plain = FuncFormatter(lambda value, _: f"{value:,g}" if value < 10_000 else f"{value:,.0f}")
     for place, panel in enumerate(panels, start=1):
         axes = figure.add_subplot(rows, columns, place)
         for label, points in panel["lines"].items():
             axes.plot(
                 [x for x, _ in points], [y for _, y in points], marker="o", label=label, color=f"C{labels.index(label)}"
             )
+        for label, level in panel["levels"].items():
+            # Two that are close together both show.
+            dashes = (labels.index(label) * 3, (3, 3))
+            axes.axhline(level, label=label, color=f"C{labels.index(label)}", linestyle=dashes)
+        axes.margins(y=0.1)
         ticks = sorted({x for points in panel["lines"].values() for x, _ in points})
         if panel["logarithmic"]:
             axes.set_xscale("log")
             axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         else:
             axes.set_ylim(bottom=0)
+            axes.yaxis.set_major_locator(MaxNLocator(6))
+        axes.yaxis.set_major_formatter(plain)
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
         axes.set(title=panel["title"], xlabel=panel["x"], ylabel=panel["y"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from benchmarks import fairness, recording, runner, tournament
+from benchmarks import fairness, leaderboard, recording, runner, tournament
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ["--rounds", "1", "--matches", "8", "--http-matches", "2", "--kaggle-matches", "2"]
@@ -104,7 +104,9 @@ def test_records_are_written_and_read_back(sandbox: str, measure: Callable[..., 
 @both_sandboxes
 def test_an_honest_player_meets_burners(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
     report = measure(fairness.main, sandbox, "--rounds", "1", "--matches", "4", "--parallel", "2")
-    assert set(report["honest_player"]) == {"dummy", "a burning thread", "a burning process"}
+    assert set(report["honest_player"]) == set(fairness.OPPONENTS) | set(fairness.WAITING)
+    # Nobody pays for a player that is not in the duel.
+    assert all(report["honest_player"][title]["stopped"] == 0 for title in fairness.WAITING)
     assert report["slowdown_by_burner"] == max(report["slowdowns"].values()) > 0
 
 
@@ -125,6 +127,20 @@ def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) ->
     assert report["two_worker_speedup"] is None
     assert 0 < report["upload_to_ready_seconds"] < report["preparation_seconds"]
     assert "wall (s)" in done.stdout
+
+
+@pytest.mark.slow
+def test_boards_are_measured_in_every_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--rows", "120", "--environments", "2", "--rounds", "5", "--seconds", "0.02", "--database", "sqlite"]
+    assert leaderboard.main([*few, "--json", str(tmp_path / "figures.json")]) == 0
+
+    report = json.loads((tmp_path / "figures.json").read_text())["databases"]["sqlite"]
+    assert set(report["answers"]) == {"first_page", "filtered_page", "rank"}
+    for ways in report["answers"].values():
+        assert set(ways) - {"redis"} == {"in_python", "database", "local_memory"}
+        assert all(figure > 0 for figures in ways.values() for figure in figures.values())
+    assert min(report["speedup_local_memory_vs_database"].values()) > 1
+    assert "first page, cached in local memory" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("module", ["runner", "recording", "fairness", "tournament"])
@@ -151,6 +167,7 @@ def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> No
         (recording.main, "What it costs to keep a match"),
         (fairness.main, "Whether a player can slow its opponent"),
         (tournament.main, "A whole tournament"),
+        (leaderboard.main, "who stands where"),
     ],
 )
 def test_help_explains_it(main: Main, words: str, capsys: pytest.CaptureFixture[str]) -> None:

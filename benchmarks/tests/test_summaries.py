@@ -103,7 +103,7 @@ def test_a_diagram_shows_other_ways_as_levels() -> None:
         for sandbox, parallel in (("none", 1), ("docker", 1), ("docker", 32))
     ]
     first, *_ = panels = sweep.panels({"speed": rows})
-    assert first.lines == {"none": [(1, 5), (32, 5)], "docker": [(1, 5), (32, 5)]}
+    assert (first.lines, first.levels) == ({"docker": [(1, 5), (32, 5)]}, {"no isolation": 5})
     assert len(panels) == 6
 
 
@@ -147,7 +147,10 @@ def test_panels_become_a_picture(tmp_path: Path) -> None:
     lines = {"docker": [(1.0, 5.0), (32.0, 50.0)], "none": [(1.0, 100.0)]}
     draw(
         tmp_path / "plot.png",
-        [Panel("speed", "at once", "matches/s", lines, logarithmic=scale) for scale in (False, True)],
+        [
+            Panel("speed", "at once", "matches/s", lines, logarithmic=scale, levels={"HTTP": 3.0, "Kaggle": 2.9})
+            for scale in (False, True)
+        ],
     )
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from core.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
+from core.admin.evaluations import evaluate_again
 from core.admin.jobs import build_again
 from core.errors import Refused
-from core.models import Agent, Job, Submission
+from core.models import Agent, Evaluation, Job, Submission
 from core.services.agents import agent_disable, agent_enable, submission_delete
 
 DISABLE = Question(
@@ -84,19 +85,21 @@ class AgentAdmin(ModelAdmin[Agent]):
 
 @admin.register(Submission)
 class SubmissionAdmin(ReadOnlyAdmin[Submission]):
-    list_display = ("__str__", "environment", "owner", "build", "validation", "image", "archive_bytes", "created_at",
-                    "deleted_at")  # fmt: skip
-    list_filter = ("agent__environment", ("deleted_at", admin.EmptyFieldListFilter), "agent__is_disabled")
+    list_display = ("__str__", "environment", "owner", "form", "build", "validation", "evaluation", "image",
+                    "archive_bytes", "created_at", "deleted_at")  # fmt: skip
+    list_filter = ("form", "agent__environment", ("deleted_at", admin.EmptyFieldListFilter), "agent__is_disabled")
     list_select_related = ("agent__environment", "agent__owner")
-    search_fields = ("agent__name", "agent__owner__username", "agent__owner__email", "archive_sha256", "image")
+    search_fields = ("agent__name", "agent__owner__username", "agent__owner__email", "archive_sha256", "image",
+                     "=public_id", "algorithm", "user_label")  # fmt: skip
     date_hierarchy = "created_at"
     ordering = ("-pk",)
     exclude = ("archive",)
     readonly_fields = ("files",)
-    actions = ("run_again", "delete_archives")
+    actions = ("run_again", "evaluate_again", "delete_archives")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
-        return super().get_queryset(request).prefetch_related("builds", "validations", "publications")
+        evaluations = Prefetch("evaluations", Evaluation.objects.defer("log", "episodes", "metrics"))
+        return super().get_queryset(request).prefetch_related("builds", "validations", "publications", evaluations)
 
     def view_on_site(self, submission: Submission) -> str:
         agent = submission.agent
@@ -119,6 +122,10 @@ class SubmissionAdmin(ReadOnlyAdmin[Submission]):
         return _state(submission.latest_validation)
 
     @admin.display
+    def evaluation(self, submission: Submission) -> str:
+        return _state(submission.latest_evaluation)
+
+    @admin.display
     def files(self, submission: Submission) -> SafeString:
         archive = (reverse("web:submission_archive", args=[submission.pk]), "archive")
         logs = [
@@ -130,6 +137,10 @@ class SubmissionAdmin(ReadOnlyAdmin[Submission]):
     @admin.action(description="Build and validate again", permissions=["change"])
     def run_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
         do_each(self, request, queryset, build_again)
+
+    @admin.action(description="Evaluate again (environments ranked by scores)", permissions=["change"])
+    def evaluate_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+        do_each(self, request, queryset, evaluate_again)
 
     @admin.action(description="Delete archives and images (results stay)", permissions=["change"])
     def delete_archives(self, request: HttpRequest, queryset: QuerySet[Submission]) -> HttpResponse | None:

@@ -1,91 +1,25 @@
-"""Environments, their editions, and who takes part."""
+"""Editions, and who takes part."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ReadOnlyInline, ask, do_each, links
+from core.admin.base import Question, ReadOnlyAdmin, ReadOnlyInline, ask, do_each, links
 from core.errors import Refused
-from core.models import Duel, Environment, JobState, Participant, Submission, Tournament, TournamentState
-from core.queues import wake
+from core.models import Duel, JobState, Participant, Tournament, TournamentState
 from core.services.tournaments import tournament_cancel
 
-START_TASK = "tournament_manager.tasks.tournament_start"
 CANCEL = Question(
     title="Cancel editions",
     consequence="What has been played stays in the table; all other duels of the edition are cancelled for good.",
     button="Cancel the edition",
     reason="Reason, shown on the cancelled duels",
 )
-
-if TYPE_CHECKING:
-    EnvironmentModelForm = forms.ModelForm[Environment]
-else:
-    EnvironmentModelForm = forms.ModelForm  # not generic at run time
-
-
-class EnvironmentForm(EnvironmentModelForm):
-    """What organisers may change about an environment."""
-
-    def clean_matches_per_duel(self) -> int:
-        return _even(self.cleaned_data["matches_per_duel"])
-
-    def clean_matches_per_validation(self) -> int:
-        return _even(self.cleaned_data["matches_per_validation"])
-
-
-@admin.register(Environment)
-class EnvironmentAdmin(ModelAdmin[Environment]):
-    form = EnvironmentForm
-    list_display = ("name", "slug", "version", "is_active", "matches_per_duel", "move_seconds", "bank_seconds",
-                    "duel_seconds", "editions")  # fmt: skip
-    list_filter = ("is_active",)
-    search_fields = ("name", "slug")
-    readonly_fields = ("slug", "version", "name", "description", "image", "seats")
-    actions = ("start_tournament",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Environment]:
-        return super().get_queryset(request).annotate(edition_count=Count("tournaments"))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # environments come from code: manage.py sync_environments
-
-    def has_delete_permission(self, request: HttpRequest, obj: Environment | None = None) -> bool:
-        return False
-
-    def view_on_site(self, environment: Environment) -> str:
-        return reverse("web:environment", args=[environment.slug])
-
-    @admin.display(description="editions", ordering="edition_count")
-    def editions(self, environment: Environment) -> SafeString:
-        address = reverse("admin:core_tournament_changelist") + f"?environment__id__exact={environment.pk}"
-        return links((address, str(getattr(environment, "edition_count", 0))))
-
-    @admin.action(description="Start a tournament now", permissions=["change"])
-    def start_tournament(self, request: HttpRequest, queryset: QuerySet[Environment]) -> None:
-        do_each(self, request, queryset, start_tournament)
-
-
-def start_tournament(environment: Environment) -> str:
-    """Ask the tournament manager for a new edition. Raises Refused for what is known already to prevent it."""
-    if not environment.is_active:
-        raise Refused("The environment is not active.")
-    if environment.tournaments.filter(state=TournamentState.RUNNING).exists():
-        raise Refused("An edition is running; wait for its end or cancel it.")
-    valid = Submission.objects.valid().filter(agent__environment=environment)
-    if valid.values("agent").distinct().count() < 2:
-        raise Refused("A tournament needs two agents with a valid submission.")
-    wake("tournament", START_TASK, environment.pk)
-    return "the tournament manager was asked to start a new edition; it begins within seconds."
 
 
 class ParticipantInline(ReadOnlyInline[Participant, Tournament]):
@@ -180,9 +114,3 @@ def _count(rows: QuerySet[Participant] | QuerySet[Duel]) -> Coalesce:
     """How many of the rows belong to each tournament of the outer query: one join each, not their product."""
     grouped = rows.filter(tournament=OuterRef("pk")).order_by().values("tournament").annotate(count=Count("pk"))
     return Coalesce(Subquery(grouped.values("count"), output_field=IntegerField()), 0)
-
-
-def _even(count: int) -> int:
-    if count % 2:
-        raise ValidationError("Seats alternate, so this must be an even number.")
-    return count

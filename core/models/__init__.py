@@ -3,7 +3,7 @@
 from core.models.agent import Agent, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.build import Build
-from core.models.duel import Duel, DuelOutcome, DuelVerdict
+from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import Job, JobFault, JobState, PlayedJob
@@ -13,6 +13,7 @@ from core.models.token import ApiToken
 from core.models.tournament import Participant, Tournament, TournamentState
 from core.models.user import User
 from core.models.validation import Validation
+from core.models.verdict import Verdict
 
 __all__ = [
     "Agent",
@@ -21,7 +22,6 @@ __all__ = [
     "Build",
     "Duel",
     "DuelOutcome",
-    "DuelVerdict",
     "Environment",
     "Evaluation",
     "Job",
@@ -42,4 +42,5 @@ __all__ = [
     "TournamentState",
     "User",
     "Validation",
+    "Verdict",
 ]

@@ -39,6 +39,10 @@ class Agent(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [models.UniqueConstraint("environment", Lower("name"), name="agent_name_unique")]
+        indexes = [
+            models.Index(fields=["environment", "owner"], name="agent_owned"),
+            models.Index(fields=["environment"], condition=models.Q(is_disabled=True), name="agent_disabled"),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -5,6 +5,7 @@ from django.db import models
 from core.models.agent import Submission
 from core.models.job import PlayedJob
 from core.models.tournament import Tournament
+from core.models.verdict import Checkable
 
 
 class DuelOutcome(models.TextChoices):
@@ -16,20 +17,11 @@ class DuelOutcome(models.TextChoices):
     DRAW = "DRAW", "draw"
 
 
-class DuelVerdict(models.TextChoices):
-    """What came of simulating a duel's record again."""
-
-    NONE = "", "not checked yet"
-    VERIFIED = "VERIFIED", "verified"
-    MISMATCH = "MISMATCH", "does not verify"
-    UNCHECKABLE = "UNCHECKABLE", "cannot be checked here"
-
-
-class Duel(PlayedJob):
+class Duel(PlayedJob, Checkable):
     """N matches between two submissions. FAILED by a platform fault means void: it counts for nobody."""
 
     KIND = "duel"
-    RELATED = ("tournament__environment", "player_1__agent__environment", "player_2__agent__environment")
+    RELATED = ("tournament", "player_1__agent__environment", "player_2__agent__environment")
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="duels")
     number = models.PositiveIntegerField(help_text="Order in the schedule, from 1.")
@@ -44,9 +36,6 @@ class Duel(PlayedJob):
     draws = models.PositiveIntegerField(default=0, editable=False)
     player_1_score = models.FloatField(default=0.0, editable=False)
     player_2_score = models.FloatField(default=0.0, editable=False)
-    verified_at = models.DateTimeField(null=True, editable=False, help_text="When its record was last checked.")
-    verdict = models.CharField(max_length=11, choices=DuelVerdict.choices, blank=True, editable=False)
-    verification = models.TextField(blank=True, editable=False, help_text="What was checked, or what is wrong.")
 
     class Meta(PlayedJob.Meta):
         ordering = ["tournament", "number"]

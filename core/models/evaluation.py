@@ -6,6 +6,7 @@ from core.models.agent import Submission
 from core.models.environment import Environment
 from core.models.job import Job, artifact_name
 from core.models.user import User
+from core.models.verdict import Checkable
 
 
 class SeedPurpose(models.TextChoices):
@@ -43,7 +44,7 @@ class SeedList(models.Model):
         return self.purpose == SeedPurpose.PRACTICE or self.revealed_at is not None
 
 
-class Evaluation(Job):
+class Evaluation(Job, Checkable):
     """Episodes of one submission in a one-seat environment, played under the referee; or one run of a script.
 
     The first is verified: the arena held the environment. A script reports its score itself. FAILED counts for nobody.
@@ -86,18 +87,23 @@ class Evaluation(Job):
         ordering = ["pk"]
         indexes = [
             *Job.Meta.indexes,
+            # A board in its order and by date. With the agent at the end neither has to look into the table to leave
+            # out agents that are barred.
             models.Index(
                 models.F("environment"),
                 models.F("is_verified").desc(),
                 models.F("score").desc(),
                 models.F("created_at"),
                 models.F("id"),
+                models.F("agent"),
                 condition=models.Q(is_current=True),
                 name="evaluation_board",
             ),
             models.Index(
                 models.F("environment"),
                 models.F("created_at").desc(),
+                models.F("id").desc(),
+                models.F("agent"),
                 condition=models.Q(is_current=True),
                 name="evaluation_newest",
             ),

@@ -32,6 +32,7 @@ class User(AbstractUser):
             models.UniqueConstraint(Lower("username"), name="user_username_unique"),
             models.UniqueConstraint(Lower("email"), name="user_email_unique"),
         ]
+        indexes = [models.Index(fields=["id"], condition=models.Q(is_active=False), name="user_inactive")]
 
     def __str__(self) -> str:
         return self.username

@@ -19,6 +19,7 @@ from core.models import (
     TournamentState,
     User,
 )
+from core.selectors.board import board_rank
 from core.selectors.duels import NotStored
 from core.selectors.episodes import Episode, mean_so_far, practice_results
 from core.selectors.phases import (
@@ -63,6 +64,8 @@ class Version:
     """Where submissions are ranked by scores: the newest of its latest build."""
     mean: float | None = None
     """Of the episodes of an evaluation that runs."""
+    rank: int | None = None
+    """On the board, while it is what its agent stands there with."""
     practice: tuple[Episode, ...] = ()
     """What the newest version scored on the public seeds."""
 
@@ -81,6 +84,8 @@ class UserAgent:
 
     agent: Agent
     place: Place | None
+    evaluation: Evaluation | None = None
+    """Where agents are ranked by score: what it stands on the board with."""
 
 
 def agent_source_visible(agent: Agent, viewer: Viewer) -> bool:
@@ -145,7 +150,9 @@ def user_agent_list(user: User) -> list[UserAgent]:
         last[row.submission.agent_id] = row
     sizes = _sizes({row.tournament_id for row in last.values()})
     shown = {agent_id: Place(row, sizes[row.tournament_id]) for agent_id, row in last.items()}
-    return [UserAgent(agent, shown.get(agent.pk)) for agent in agents]
+    current = Evaluation.objects.filter(agent__in=agents, is_current=True).select_related("submission")
+    standing = {row.agent_id: row for row in current.defer("log", "episodes", "metrics")}
+    return [UserAgent(agent, shown.get(agent.pk), standing.get(agent.pk)) for agent in agents]
 
 
 def edition_expected(environment: Environment) -> bool:
@@ -184,6 +191,7 @@ def _scored_version(row: Submission, *, is_publishing: bool, is_newest: bool) ->
         is_moving=is_moving(row),
         evaluation=evaluation,
         mean=mean_so_far(evaluation) if evaluation is not None and evaluation.state == JobState.RUNNING else None,
+        rank=board_rank(evaluation) if evaluation is not None and evaluation.is_current else None,
         practice=tuple(practice),
     )
 

@@ -54,10 +54,9 @@ class MatchGroup:
 
 
 def duels_next(*, count: int) -> list[Duel]:
-    """The duels that workers will take next, with what it takes to start their players."""
-    related = ("player_1__agent__environment", "player_2__agent__environment")
+    """The duels that workers will take next, with what it takes to play them."""
     waiting = Duel.objects.filter(state=JobState.QUEUED, not_before=None)
-    return list(waiting.select_related(*related).order_by("pk")[:count])
+    return list(waiting.select_related(*Duel.RELATED).order_by("pk")[:count])
 
 
 def duel_get(duel_id: int) -> Duel:

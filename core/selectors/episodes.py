@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -119,12 +120,18 @@ def practice_results(validation: Validation) -> list[Episode]:
     """What a submission scored on the public seeds, by seed. Raises NotStored."""
     if not validation.records:
         return []
-    with file_open(validation.records, "The records of this practice are") as file:
+    with episodes_open(validation) as archive:
+        return [
+            Episode(one.number, one.score, one.length, one.thinking_seconds, one.seed) for one in archive.episodes()
+        ]
+
+
+@contextmanager
+def episodes_open(job: Evaluation | Validation) -> Iterator[EvaluationArchive]:
+    """The records of the episodes of an evaluation or of practice. Raises NotStored."""
+    with file_open(job.records, f"The records of this {job.KIND} are") as file:
         try:
-            return [
-                Episode(one.number, one.score, one.length, one.thinking_seconds, one.seed)
-                for one in EvaluationArchive(file).episodes()
-            ]
+            yield EvaluationArchive(file)
         except ArtifactDamaged as damage:
             raise NotStored(str(damage)) from None
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, Subquery
 
-from core.models import Environment, Evaluation, SeedList, SeedPurpose, Submission
+from core.models import Agent, Environment, Evaluation, JobState, SeedList, SeedPurpose, Submission
 
 
 def ranking_list(environment: Environment) -> SeedList | None:
@@ -17,6 +17,16 @@ def practice_list(environment: Environment) -> SeedList | None:
     return environment.seed_lists.filter(purpose=SeedPurpose.PRACTICE).order_by("pk").last()
 
 
+def revealed_lists(environment: Environment) -> list[SeedList]:
+    """Lists that have ranked and are public now, the oldest first."""
+    return list(environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).exclude(revealed_at=None))
+
+
+def board_can_change(environment: Environment) -> bool:
+    """Whether an evaluation waits or runs."""
+    return environment.evaluations.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).exists()
+
+
 def submissions_to_rank(environment: Environment) -> list[Submission]:
     """The latest valid submission of every agent of an environment, by agent."""
     valid = Submission.objects.valid().filter(agent__environment=environment)
@@ -24,7 +34,14 @@ def submissions_to_rank(environment: Environment) -> list[Submission]:
     return list(valid.filter(pk=Subquery(newest)).select_related("agent__environment").order_by("agent_id"))
 
 
-def evaluations_next(*, count: int) -> QuerySet[Evaluation]:
-    """The evaluations that wait longest and need not rest."""
-    waiting = Evaluation.objects.filter(state="QUEUED", not_before=None)
-    return waiting.select_related(*Evaluation.RELATED).order_by("pk")[:count]
+def evaluation_to_stand_with(agent: Agent) -> Evaluation | None:
+    """What an agent should stand on the board with: the newest good evaluation of its newest version that has one.
+
+    Of verified ones those count that were played by the rules and on the seeds by which the environment is ranked now.
+    A version that fails on new seeds has no way back to its score on the old ones.
+    """
+    environment = agent.environment
+    is_comparable = Q(seed_list=ranking_list(environment), environment_version=environment.spec_id)
+    good = Evaluation.objects.filter(agent=agent, state=JobState.SUCCEEDED, submission__deleted_at=None)
+    good = good.filter(Q(is_verified=False) | is_comparable).defer("log", "episodes", "metrics")
+    return good.order_by("-submission__number", "-pk").first()

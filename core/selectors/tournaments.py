@@ -74,11 +74,24 @@ def environment_cards() -> list[EnvironmentCard]:
     ]
 
 
+def environment_groups() -> list[tuple[str, list[Environment]]]:
+    """Active environments by name, in the groups of the home page."""
+    rows = list(Environment.objects.filter(is_active=True).only("slug", "name", "seats"))
+    return [("Games", [row for row in rows if not row.is_scored]), ("Tasks", [row for row in rows if row.is_scored])]
+
+
 def _best(environments: list[Environment]) -> dict[int, Evaluation]:
     """The first of the board of each environment, verified ones before others. One query, none without any."""
     if not environments:
         return {}
-    board = Evaluation.objects.filter(environment=OuterRef("pk"), is_current=True)
+    # As `board.standing`, for all environments at once.
+    board = Evaluation.objects.filter(
+        environment=OuterRef("pk"),
+        is_current=True,
+        submission__deleted_at=None,
+        agent__is_disabled=False,
+        agent__owner__is_active=True,
+    )
     first = board.order_by("-is_verified", "-score", "created_at", "pk").values("pk")[:1]
     chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
     shown = Evaluation.objects.filter(pk__in=chosen).select_related("submission__agent__owner")

@@ -16,10 +16,11 @@ from django.utils import timezone
 
 from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
 from core.errors import Refused
-from core.models import Agent, Build, Environment, JobFault, JobState, Submission, SubmissionForm, User
+from core.models import Agent, Build, Environment, Evaluation, JobFault, JobState, Submission, SubmissionForm, User
 from core.queues import IMAGES_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
-from core.selectors.phases import validation_of
+from core.selectors.phases import decisive_job
+from core.services.evaluations import OPEN, agent_lock, evaluation_again, standing_decide
 from core.services.jobs import job_cancel_if_open, job_wake
 
 
@@ -117,15 +118,19 @@ def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -
 
 
 def submission_delete(*, submission: Submission) -> None:
-    """Delete a submission's archive and image. Its results stay: they are part of others' history."""
+    """Delete a submission's archive and image. Its results stay: they are part of others' history.
+
+    On a board its agent falls back to the version before, as far as that one has been evaluated.
+    """
     with transaction.atomic():
+        agent = agent_lock(submission.agent_id)
         submission.deleted_at = timezone.now()
         submission.save(update_fields=["deleted_at"])
         jobs = (submission.latest_build, submission.latest_validation, submission.latest_publication)
-        for job in (*jobs, *submission.evaluations.filter(state__in=(JobState.QUEUED, JobState.RUNNING))):
+        for job in (*jobs, *submission.evaluations.filter(state__in=OPEN)):
             if job is not None:
                 job_cancel_if_open(job=job, reason="The submission was deleted.")
-        submission.evaluations.update(is_current=False)
+        standing_decide(agent=agent)
         storage, name = submission.archive.storage, str(submission.archive.name)
         transaction.on_commit(lambda: storage.delete(name))
         wake("build", IMAGES_TASK, submission.pk)
@@ -136,7 +141,8 @@ def submission_rebuild(*, submission: Submission) -> Build:
     if submission.deleted_at is not None:
         raise Refused("A deleted submission cannot be built.")
     with transaction.atomic():
-        for job in (submission.latest_build, submission.latest_validation):
+        phases = (submission.latest_build, submission.latest_validation)
+        for job in (*phases, *submission.evaluations.filter(state__in=OPEN)):
             if job is not None:
                 job_cancel_if_open(job=job, reason="The submission is built again.")
         build = Build.objects.create(submission=submission)
@@ -190,10 +196,16 @@ def _sha256(archive: UploadedFile[bytes]) -> str:
 def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell: Callable[[str], None]) -> Submission:
     """The same archive has come once more; call it in a transaction."""
     submission = Submission.objects.select_for_update(of=("self",)).select_related("agent").get(pk=submission.pk)
-    job = validation_of(submission) or submission.latest_build
+    job = decisive_job(submission)
     failed = job is not None and job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
     if not failed or submission.agent.is_disabled:
         tell(f"Version {submission.number} is this very archive, so nothing new was uploaded.")
+        return submission
+    if isinstance(job, Evaluation):
+        evaluation_again(submission=submission)
+        tell(
+            f"Version {submission.number} is this very archive. The arena had failed on it and now evaluates it again."
+        )
         return submission
     if not submission.archive.storage.exists(str(submission.archive.name)):
         archive.seek(0)

@@ -8,16 +8,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from django.db import transaction
-from django.urls import reverse
-from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Duel, DuelVerdict, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
+from core.models import Duel, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
 from core.queues import TOURNAMENT_TASK, wake
-from core.services.alarms import alarm_raise, alarm_settle
 from core.services.artifacts import DuelArtifacts
 from core.services.jobs import job_succeed, job_wake
-from environments.records import DuelRecord, DuelSummary, Fault, MatchRecord, Outcome
+from environments.records import DuelRecord, DuelSummary, MatchRecord, summarise
 
 STANDINGS_SECONDS = 1.0
 """A worker asks at most this often for fresh standings of a running edition."""
@@ -89,22 +86,6 @@ def duel_play_again(*, duel: Duel) -> Duel:
     return again
 
 
-def duel_verdict(*, duel: Duel, verdict: DuelVerdict, verification: str) -> None:
-    """Keep what came of checking a duel's record; a mismatch raises an alarm, and a later success settles it.
-
-    verification: for people, what was checked or what is wrong.
-    """
-    duel.verified_at, duel.verdict, duel.verification = timezone.now(), verdict, verification
-    key = f"duel-{duel.pk}-does-not-verify"
-    with transaction.atomic():
-        duel.save(update_fields=["verified_at", "verdict", "verification"])
-        if verdict == DuelVerdict.MISMATCH:
-            message = f"The record of duel {duel.pk}, {duel}, does not verify. {verification}"
-            alarm_raise(key=key, message=message, address=reverse("web:duel", args=[duel.pk]))
-        elif verdict == DuelVerdict.VERIFIED:
-            alarm_settle(key=key)
-
-
 def result_fields(summary: DuelSummary) -> dict[str, object]:
     """The fields of a duel's row that follow from its record."""
     return {
@@ -122,24 +103,21 @@ def result_fields(summary: DuelSummary) -> dict[str, object]:
 def ledger_entries(duel: Duel, record: DuelRecord) -> Iterator[LedgerEntry]:
     """One entry per player and seat that it sat in."""
     submissions = (duel.player_1, duel.player_2)
-    for player, submission in enumerate(submissions):
-        for seat in sorted({match.seats.index(player) for match in record.matches}):
-            matches = [match for match in record.matches if match.seats.index(player) == seat]
-            yield LedgerEntry(
-                duel=duel,
-                submission=submission,
-                opponent=submissions[1 - player],
-                seat=seat,
-                wins=sum(_won(match, player) for match in matches),
-                losses=sum(_won(match, 1 - player) for match in matches),
-                draws=sum(match.outcome is Outcome.DRAW and match.fault is Fault.NONE for match in matches),
-                errors=sum(match.faulty_player == player for match in matches),
-                opponent_errors=sum(match.faulty_player == 1 - player for match in matches),
-                score=sum(match.scores[player] for match in matches),
-            )
-
-
-def _won(match: MatchRecord, player: int) -> bool:
-    """Won by play: forfeits are counted apart."""
-    winner = (Outcome.PLAYER_1, Outcome.PLAYER_2)[player]
-    return match.fault is Fault.NONE and match.outcome is winner
+    by_seats: dict[tuple[int, ...], list[MatchRecord]] = {}
+    for match in record.matches:
+        by_seats.setdefault(match.seats, []).append(match)
+    summaries = {(player, seats.index(player)): summarise(by_seats[seats]) for seats in by_seats for player in (0, 1)}
+    for (player, seat), summary in sorted(summaries.items(), key=lambda item: item[0]):
+        rival = 1 - player
+        yield LedgerEntry(
+            duel=duel,
+            submission=submissions[player],
+            opponent=submissions[rival],
+            seat=seat,
+            wins=summary.wins[player],
+            losses=summary.wins[rival],
+            draws=summary.draws,
+            errors=summary.errors[player],
+            opponent_errors=summary.errors[rival],
+            score=summary.scores[player],
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from core.models import Environment
+from core.services.evaluations import evaluations_renew
 from core.services.seeds import seed_lists_ensure
 from environments.spec import EnvironmentSpec
 
@@ -12,7 +13,8 @@ from environments.spec import EnvironmentSpec
 def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tuple[Environment, bool]:
     """Create or update the row of a spec; return it and whether it is new. Results are kept.
 
-    Numbers of matches and limits are set for a new environment and by `reset_limits`; else an organiser's stay.
+    Numbers of matches and limits are set for a new environment and by `reset_limits`; else an organiser's stay. Where
+    the rules of a one-seat environment have changed, everyone is evaluated again.
     """
     limits = spec.limits
     rules = {
@@ -36,11 +38,19 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "duel_seconds": limits.duel_seconds,
     }
     with transaction.atomic():
+        before = Environment.objects.select_for_update(no_key=True).filter(slug=spec.slug).first()
         environment, is_new = Environment.objects.update_or_create(
             slug=spec.slug,
             defaults=rules | choices if reset_limits else rules,
-            create_defaults={**rules, **choices, "takes_scripts": spec.gymnasium is not None},
+            create_defaults={**rules, **choices, "takes_scripts": _can_be_made_by_id(spec)},
         )
         if environment.is_scored:
             seed_lists_ensure(environment=environment)
+            if before is not None and before.version != environment.version:
+                evaluations_renew(environment=environment, reason="The rules have changed: it is evaluated again.")
     return environment, is_new
+
+
+def _can_be_made_by_id(spec: EnvironmentSpec) -> bool:
+    """Whether a script can make the environment: it is given an id of Gymnasium and nothing else."""
+    return spec.gymnasium is not None and not spec.gymnasium.arguments

@@ -2,39 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from django.db import transaction
 
-from core.models import Evaluation, JobFault, Recording, SeedList, Submission, SubmissionForm
+from core.errors import Refused
+from core.models import Agent, Environment, Evaluation, JobFault, JobState, Recording, Submission, SubmissionForm
 from core.scores import summarise_scores
-from core.selectors.evaluations import ranking_list
+from core.selectors.evaluations import evaluation_to_stand_with, ranking_list, submissions_to_rank
 from core.services.artifacts import EvaluationArtifacts
-from core.services.jobs import job_fail, job_succeed, job_wake
+from core.services.jobs import job_cancel_if_open, job_fail, job_succeed, job_wake
 from environments.episodes import EpisodeRecord
 
 EpisodeRow = tuple[int, float, int, float]
 """Number, score, length in steps, thinking seconds: what an evaluation's row keeps of each episode."""
+OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
-def evaluation_create(*, submission: Submission, seed_list: SeedList | None = None) -> Evaluation:
+def evaluation_create(*, submission: Submission) -> Evaluation:
     """Have a submission evaluated: a player on the seeds that its environment is ranked by now, a script as it is."""
-    environment = submission.agent.environment
     is_verified = submission.form == SubmissionForm.PLAYER
-    if is_verified and seed_list is None:
-        seed_list = ranking_list(environment)
-        assert seed_list is not None, "sync_environments gives every one-seat environment a list"
-    evaluation = Evaluation.objects.create(
-        submission=submission,
-        agent=submission.agent,
-        environment=environment,
-        environment_version=environment.spec_id,
-        seed_list=seed_list,
-        is_verified=is_verified,
-        episode_count=len(seed_list.seeds) if seed_list else 0,
-    )
-    job_wake(job=evaluation)
+    with transaction.atomic():
+        # A final phase that begins meanwhile would leave this evaluation behind, on seeds that count no more.
+        environment = Environment.objects.select_for_update(no_key=True).get(pk=submission.agent.environment_id)
+        seed_list = ranking_list(environment) if is_verified else None
+        assert seed_list is not None or not is_verified, "sync_environments gives every one-seat environment a list"
+        evaluation = Evaluation.objects.create(
+            submission=submission,
+            agent=submission.agent,
+            environment=environment,
+            environment_version=environment.spec_id,
+            seed_list=seed_list,
+            is_verified=is_verified,
+            episode_count=len(seed_list.seeds) if seed_list else 0,
+        )
+        job_wake(job=evaluation)
     return evaluation
+
+
+def evaluation_again(*, submission: Submission) -> Evaluation:
+    """Evaluate a submission once more, e.g. after a platform fault; the old one stays as history. Raises Refused."""
+    with transaction.atomic():
+        submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
+        if submission.deleted_at is not None:
+            raise Refused("A deleted submission cannot be evaluated.")
+        if not submission.agent.environment.is_scored:
+            raise Refused(f"{submission.agent.environment} is not ranked by scores.")
+        last = submission.latest_build if submission.form == SubmissionForm.SCRIPT else submission.latest_validation
+        if last is None or last.state != JobState.SUCCEEDED:
+            raise Refused("Only versions that are built and validated are evaluated; build it again first.")
+        if submission.evaluations.filter(state__in=OPEN).exists():
+            raise Refused("An evaluation of it waits or runs already.")
+        return evaluation_create(submission=submission)
+
+
+def evaluations_renew(*, environment: Environment, reason: str) -> list[Evaluation]:
+    """Evaluate everyone's newest version anew, because rules or seeds have changed; return the new evaluations.
+
+    What stands on the board stays there until its agent's new evaluation is over; what is not evaluated again leaves
+    it. Scripts stay as they are. Call it in a transaction that holds the environment's row. reason: for the
+    evaluations that are cancelled because they would not count.
+    """
+    for evaluation in environment.evaluations.filter(is_verified=True, state__in=OPEN).select_for_update():
+        job_cancel_if_open(job=evaluation, reason=reason)
+    submissions = submissions_to_rank(environment)
+    standing = environment.evaluations.filter(is_verified=True, is_current=True)
+    standing.exclude(agent__in=[submission.agent_id for submission in submissions]).update(is_current=False)
+    return [evaluation_create(submission=submission) for submission in submissions]
 
 
 def episode_row(record: EpisodeRecord) -> EpisodeRow:
@@ -54,27 +89,35 @@ def evaluation_succeed(
 
     episodes: one row for every seed of the list, in their order.
     """
-    summary = summarise_scores([score for _, score, _, _ in episodes])
-    moves = sum(length for _, _, length, _ in episodes)
     with transaction.atomic():
+        agent = agent_lock(evaluation.agent_id)
         job_succeed(
             job=evaluation,
             log=log,
-            score=summary.mean.value,
-            score_low=summary.mean.low,
-            score_high=summary.mean.high,
-            interquartile_mean=summary.interquartile_mean,
-            median=summary.median,
-            worst_decile=summary.worst_decile,
-            seconds_per_move=sum(seconds for *_, seconds in episodes) / max(1, moves),
-            episodes=episodes,
-            episodes_done=len(episodes),
             runtime=runtime,
+            **result_fields(episodes),
             **asdict(artifacts),
         )
-        _make_current(evaluation)
+        standing_decide(agent=agent)
         for choice, number in _episodes_to_record(episodes).items():
             job_wake(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
+
+
+def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:
+    """The fields of an evaluation's row that follow from its episodes."""
+    summary = summarise_scores([score for _, score, _, _ in episodes])
+    moves = sum(length for _, _, length, _ in episodes)
+    return {
+        "score": summary.mean.value,
+        "score_low": summary.mean.low,
+        "score_high": summary.mean.high,
+        "interquartile_mean": summary.interquartile_mean,
+        "median": summary.median,
+        "worst_decile": summary.worst_decile,
+        "seconds_per_move": sum(seconds for *_, seconds in episodes) / max(1, moves),
+        "episodes": list(episodes),
+        "episodes_done": len(episodes),
+    }
 
 
 def script_succeed(
@@ -88,6 +131,7 @@ def script_succeed(
 ) -> None:
     """Rank a script by the score that it reported. Raises StaleJob when the claim was lost."""
     with transaction.atomic():
+        agent = agent_lock(evaluation.agent_id)
         job_succeed(
             job=evaluation,
             log=log,
@@ -97,7 +141,7 @@ def script_succeed(
             episodes_done=episode_count,
             **asdict(artifacts),
         )
-        _make_current(evaluation)
+        standing_decide(agent=agent)
 
 
 def evaluation_fail(
@@ -109,31 +153,39 @@ def evaluation_fail(
     error: str,
     log: str,
 ) -> None:
-    """The submission failed by a fault of its own: it keeps no place by this evaluation."""
-    fields = asdict(artifacts)
-    job_fail(
-        job=evaluation,
-        fault=JobFault.PLAYER,
-        code=code,
-        error=error,
-        log=log,
-        episodes=episodes,
-        episodes_done=len(episodes),
-        **fields,
-    )
+    """The submission failed by a fault of its own: this evaluation gives it no place. Raises StaleJob."""
+    with transaction.atomic():
+        agent = agent_lock(evaluation.agent_id)
+        job_fail(
+            job=evaluation,
+            fault=JobFault.PLAYER,
+            code=code,
+            error=error,
+            log=log,
+            episodes=episodes,
+            episodes_done=len(episodes),
+            **asdict(artifacts),
+        )
+        standing_decide(agent=agent)
 
 
-def _make_current(evaluation: Evaluation) -> None:
-    """Let an agent stand on the board with this evaluation, unless a newer version or newer seeds do already."""
-    others = Evaluation.objects.select_for_update().filter(agent=evaluation.agent_id, is_current=True)
-    for other in others.exclude(pk=evaluation.pk):
-        if (other.submission.number, other.seed_list_id or 0) > (
-            evaluation.submission.number,
-            evaluation.seed_list_id or 0,
-        ):
-            return
-    others.update(is_current=False)
-    Evaluation.objects.filter(pk=evaluation.pk).update(is_current=True)
+def agent_lock(agent_id: int) -> Agent:
+    """Hold an agent's row until the transaction ends: only who holds it may change what the agent stands with.
+
+    Take it before any row of a job, as everybody does; rows that refer to the agent can be written meanwhile.
+    """
+    agents = Agent.objects.select_related("environment")
+    return agents.select_for_update(of=("self",), no_key=True).get(pk=agent_id)
+
+
+def standing_decide(*, agent: Agent) -> None:
+    """Let a locked agent stand on the board with the evaluation that it should stand with, or with none."""
+    chosen = evaluation_to_stand_with(agent)
+    others = Evaluation.objects.filter(agent=agent, is_current=True)
+    # First the old one: there is never more than one.
+    (others if chosen is None else others.exclude(pk=chosen.pk)).update(is_current=False)
+    if chosen is not None and not chosen.is_current:
+        Evaluation.objects.filter(pk=chosen.pk).update(is_current=True)
 
 
 def _episodes_to_record(episodes: list[EpisodeRow]) -> dict[Recording.Choice, int]:

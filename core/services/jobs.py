@@ -49,9 +49,17 @@ def job_wake(*, job: Job) -> None:
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
     """Claim a waiting job for `worker`; None when it is gone, taken or over, or rests."""
     rested = Q(not_before=None) | Q(not_before__lte=Now())
-    job = kind._default_manager.filter(rested, pk=job_id, state=JobState.QUEUED).first()
-    if job is None:
-        return None
+    waiting = kind._default_manager.filter(rested, pk=job_id, state=JobState.QUEUED)
+    # With all that its worker needs, in one query.
+    job = waiting.select_related(*kind.RELATED).first()
+    return job if job is not None and job_take(job=job, worker=worker) else None
+
+
+def job_take(*, job: Job, worker: str) -> bool:
+    """Claim a job that was read a moment ago, along with its RELATED, and may be run; False when somebody was quicker.
+
+    What the database's clock says (`started_at`, `lease_expires_at`) is in the row only.
+    """
     try:
         transition(
             job,
@@ -69,9 +77,9 @@ def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
             error="",
         )
     except StaleJob:
-        return None
-    # With all that playing it needs, in one query.
-    return kind._default_manager.select_related(*kind.RELATED).get(pk=job_id)
+        return False
+    job.attempt += 1
+    return True
 
 
 def job_heartbeat(*, job: Job, log: str | None = None, progress: Mapping[str, object] | None = None) -> None:

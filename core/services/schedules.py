@@ -9,20 +9,23 @@ SCHEDULES = {
     "watchdog": ("tournament_manager.tasks.watchdog", "tournament", 1),
     "leftovers": ("duel_runner.tasks.leftovers_reap", "duel", 1),
     "images": ("builder.tasks.images_remove_unused", "build", 1),
-    "verify": ("duel_runner.audit.duels_verify", "duel", 60),
+    "verify": ("duel_runner.audit.sample.results_verify", "duel", 60),
 }
 """Name to (task, queue, minutes between two runs)."""
 
 
 def schedules_ensure() -> None:
-    """Create the arena's schedules, where they are missing; organisers may change them.
+    """Create the arena's schedules, where they are missing; organisers may change when they run, not what.
 
     Does nothing while django-q's table is not there yet, e.g. when a single app is migrated.
     """
     if Schedule._meta.db_table not in connection.introspection.table_names():
         return
     for name, (task, queue, minutes) in SCHEDULES.items():
-        if not Schedule.objects.filter(name=name).exists():
+        rows = Schedule.objects.filter(name=name)
+        # Tasks are renamed with the code.
+        rows.exclude(func=task).update(func=task)
+        if not rows.exists():
             Schedule.objects.create(
                 name=name, func=task, schedule_type=Schedule.MINUTES, minutes=minutes, repeats=-1, cluster=queue
             )

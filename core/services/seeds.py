@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
-from collections.abc import Sequence
 
 from django.db import transaction
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Environment, Evaluation, JobState, SeedList, SeedPurpose, User
-from core.selectors.evaluations import ranking_list, submissions_to_rank
-from core.services.evaluations import evaluation_create
-from core.services.jobs import job_cancel_if_open
+from core.models import Environment, Evaluation, SeedList, SeedPurpose, User
+from core.selectors.evaluations import ranking_list
+from core.services.evaluations import evaluations_renew
+from environments.episodes import seeds_sha256
 
 FIRST_PRACTICE_SEED = 1
 HIDDEN_SEED_BITS = 48
 """Too many to try all of them, few enough to be exact numbers in JSON."""
-
-
-def seeds_sha256(seeds: Sequence[int]) -> str:
-    """SHA-256 in hex over the seeds as decimal numbers, each ended by a line feed."""
-    return hashlib.sha256("".join(f"{seed}\n" for seed in seeds).encode("ascii")).hexdigest()
 
 
 def seed_lists_ensure(*, environment: Environment) -> None:
@@ -43,20 +36,25 @@ def final_phase_start(*, environment: Environment, by: User | None) -> list[Eval
     if not environment.is_scored:
         raise Refused(f"{environment} is not ranked by scores.")
     with transaction.atomic():
-        environment = Environment.objects.select_for_update().get(pk=environment.pk)
+        environment = Environment.objects.select_for_update(no_key=True).get(pk=environment.pk)
         before = ranking_list(environment)
         if before is not None and before.purpose == SeedPurpose.FINAL:
             raise Refused(f"The final phase of {environment} has begun already; its seeds are drawn once.")
-        seeds = _create(environment, SeedPurpose.FINAL, _draw(environment), by)
+        _create(environment, SeedPurpose.FINAL, _draw(environment), by)
         if before is not None:
-            before.revealed_at = timezone.now()
-            before.save(update_fields=["revealed_at"])
-        waiting = Evaluation.objects.filter(environment=environment, is_verified=True, state=JobState.QUEUED)
-        for evaluation in waiting.select_for_update():
-            job_cancel_if_open(job=evaluation, reason="The final phase has begun: it is evaluated on new seeds.")
-        return [
-            evaluation_create(submission=submission, seed_list=seeds) for submission in submissions_to_rank(environment)
-        ]
+            seed_list_reveal(seed_list=before)
+        reason = "The final phase has begun: it is evaluated on new seeds."
+        return evaluations_renew(environment=environment, reason=reason)
+
+
+def seed_list_reveal(*, seed_list: SeedList) -> None:
+    """Let everyone read the seeds of a list that no longer ranks. Raises Refused."""
+    if seed_list.is_public:
+        raise Refused("Its seeds are public already.")
+    if seed_list == ranking_list(seed_list.environment):
+        raise Refused("Its environment is ranked by these seeds; whoever knew them could be made for them.")
+    seed_list.revealed_at = timezone.now()
+    seed_list.save(update_fields=["revealed_at"])
 
 
 def _draw(environment: Environment) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, count
 from typing import TypeVar
@@ -17,19 +17,26 @@ from core.models import (
     Duel,
     DuelOutcome,
     Environment,
+    Evaluation,
     Job,
     JobFault,
     JobState,
     Participant,
     Publication,
     Rating,
+    Recording,
+    SeedList,
     Submission,
+    SubmissionForm,
     Tournament,
     TournamentState,
     User,
     Validation,
 )
+from core.scores import summarise_scores
+from core.selectors.evaluations import ranking_list
 from core.services.environments import environment_sync
+from core.services.evaluations import agent_lock, standing_decide
 from environments.registry import get_spec
 
 PASSWORD = "correct-horse-battery"
@@ -69,15 +76,23 @@ def environment(slug: str = "tic-tac-toe") -> Environment:
     return environment_sync(spec=get_spec(slug))[0]
 
 
+def task(slug: str = "cart-pole", *, episodes: int = 4) -> Environment:
+    """The row of a real environment with one seat, ranked by so many hidden seeds, with two public ones."""
+    spec = replace(get_spec(slug), episodes_per_evaluation=episodes, matches_per_validation=2)
+    return environment_sync(spec=spec, reset_limits=True)[0]
+
+
 def agent(owner: User, environment: Environment, name: str = "", *, is_public: bool = False) -> Agent:
     return Agent.objects.create(
         owner=owner, environment=environment, name=name or f"agent-{next(_numbers):05}", is_public=is_public
     )
 
 
-def submission(agent: Agent) -> Submission:
+def submission(agent: Agent, **fields: object) -> Submission:
     """The next version of an agent, with an archive and nothing done yet."""
-    row = Submission(agent=agent, number=agent.submissions.count() + 1, archive_sha256="0" * 64, archive_bytes=4)
+    row = Submission(
+        agent=agent, number=agent.submissions.count() + 1, archive_sha256="0" * 64, archive_bytes=4, **fields
+    )
     row.archive.save("archive.zip", ContentFile(b"zip!"), save=False)
     row.save()
     return row
@@ -95,6 +110,81 @@ def validation(submission: Submission, state: JobState = JobState.SUCCEEDED, **f
 
 def publication(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Publication:
     return _job(Publication(submission=submission), state, seconds=1, **fields)
+
+
+def evaluation(
+    submission: Submission,
+    state: JobState = JobState.SUCCEEDED,
+    *,
+    scores: Sequence[float] = (10.0, 20.0, 30.0, 40.0),
+    seed_list: SeedList | None = None,
+    **fields: object,
+) -> Evaluation:
+    """An evaluation on the seeds that rank now, unless others are given; a good one stands on the board as it should.
+
+    scores: of the episodes that are over.
+    """
+    environment = submission.agent.environment
+    seeds = seed_list or ranking_list(environment)
+    assert seeds is not None
+    values: dict[str, object] = {
+        "episode_count": len(seeds.seeds),
+        "episodes_done": 0 if state == JobState.QUEUED else len(scores),
+        "episodes": [(number, score, 9, 0.018) for number, score in enumerate(scores, start=1)],
+    }
+    if state == JobState.SUCCEEDED:
+        summary = summarise_scores(scores)
+        values |= {
+            "score": summary.mean.value,
+            "score_low": summary.mean.low,
+            "score_high": summary.mean.high,
+            "interquartile_mean": summary.interquartile_mean,
+            "median": summary.median,
+            "worst_decile": summary.worst_decile,
+            "seconds_per_move": 0.002,
+        }
+    return _evaluation(submission, state, seed_list=seeds, **values | fields)
+
+
+def script_evaluation(
+    submission: Submission, state: JobState = JobState.SUCCEEDED, *, score: float = 50.0, **fields: object
+) -> Evaluation:
+    """A run of a script, with the score that it has reported."""
+    values: dict[str, object] = {"is_verified": False}
+    if state == JobState.SUCCEEDED:
+        values |= {"score": score, "episode_count": 100, "episodes_done": 100}
+    return _evaluation(submission, state, **values | fields)
+
+
+def _evaluation(submission: Submission, state: JobState, **fields: object) -> Evaluation:
+    agent = submission.agent
+    row = Evaluation(
+        submission=submission,
+        agent=agent,
+        environment=agent.environment,
+        environment_version=agent.environment.spec_id,
+    )
+    made = _job(row, state, seconds=7, **fields)
+    standing_decide(agent=agent_lock(agent.pk))
+    made.refresh_from_db()
+    return made
+
+
+def recording(
+    evaluation: Evaluation,
+    choice: Recording.Choice = Recording.Choice.BEST,
+    state: JobState = JobState.SUCCEEDED,
+    **fields: object,
+) -> Recording:
+    """A drawn episode, without its files."""
+    return _job(Recording(evaluation=evaluation, choice=choice, episode_number=1), state, seconds=3, **fields)
+
+
+def script(agent: Agent) -> Submission:
+    """The next version of an agent as a script, built."""
+    row = submission(agent, form=SubmissionForm.SCRIPT)
+    build(row)
+    return row
 
 
 def ready(agent: Agent) -> Submission:

@@ -20,16 +20,21 @@ from core.models import (
     Build,
     Duel,
     Environment,
+    Evaluation,
     JobState,
     LedgerEntry,
     LedgerVoid,
     Rating,
+    Recording,
+    SeedList,
     Submission,
     Tournament,
     User,
     Validation,
 )
+from core.selectors.evaluations import practice_list, ranking_list
 from core.services.alarms import alarm_raise
+from core.services.seeds import final_phase_start
 from core.tests import factories
 from core.tests.organising import REASON, enter_ledger, ready
 
@@ -48,6 +53,9 @@ def test_lists_details_search_and_dates_can_be_opened(
     tournament = factories.tournament(players)
     entry = enter_ledger(tournament.duels.earliest("pk"))
     factories.publication(players[0])
+    factories.recording(
+        factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task())))
+    )
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     alarm_raise(key="anna", message="Anna's record does not verify.")
     address = reverse(f"admin:core_{model._meta.model_name}_changelist")
@@ -73,8 +81,11 @@ def test_lists_ask_the_database_equally_often_for_few_and_many_rows(
         for duel in factories.tournament(new, edition=edition).duels.all():
             enter_ledger(duel)
             LedgerVoid.objects.create(duel=duel, reason=REASON, created_by=people.olga)
+        task = factories.task(["cart-pole", "frozen-lake"][edition - 1])
         for row in new:
             factories.publication(row)
+            evaluated = factories.ready(factories.agent(people.alice, task, f"{row.agent.name}-alone"))
+            factories.recording(factories.evaluation(evaluated))
         if edition == 1:
             organiser.get(address)
             with CaptureQueriesContext(connection) as few:
@@ -84,12 +95,17 @@ def test_lists_ask_the_database_equally_often_for_few_and_many_rows(
         organiser.get(address)
 
 
-@pytest.mark.parametrize("model", [LedgerEntry, LedgerVoid, Rating, Duel, Build, Validation, Tournament])
+@pytest.mark.parametrize(
+    "model", [LedgerEntry, LedgerVoid, Rating, Duel, Build, Validation, Tournament, Evaluation, Recording, SeedList]
+)
 def test_what_is_append_only_or_derived_cannot_be_added_changed_or_deleted(
     model: type[Model], organiser: Client, players: list[Submission]
 ) -> None:
     entry = enter_ledger(factories.tournament(players).duels.earliest("pk"))
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
+    factories.recording(
+        factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task())))
+    )
     row = model._default_manager.all()[0]
     before = model._default_manager.filter(pk=row.pk).values().get()
     name = model._meta.model_name
@@ -146,6 +162,74 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
     assert organiser.post(address, {**form, "matches_per_duel": 8, "slug": "chess"}).status_code == 302
     environment.refresh_from_db()
     assert (environment.matches_per_duel, environment.slug) == (8, "tic-tac-toe")
+
+
+LIMITS = ("parallel_matches", "cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
+          "duel_seconds")  # fmt: skip
+
+
+def test_an_environment_with_one_seat_offers_what_evaluations_need(organiser: Client) -> None:
+    task = factories.task(episodes=4)
+    address = reverse("admin:core_environment_change", args=[task.pk])
+    form = {name: getattr(task, name) for name in LIMITS} | {
+        "is_active": "on", "matches_per_validation": 3, "episodes_per_evaluation": 7, "takes_scripts": "on",
+    }  # fmt: skip
+
+    page = organiser.get(address)
+    assertContains(page, 'name="episodes_per_evaluation"')
+    assertContains(page, 'name="takes_scripts"')
+    assertNotContains(page, 'name="matches_per_duel"')
+    assertContains(organiser.post(address, {**form, "episodes_per_evaluation": 0}), "at least one episode")
+    assert organiser.post(address, form).status_code == 302
+
+    task.refresh_from_db()
+    assert (task.episodes_per_evaluation, task.takes_scripts, task.matches_per_duel) == (7, True, 0)
+    # The public list follows at once, the one that ranks stays.
+    practice, ranking = practice_list(task), ranking_list(task)
+    assert practice is not None
+    assert ranking is not None
+    assert (practice.seeds, len(ranking.seeds)) == ([1, 2, 3], 4)
+
+
+def test_an_environment_with_two_seats_offers_nothing_of_evaluations(
+    organiser: Client, environment: Environment
+) -> None:
+    page = organiser.get(reverse("admin:core_environment_change", args=[environment.pk]))
+
+    assertContains(page, 'name="matches_per_duel"')
+    for name in ("episodes_per_evaluation", "takes_scripts"):
+        assertNotContains(page, f'name="{name}"')
+
+
+@pytest.mark.parametrize("is_superuser", [True, False])
+def test_hidden_seeds_are_shown_to_superusers_alone(client: Client, people: factories.Cast, is_superuser: bool) -> None:
+    ranking = ranking_list(factories.task())
+    assert ranking is not None
+    people.olga.is_superuser = is_superuser
+    people.olga.save()
+    people.olga.user_permissions.add(Permission.objects.get(codename="view_seedlist"))
+    client.force_login(people.olga)
+
+    page = client.get(reverse("admin:core_seedlist_change", args=[ranking.pk]))
+    found = client.get(reverse("admin:core_seedlist_changelist"), {"q": str(ranking.seeds[0])})
+
+    assertContains(page, ranking.sha256)
+    assert (str(ranking.seeds[0]) in page.content.decode()) is is_superuser
+    # Nor can anybody find them by looking for them.
+    assertContains(found, "0 seed lists")
+
+
+def test_revealed_seeds_are_shown_to_all_staff(client: Client, people: factories.Cast) -> None:
+    task = factories.task()
+    before = ranking_list(task)
+    assert before is not None
+    final_phase_start(environment=task, by=None)
+    people.bob.is_staff = True
+    people.bob.save()
+    people.bob.user_permissions.add(Permission.objects.get(codename="view_seedlist"))
+    client.force_login(people.bob)
+
+    assertContains(client.get(reverse("admin:core_seedlist_change", args=[before.pk])), str(before.seeds[0]))
 
 
 def test_an_account_can_be_made_and_closed(organiser: Client) -> None:

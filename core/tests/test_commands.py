@@ -46,12 +46,23 @@ def test_sync_environments_creates_and_updates_a_row_for_every_spec() -> None:
 def test_sync_environments_takes_environments_without_code_out_of_use() -> None:
     run("sync_environments")
     gone = Environment.objects.get(slug="quarto")
-    gone.pk, gone.slug = None, "chess"
+    gone.pk, gone.slug, gone.env_id = None, "chess", "chess-v1"
     gone.save(force_insert=True)
     assert run("sync_environments").splitlines()[-1] == "chess: no longer in the code, made inactive"
     assert not Environment.objects.get(slug="chess").is_active
     assert Environment.objects.filter(is_active=False).count() == 1
     assert "chess" not in run("sync_environments")
+
+
+@pytest.mark.django_db
+def test_sync_environments_gives_the_public_name_of_what_was_renamed_to_its_new_row() -> None:
+    run("sync_environments")
+    Environment.objects.filter(slug="cart-pole").update(slug="pole-on-a-cart")
+
+    assert "cart-pole-v1: created" in run("sync_environments").splitlines()
+
+    assert Environment.objects.get(env_id="CartPole-v1").slug == "cart-pole"
+    assert Environment.objects.get(slug="pole-on-a-cart").env_id == "retired:pole-on-a-cart"
 
 
 def test_workers_of_duels_say_at_their_start_when_their_sandbox_cannot_be_trusted(

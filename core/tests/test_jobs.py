@@ -5,11 +5,24 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from core.models import Build, Duel, Job, JobFault, JobState, Publication, Submission, Validation
+from core.models import (
+    Build,
+    Duel,
+    Evaluation,
+    Job,
+    JobFault,
+    JobState,
+    PlayedJob,
+    Publication,
+    Recording,
+    Submission,
+    Validation,
+)
 from core.services.jobs import (
     JOB_MODELS,
     LOG_LIMIT_CHARACTERS,
@@ -21,6 +34,7 @@ from core.services.jobs import (
     job_release,
     job_requeue,
     job_succeed,
+    job_take,
     job_wake,
     jobs_requeue_expired,
     jobs_wake_waiting,
@@ -65,6 +79,8 @@ def messages() -> list[tuple[str, str, tuple[object, ...]]]:
 def test_a_claim_starts_the_lease(build: Build, settings: Settings) -> None:
     before = timezone.now()
     job = claimed(build, "host:1")
+    assert (job.state, job.attempt, job.worker) == (JobState.RUNNING, 1, "host:1")
+    job.refresh_from_db()
 
     assert (job.state, job.attempt, job.worker) == (JobState.RUNNING, 1, "host:1")
     assert job.claim_token is not None
@@ -78,6 +94,15 @@ def test_only_one_worker_gets_a_job(build: Build) -> None:
     assert job_claim(kind=Build, job_id=build.pk, worker="worker-2") is None
     build.refresh_from_db()
     assert (build.worker, build.attempt) == ("worker-1", 1)
+
+
+def test_of_two_workers_that_have_read_a_job_one_gets_it(build: Build) -> None:
+    first, second = Build.objects.get(pk=build.pk), Build.objects.get(pk=build.pk)
+    assert job_take(job=first, worker="worker-1")
+    assert not job_take(job=second, worker="worker-2")
+    assert (first.state, first.attempt, second.state, second.attempt) == (JobState.RUNNING, 1, JobState.QUEUED, 0)
+    build.refresh_from_db()
+    assert (build.worker, build.claim_token) == ("worker-1", first.claim_token)
 
 
 @pytest.mark.parametrize("state", [JobState.RUNNING, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
@@ -251,8 +276,10 @@ def test_a_transaction_that_is_rolled_back_wakes_nobody(
 
 
 def test_every_kind_of_job_has_a_queue_and_a_task(settings: Settings) -> None:
-    assert set(JOB_MODELS) == set(QUEUES_AND_TASKS) == {"build", "validation", "duel", "publication"}
-    assert set(JOB_MODELS.values()) == {Build, Validation, Duel, Publication}
+    models = {*Job.__subclasses__(), *PlayedJob.__subclasses__()} - {PlayedJob}
+    assert {Build, Validation, Duel, Evaluation, Recording, Publication} <= models == set(JOB_MODELS.values())
+    assert set(JOB_MODELS) == set(QUEUES_AND_TASKS) == {model.KIND for model in models}
+    assert all(callable(import_string(task)) for _, task in QUEUES_AND_TASKS.values())
     assert {queue for queue, _ in QUEUES_AND_TASKS.values()} <= set(settings.QUEUES)
 
 

@@ -115,3 +115,67 @@ def test_an_edition_is_expected_while_the_latest_valid_submission_has_played_non
     factories.tournament([latest, second], edition=2)
     assert overtaken.participations.count() == 0
     assert not edition_expected(environment)
+
+
+# --- Environments that are ranked by scores ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("build", "validation", "evaluation", "status"),
+    [
+        (SUCCEEDED, QUEUED, None, Status.VALIDATING),
+        (SUCCEEDED, FAILED, None, Status.FAILED),
+        (SUCCEEDED, SUCCEEDED, None, Status.WAITING),
+        (SUCCEEDED, SUCCEEDED, QUEUED, Status.EVALUATING),
+        (SUCCEEDED, SUCCEEDED, RUNNING, Status.EVALUATING),
+        (SUCCEEDED, SUCCEEDED, SUCCEEDED, Status.READY),
+        (SUCCEEDED, SUCCEEDED, FAILED, Status.FAILED),
+        (SUCCEEDED, SUCCEEDED, CANCELLED, Status.CANCELLED),
+        # Of a script: no validation.
+        (RUNNING, None, None, Status.BUILDING),
+        (SUCCEEDED, None, None, Status.WAITING),
+        (SUCCEEDED, None, QUEUED, Status.EVALUATING),
+        (SUCCEEDED, None, SUCCEEDED, Status.READY),
+        (SUCCEEDED, None, FAILED, Status.FAILED),
+    ],
+)
+def test_a_submission_that_plays_alone_is_ready_once_it_has_a_score(
+    people: Cast, build: JobState, validation: JobState | None, evaluation: JobState | None, status: Status
+) -> None:
+    agent = factories.agent(people.alice, factories.task())
+    submission = factories.submission(agent, form="PLAYER" if validation else "SCRIPT")
+    factories.build(submission, build)
+    if validation is not None:
+        factories.validation(submission, validation)
+    if evaluation is not None:
+        make = factories.evaluation if validation is not None else factories.script_evaluation
+        make(submission, evaluation)
+
+    assert status_of(submission) is status
+    assert is_moving(submission) is any(state in (QUEUED, RUNNING) for state in (build, validation, evaluation))
+    titles = [phase.title for phase in phases_of(submission, is_publishing=False)]
+    assert titles == (["Build", "Validation", "Evaluation"] if validation else ["Build", "Evaluation"])
+
+
+def test_an_evaluation_says_nothing_about_a_newer_build(people: Cast) -> None:
+    submission = factories.ready(factories.agent(people.alice, factories.task()))
+    factories.evaluation(submission)
+    assert status_of(submission) is Status.READY
+
+    again(submission)
+
+    assert status_of(submission) is Status.BUILDING
+    assert phases_of(submission, is_publishing=False)[-1].job is None
+
+
+def test_of_two_evaluations_the_newer_one_is_shown(people: Cast) -> None:
+    submission = factories.ready(factories.agent(people.alice, factories.task()))
+    factories.evaluation(submission, FAILED, scores=(), log="first")
+    assert status_of(submission) is Status.FAILED
+
+    running = factories.evaluation(submission, RUNNING, scores=(), log="second")
+
+    assert phases_of(submission, is_publishing=False)[-1].job == running
+    log = open_log(submission)
+    assert log is not None
+    assert (log.title, log.text, log.is_live) == ("Evaluation log", "second", True)

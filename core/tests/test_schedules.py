@@ -36,6 +36,13 @@ def test_what_organisers_changed_stays() -> None:
     assert sorted(Schedule.objects.filter(name="watchdog").values_list("minutes", flat=True)) == [5, 7]
 
 
+def test_a_task_that_was_renamed_is_found_under_its_new_name() -> None:
+    schedules_ensure()
+    Schedule.objects.filter(name="verify").update(func="duel_runner.audit.duels_verify", minutes=30)
+    schedules_ensure()
+    assert Schedule.objects.values_list("func", "minutes").get(name="verify") == (SCHEDULES["verify"][0], 30)
+
+
 def test_without_the_queues_table_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     Schedule.objects.all().delete()
     monkeypatch.setattr(connection.introspection, "table_names", lambda: ["core_user"])

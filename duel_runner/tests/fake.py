@@ -74,6 +74,8 @@ class FakeContainer:
         self.closed = 0
         self.throttled = 0
         self.asked: list[Asked] = []
+        self.received = bytearray()
+        """Everything that the referee has sent."""
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -127,6 +129,7 @@ class FakeContainer:
         buffer = b""
         while data := self._theirs.recv(65536):
             buffer += data
+            self.received += data
             while len(buffer) >= 4 and len(buffer) - 4 >= (length := int.from_bytes(buffer[:4], "little")):
                 yield buffer[4], buffer[5 : 4 + length]
                 buffer = buffer[4 + length :]

@@ -13,12 +13,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from core.models import Alarm, Duel, DuelVerdict, Environment, JobFault, JobState, LedgerEntry
+from core.models import Alarm, Duel, Environment, JobFault, JobState, LedgerEntry, Verdict
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.jobs import job_claim
 from core.tests import factories
-from duel_runner.audit import duel_audit, duels_verify
+from duel_runner.audit.duels import duel_audit
+from duel_runner.audit.sample import results_verify
 from duel_runner.tasks import duel_run
 from duel_runner.tests.duels import at, last_valid, mixed, play
 from environments.archive_format import DuelArchive, write_duel
@@ -82,7 +83,7 @@ def test_a_duel_as_it_was_played_verifies(duel: Duel) -> None:
     duel.refresh_from_db()
     assert audit.mismatches == []
     assert audit.record is not None
-    assert (duel.verdict, duel.verified_at is None) == (DuelVerdict.VERIFIED, False)
+    assert (duel.verdict, duel.verified_at is None) == (Verdict.VERIFIED, False)
     assert duel.verification.startswith("10 matches were simulated again: seats, seeds, legal actions")
     assert duel.verification.endswith("Hash, result and ledger agree.")
     assert not Alarm.objects.exists()
@@ -163,7 +164,7 @@ def test_what_does_not_fit_raises_an_alarm(trouble: str, duel: Duel, caplog: pyt
 
     duel.refresh_from_db()
     assert any(sentence in str(mismatch) for mismatch in audit.mismatches), audit.mismatches
-    assert duel.verdict == DuelVerdict.MISMATCH
+    assert duel.verdict == Verdict.MISMATCH
     assert str(audit.mismatches[0]) in duel.verification
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.settled_at) == (f"duel-{duel.pk}-does-not-verify", None)
@@ -180,7 +181,7 @@ def test_a_duel_that_verifies_again_settles_its_alarm(duel: Duel) -> None:
     duel_audit(Duel.objects.get(pk=duel.pk))
 
     assert Alarm.objects.get().settled_at is not None
-    assert Duel.objects.get(pk=duel.pk).verdict == DuelVerdict.VERIFIED
+    assert Duel.objects.get(pk=duel.pk).verdict == Verdict.VERIFIED
 
 
 def test_every_run_checks_a_share_and_never_checked_duels_first(duels: list[Duel], settings: Settings) -> None:
@@ -189,13 +190,13 @@ def test_every_run_checks_a_share_and_never_checked_duels_first(duels: list[Duel
     rows = Duel.objects.order_by("verified_at")
     settings.VERIFY_SAMPLE, settings.VERIFY_PER_RUN = 0.05, 20
 
-    duels_verify()
+    results_verify()
     (first,) = rows.exclude(verified_at=None)
-    duels_verify()
-    duels_verify()
-    assert rows.filter(verdict=DuelVerdict.VERIFIED).count() == 3
+    results_verify()
+    results_verify()
+    assert rows.filter(verdict=Verdict.VERIFIED).count() == 3
     assert rows[0] == first
-    duels_verify()
+    results_verify()
     assert rows[2] == first
 
 
@@ -207,7 +208,7 @@ def test_how_many_are_checked_is_a_setting(
         finished(duel)
     settings.VERIFY_SAMPLE, settings.VERIFY_PER_RUN = sample, per_run
 
-    duels_verify()
+    results_verify()
 
     assert Duel.objects.exclude(verified_at=None).count() == checked
 
@@ -218,10 +219,10 @@ def test_a_duel_in_trouble_does_not_keep_others_from_being_checked(duels: list[D
     Duel.objects.filter(pk=duels[0].pk).update(environment_version="tic-tac-toe-v0")
     settings.VERIFY_SAMPLE = 1.0
 
-    duels_verify()
+    results_verify()
 
     verdicts = [duel.verdict for duel in Duel.objects.order_by("pk")]
-    assert verdicts == [DuelVerdict.UNCHECKABLE, DuelVerdict.VERIFIED, DuelVerdict.VERIFIED]
+    assert verdicts == [Verdict.UNCHECKABLE, Verdict.VERIFIED, Verdict.VERIFIED]
     assert "are not in this arena's code any more" in Duel.objects.get(pk=duels[0].pk).verification
     assert not Alarm.objects.exists()
 
@@ -233,10 +234,10 @@ def test_what_breaks_a_check_does_not_break_the_next(
     settings.VERIFY_SAMPLE = 1.0
     monkeypatch.setattr(TicTacToe, "reset", lambda *_: 1 / 0)
 
-    duels_verify()
+    results_verify()
 
     duel = Duel.objects.get(pk=duels[0].pk)
-    assert (duel.verdict, duel.verified_at is None) == (DuelVerdict.UNCHECKABLE, False)
+    assert (duel.verdict, duel.verified_at is None) == (Verdict.UNCHECKABLE, False)
 
 
 # --- The command -------------------------------------------------------------------------------------------

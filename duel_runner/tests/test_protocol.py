@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from duel_runner.match import Match
 from duel_runner.protocol import (
     MAX_ANSWER_BYTES,
+    TYPECODES,
     Answer,
     Decoder,
     Encoder,
@@ -26,7 +27,7 @@ from duel_runner.protocol import (
 )
 from duel_runner.tests.fake import action, done, frame, ready, text_answer
 from environments.registry import get_spec
-from environments.spec import ArraySpec
+from environments.spec import WIRE_BYTES, ActionArraySpec, ArraySpec
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = get_spec("tic-tac-toe")
@@ -49,7 +50,15 @@ def documented(name: str) -> bytes:
     return bytes.fromhex(blocks[0])
 
 
+PENDULUM = get_spec("pendulum")
 REQUESTS = {
+    "hello_array": hello(
+        environment=PENDULUM.id,
+        observation=PENDULUM.observation,
+        action_count=PENDULUM.action_count,
+        action=PENDULUM.action,
+        parallel_matches=32,
+    ),
     "hello": hello(
         environment="tic-tac-toe-v1", observation=ArraySpec((10,)), action_count=9, parallel_matches=32
     ),
@@ -73,6 +82,12 @@ def test_documented_requests_are_what_the_referee_sends(name: str) -> None:
     assert documented(name).hex(" ") == REQUESTS[name].hex(" ")
 
 
+def test_the_documented_array_action_is_what_the_referee_understands() -> None:
+    assert list(Decoder(PENDULUM.action).feed(documented("action_array"))) == [
+        Answer(Kind.ACTION, 1, 0, struct.pack("<f", -0.5))
+    ]
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_documented_answers_are_what_the_referee_understands(name: str) -> None:
     assert list(Decoder().feed(documented(name))) == [ANSWERS[name]]
@@ -87,6 +102,7 @@ def test_the_documented_fault_codes_are_those_of_the_referee() -> None:
         "max_restarts",
         "duel_seconds",
         "forfeit_score",
+        "prev_reward",
     }
 
 
@@ -178,3 +194,98 @@ def test_hello_carries_the_environments_figures() -> None:
     assert payload["observation"] == {"dtype": "int64", "shape": [10], "wire": "int8"}
     assert payload["actions"] == {"count": 9, "wire": "int8"}
     assert payload["parallel_matches"] == 32
+
+
+# --- Arrays ----------------------------------------------------------------------------------------------
+
+
+def array_action(match: int, sequence: int, raw: bytes) -> bytes:
+    return frame(Kind.ACTION, struct.pack("<II", match, sequence) + raw)
+
+
+@pytest.mark.parametrize("wire", sorted(WIRE_BYTES))
+@pytest.mark.parametrize("shape", [(1,), (17,), (2, 3)])
+def test_array_actions_of_every_type_come_as_their_raw_values(wire: str, shape: tuple[int, ...]) -> None:
+    spec = ActionArraySpec(shape, wire=wire)
+    raw = bytes(number % 251 for number in range(spec.byte_count))
+    stream = b"".join(array_action(number, 3 * number, raw) for number in range(1, 6)) + done(9, 9)
+
+    assert list(Decoder(spec).feed(stream)) == [
+        *(Answer(Kind.ACTION, number, 3 * number, raw) for number in range(1, 6)),
+        Answer(Kind.DONE, 9, 9),
+    ]
+
+
+@given(st.data())
+def test_array_actions_are_the_same_however_their_bytes_are_cut(data: st.DataObject) -> None:
+    spec = ActionArraySpec((3,))
+    raws = data.draw(st.lists(st.binary(min_size=12, max_size=12), max_size=6))
+    stream = ready(7) + b"".join(array_action(number, 0, raw) for number, raw in enumerate(raws)) + done(3, 9)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
+
+    decoder = Decoder(spec)
+    pieces = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    answers = [answer for piece in pieces for answer in decoder.feed(piece)]
+
+    assert answers == list(Decoder(spec).feed(stream))
+    assert [answer.action for answer in answers if isinstance(answer, Answer)][:-1] == raws
+
+
+@pytest.mark.parametrize("size", [0, 4, 8, 11, 13, 24])
+def test_an_array_action_of_another_size_is_malformed(size: int) -> None:
+    with pytest.raises(ProtocolViolation, match="An action must have 12 bytes") as caught:
+        list(Decoder(ActionArraySpec((3,))).feed(array_action(1, 0, bytes(size))))
+
+    assert caught.value.code == "malformed_answer"
+
+
+def test_an_array_action_may_be_larger_than_any_other_answer_and_not_a_byte_more() -> None:
+    spec = ActionArraySpec((100, 200), wire="float64")
+    raw = bytes(spec.byte_count)
+
+    (answer,) = Decoder(spec).feed(array_action(1, 0, raw))
+    assert isinstance(answer, Answer)
+    assert answer.action == raw
+    with pytest.raises(ProtocolViolation, match="is too large") as caught:
+        list(Decoder(spec).feed(array_action(1, 0, raw + b"\0")))
+    assert caught.value.code == "oversized_answer"
+
+
+@given(st.lists(st.binary(max_size=200), max_size=8))
+def test_random_bytes_where_arrays_are_due_raise_nothing_but_protocol_violation(chunks: list[bytes]) -> None:
+    decoder = Decoder(ActionArraySpec((3,)))
+    outcome = "fine"
+    try:
+        for chunk in chunks:
+            assert all(isinstance(answer, (Answer, dict)) for answer in decoder.feed(chunk))
+    except ProtocolViolation as violation:
+        outcome = violation.code
+    assert outcome in ("fine", "malformed_answer", "oversized_answer")
+
+
+@pytest.mark.parametrize("wire", sorted(WIRE_BYTES))
+def test_raw_observations_go_out_as_they_are_and_only_in_the_right_size(wire: str) -> None:
+    spec = ArraySpec((2, 3), wire=wire)
+    encoder = Encoder(spec, 0)
+    raw = struct.pack(f"<6{TYPECODES[wire]}", *range(6))
+
+    assert encoder.observation(raw) == encoder.observation([0, 1, 2, 3, 4, 5]) == raw
+    for wrong in (raw[:-1], raw + b"\0"):
+        # Bytes of another size are taken for that many numbers.
+        with pytest.raises(struct.error):
+            encoder.observation(wrong)
+
+
+def test_questions_where_actions_are_arrays_have_no_valid_actions() -> None:
+    encoder = Encoder(ArraySpec((2,), wire="float32"), 0)
+    batch = [Question(7, Kind.STEP, 3, 0.5, (), encoder.observation([1.5, -2.5]), MATCH, 0)]
+
+    payload = encoder.questions(batch)[5:]
+
+    assert struct.unpack("<IdIIIBff", payload) == (1, 0.5, 7, 3, 0, Kind.STEP, 1.5, -2.5)
+
+
+def test_a_referee_of_numbers_says_nothing_of_arrays() -> None:
+    greeting = hello(environment="a-v1", observation=ArraySpec((1,)), action_count=300, parallel_matches=1)
+
+    assert json.loads(greeting[5:])["actions"] == {"count": 300, "wire": "int32"}

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from duel_runner.tests.duels import FAST, at, last_valid, mixed, play
-from duel_runner.verify import MISMATCH, NOT_CHECKED, VERIFIED, compare_plays, main, verify_record
+from duel_runner.verify.__main__ import MISMATCH, NOT_CHECKED, VERIFIED, main
+from duel_runner.verify.duels import compare_plays, verify_record
 from environments.api import IllegalAction, Observation
 from environments.archive_format import write_duel
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome, record_sha256
@@ -92,7 +93,7 @@ def test_a_match_that_was_tampered_with_is_found(what: str, record: DuelRecord) 
     other = tampered(record, number, change)
 
     assert any(line.startswith(f"Match {number}: ") and sentence in line for line in found(other)), found(other)
-    assert {mismatch.match for mismatch in verify_record(SPEC, other)} == {number}
+    assert {mismatch.number for mismatch in verify_record(SPEC, other)} == {number}
     assert found(other, record_sha256(record))[0].startswith("The record's hash is ")
 
 

@@ -1,15 +1,13 @@
-"""How often programs may ask. Counted in the cache; while that is down everybody may."""
+"""How often programs may ask: counted in the cache; while Redis is down each process counts for itself."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from django.core.cache import cache
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 
-from core.cache import tried
 from web.api.authentication import account_of
 
 if TYPE_CHECKING:
@@ -17,21 +15,8 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 
-class CalmCache:
-    """The cache as throttles use it, empty while it is down."""
-
-    def get(self, key: str, default: Any = None) -> Any:
-        kept = tried(lambda: cache.get(key))
-        return default if kept is None else kept
-
-    def set(self, key: str, value: object, timeout: float | None = None) -> None:
-        tried(lambda: cache.set(key, value, timeout))
-
-
 class Throttle(SimpleRateThrottle):
     """Counts by account where there is one, else by address."""
-
-    cache = CalmCache()  # type: ignore[assignment]
 
     def get_cache_key(self, request: Request, view: APIView) -> str | None:
         return self.key_of(self.who(request))

@@ -60,6 +60,13 @@ def moment(value: datetime) -> SafeString:
 
 
 @register.filter
+def day(value: datetime) -> SafeString:
+    """The day of a moment, in UTC."""
+    utc = value.astimezone(UTC)
+    return format_html('<time datetime="{}">{}</time>', utc.isoformat(timespec="seconds"), f"{utc:%-d %b %Y}")
+
+
+@register.filter
 def clock(value: datetime) -> SafeString:
     """The time of a moment that is near, in UTC."""
     utc = value.astimezone(UTC)

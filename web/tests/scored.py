@@ -61,6 +61,9 @@ def submission(
     factories.build(made)
     if form == SubmissionForm.PLAYER:
         factories.validation(made)
+    # The evaluation follows what it belongs to.
+    made.builds.update(created_at=NOON - timedelta(hours=2))
+    made.validations.update(created_at=NOON - timedelta(hours=1))
     return made
 
 

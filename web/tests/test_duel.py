@@ -8,9 +8,10 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.models import Duel, DuelVerdict, Environment, JobFault, JobState
-from core.services.duels import duel_verdict, duel_void
+from core.models import Duel, Environment, JobFault, JobState, Verdict
+from core.services.duels import duel_void
 from core.services.jobs import job_cancel, job_claim, job_fail, job_heartbeat, job_release
+from core.services.verdicts import verdict_keep
 from core.tests.factories import Cast
 from web.tests import played
 from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
@@ -221,15 +222,15 @@ def test_a_duel_shows_by_what_it_can_be_checked(client: Client, stage: Stage) ->
 @pytest.mark.parametrize(
     ("verdict", "words"),
     [
-        (DuelVerdict.VERIFIED, "Verified"),
-        (DuelVerdict.MISMATCH, "Record does not verify"),
-        (DuelVerdict.UNCHECKABLE, "Cannot be checked here"),
+        (Verdict.VERIFIED, "Verified"),
+        (Verdict.MISMATCH, "Record does not verify"),
+        (Verdict.UNCHECKABLE, "Cannot be checked here"),
     ],
 )
 def test_what_checking_a_duel_brought_is_shown_with_what_was_looked_at(
-    client: Client, stage: Stage, verdict: DuelVerdict, words: str
+    client: Client, stage: Stage, verdict: Verdict, words: str
 ) -> None:
-    duel_verdict(duel=stage.duel, verdict=verdict, verification=f"Match 3 is odd. {HOSTILE}")
+    verdict_keep(job=stage.duel, verdict=verdict, verification=f"Match 3 is odd. {HOSTILE}")
 
     page = html(client, address(stage.duel))
 

@@ -11,10 +11,17 @@ from django.urls import reverse
 
 from core.models import Environment, Tournament, TournamentState, User
 from core.selectors.agents import edition_expected, own_agent_list
-from core.selectors.tournaments import edition_window, participant_list, tournament_latest, tournament_progress
+from core.selectors.tournaments import (
+    edition_window,
+    environment_groups,
+    participant_list,
+    tournament_latest,
+    tournament_progress,
+)
 from example_players.package import make_archive, names
-from web.forms import AgentForm
+from web.forms import AgentForm, agent_form
 from web.fragments import render_page
+from web.views.boards import scored_page
 
 FRAGMENTS = {
     "leaderboard": "web/environment/leaderboard.html",
@@ -24,7 +31,8 @@ FRAGMENTS = {
 
 def environment(request: HttpRequest, slug: str) -> HttpResponse:
     """Description, upload, own agents, and the newest edition."""
-    return environment_page(request, get_object_or_404(Environment, slug=slug), AgentForm())
+    row = get_object_or_404(Environment, slug=slug)
+    return environment_page(request, row, agent_form(row)())
 
 
 def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
@@ -44,7 +52,9 @@ def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
 
 
 def environment_page(request: HttpRequest, row: Environment, form: AgentForm, status: int = 200) -> HttpResponse:
-    """The page on the newest edition. It is live while anything can still change it."""
+    """The page on the board or the newest edition. It is live while anything can still change it."""
+    if row.is_scored:
+        return scored_page(request, _common(request, row, form), status)
     context = {
         **_common(request, row, form),
         **_table(row, tournament_latest(row)),
@@ -73,6 +83,7 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
         "form": form,
         "players": names(row.slug),
         "own_agents": own_agents,
+        "others": environment_groups(),
         "is_waiting": any(entry.is_moving for entry in own_agents),
     }
 

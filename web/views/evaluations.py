@@ -79,6 +79,7 @@ def episode(request: HttpRequest, evaluation_id: int, choice: str) -> HttpRespon
         "state": states[position],
         "position": position,
         "last": len(states) - 1,
+        "others": [other.key for other in recording_views(row, []) if other.has_text and other.key != choice],
         "frames_url": reverse("web:episode_frames", args=[row.pk, choice]),
     }
     return render(request, "web/evaluation/episode.html", context)
@@ -168,7 +169,8 @@ def _charts(row: Evaluation) -> Context:
     context["solved"] = spec.solved_score if spec else None
     if row.state == JobState.SUCCEEDED and row.score is not None and row.score_low is not None:
         high = row.score if row.score_high is None else row.score_high
-        context["histogram"] = histogram(scores, row.score, row.score_low, high, context["solved"])
+        chart = context["histogram"] = histogram(scores, row.score, row.score_low, high, context["solved"])
+        context["is_solved_drawn"] = chart is not None and any(shape.kind == "solved" for shape in chart.shapes)
     return context
 
 

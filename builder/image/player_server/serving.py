@@ -190,7 +190,9 @@ def array_of(value: object, shape: tuple[int, ...], wire: str) -> bytes:
     if (count := len(data) if numpy is None else data.size) != size:
         raise BadAction(f"The action must have the shape {shape}, that is {size} values, not {count}.")
     if numpy is not None:
-        given, data = data, data.astype("<" + numpy.dtype(wire).str[1:])
+        # What is too large for the wire becomes infinite, quietly: the referee says that this is no action.
+        with numpy.errstate(over="ignore"):
+            given, data = data, data.astype("<" + numpy.dtype(wire).str[1:])
         if whole and not (given == data).all():
             raise BadAction(f"The action holds a value that is no {wire}.")
     encoded: bytes = data.tobytes()

@@ -21,12 +21,16 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        slugs = []
+        slugs = [spec.slug for spec in all_specs()]
+        gone = Environment.objects.exclude(slug__in=slugs)
+        for environment in gone.filter(env_id__in=[spec.public_id for spec in all_specs()]):
+            # An environment that was renamed in code: its name for clients belongs to the new one.
+            environment.env_id = f"retired:{environment.slug}"
+            environment.save(update_fields=["env_id"])
         for spec in all_specs():
             environment, is_new = environment_sync(spec=spec, reset_limits=options["reset_limits"])
-            slugs.append(environment.slug)
             self.stdout.write(f"{environment.spec_id}: {'created' if is_new else 'up to date'}")
-        for environment in Environment.objects.exclude(slug__in=slugs).filter(is_active=True):
+        for environment in gone.filter(is_active=True):
             environment.is_active = False
             environment.save(update_fields=["is_active"])
             self.stdout.write(f"{environment.slug}: no longer in the code, made inactive")

@@ -180,6 +180,12 @@ def test_jobs_that_nobody_takes_are_not_healthy(client: Client, arena: Arena) ->
     assert client.get("/health").status_code == 200
 
 
+def test_a_redis_that_does_not_answer_is_not_healthy(db: None, client: Client, settings: Settings) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    response = client.get("/health")
+    assert (response.status_code, response.json()["components"]["redis"]) == (503, "unhealthy")
+
+
 def test_a_folder_that_cannot_be_written_to_is_not_healthy(db: None, client: Client, settings: Settings) -> None:
     settings.MEDIA_ROOT = "/proc/self"
     answer = client.get("/health").json()

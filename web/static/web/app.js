@@ -29,6 +29,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }
   lastAnswers.set(target.id, xhr.responseText);
   const open = new Map([...target.querySelectorAll("details[id]")].map((part) => [part.id, part.open]));
+  const ticked = new Set([...target.querySelectorAll("input[type=checkbox][id]:checked")].map((box) => box.id));
   const logs = new Map([...target.querySelectorAll("details[id] pre")].map((log) => [log.parentNode.id, log]));
   document.addEventListener("htmx:afterSwap", () => {
     const part = document.getElementById(target.id);
@@ -37,6 +38,8 @@ document.addEventListener("htmx:beforeSwap", (event) => {
       const details = document.getElementById(id);
       if (details) details.open = isOpen;
     }
+    for (const box of part.querySelectorAll("input[type=checkbox][id]")) box.checked = ticked.has(box.id);
+    showCopyButtons(part);
     for (const [id, before] of logs) {
       const log = document.querySelector(`#${id} pre`);
       const wasAtEnd = before.dataset.atEnd !== "no";
@@ -92,13 +95,29 @@ document.addEventListener("click", ({ target }) => {
   target.value = "";
 });
 
+// The main file of several is chosen among their names, and asked for only then.
+function offerNames(input) {
+  const main = document.getElementById(input.dataset.main);
+  const names = [...input.files].map((file) => file.name).filter((name) => name.endsWith(".py"));
+  const isNeeded = names.length > 1 && !names.includes("player.py");
+  document.getElementById("main-files").replaceChildren(...names.map((name) => new Option(name, name)));
+  main.closest(".field").hidden = !isNeeded && !main.value;
+}
+document.querySelectorAll("input[type=file][data-main]").forEach((input) => {
+  offerNames(input);
+  input.addEventListener("change", () => offerNames(input));
+});
+
 // Copying ----------------------------------------------------------------------
-document.querySelectorAll("[data-copy]").forEach((button) => {
-  if (!navigator.clipboard) return;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-    button.textContent = "Copied";
-    document.getElementById("announcer").textContent = "Copied";
-  });
+function showCopyButtons(root) {
+  if (navigator.clipboard) root.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = false; });
+}
+showCopyButtons(document);
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+  if (button.textContent.trim()) button.textContent = "Copied";
+  button.classList.add("copied");
+  document.getElementById("announcer").textContent = "Copied";
 });

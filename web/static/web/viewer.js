@@ -12,7 +12,7 @@ function show(wanted, isFirst = false) {
   position = Math.max(0, Math.min(frames.length - 1, wanted));
   const frame = frames[position];
   picture.src = frame.image.src;
-  picture.alt = `Board after ${position} of ${frames.length - 1} moves; the text form says the same`;
+  picture.alt = picture.alt.replace(/\d+ of \d+/, `${position} of ${frames.length - 1}`);
   count.textContent = `${position} / ${frames.length - 1}`;
   // While it plays, the sentences are read out; the whole board only for those who step.
   text.setAttribute("aria-live", timer ? "off" : "polite");

@@ -1,35 +1,18 @@
-"""Checks a duel's record by simulating every match again; at home: `python -m duel_runner.verify RECORDS.zip`."""
+"""Checks a duel's record by simulating every match again."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from duel_runner.faults import PlayerFault
 from duel_runner.match import WINNERS, pair_seed
-from environments.api import ArenaEnvironmentError, Environment, UnknownEnvironment
-from environments.archive_format import ArtifactDamaged, DuelArchive
+from duel_runner.verify.mismatch import NOT_PLAYABLE, Mismatch, first_difference
+from environments.api import Environment
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome, record_sha256
-from environments.registry import get_spec
 from environments.spec import EnvironmentSpec
 
 CHECKED = "seats, seeds, legal actions, scores, outcomes, forfeits and move counts of every match"
 """What `verify_record` looks at, in words."""
-VERIFIED, MISMATCH, NOT_CHECKED = 0, 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """Something in a record that cannot have happened, or is not what was kept elsewhere. match: None for the duel."""
-
-    match: int | None
-    sentence: str
-
-    def __str__(self) -> str:
-        return self.sentence if self.match is None else f"Match {self.match}: {self.sentence}"
 
 
 def verify_record(spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = "") -> list[Mismatch]:
@@ -52,10 +35,8 @@ def compare_plays(record: DuelRecord, again: DuelRecord) -> list[Mismatch]:
     """Matches that went otherwise when the players played again with the same seeds."""
     found = []
     for first, second in zip(record.matches, again.matches, strict=False):
-        if first.actions != second.actions:
-            pairs = zip(first.actions, second.actions, strict=False)
-            shared = min(len(first.actions), len(second.actions))
-            move = next((index for index, (one, two) in enumerate(pairs) if one != two), shared)
+        move = first_difference(first.actions, second.actions)
+        if move is not None:
             found.append(Mismatch(first.number, f"other actions from move {move + 1} on."))
         elif (first.outcome, first.error_code) != (second.outcome, second.error_code):
             endings = [match.error_code or match.outcome.value for match in (first, second)]
@@ -79,8 +60,7 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
     scores, moves = [0.0] * spec.seats, [0] * spec.seats
     try:
         _simulate(environment, match.actions, scores, moves)
-    # A record can hold anything; the rules stumble over it in their own ways.
-    except (ArenaEnvironmentError, LookupError, TypeError, ValueError, OverflowError) as error:
+    except NOT_PLAYABLE as error:
         yield f"move {sum(moves) + 1} is not possible: {error}"
         return
     by_player = [seats.index(player) for player in range(spec.seats)]
@@ -132,26 +112,3 @@ def _result_faults(
         yield f"its scores are {match.scores}, not {scores}."
     if match.outcome is not outcome:
         yield f"its outcome is {match.outcome.value or 'none'}, not {outcome.value}."
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Check downloaded records; return 0 when they verify, 1 when not, 2 when they cannot be checked."""
-    parser = argparse.ArgumentParser(prog="python -m duel_runner.verify", description="Check a duel's records.")
-    parser.add_argument("records", type=Path, help="the records as downloaded from a duel's page")
-    parser.add_argument("--sha256", default="", help="the hash that the duel's page shows")
-    options = parser.parse_args(arguments)
-    try:
-        with options.records.open("rb") as file:
-            record = DuelArchive(file).record()
-        found = verify_record(get_spec(record.environment), record, sha256=options.sha256)
-    except (OSError, ArtifactDamaged, UnknownEnvironment) as error:
-        print(f"verify: {error}", file=sys.stderr)
-        return NOT_CHECKED
-    print(*found, sep="\n", end="\n" if found else "")
-    print(f"{record.environment}, seed {record.seed}, {len(record.matches)} matches, sha256 {record_sha256(record)}")
-    print("The record does not verify." if found else f"The record verifies: {CHECKED}.")
-    return MISMATCH if found else VERIFIED
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,25 @@
+"""Results that anybody can check: what came of playing a record again."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Verdict(models.TextChoices):
+    """What came of playing a record again."""
+
+    NONE = "", "not checked yet"
+    VERIFIED = "VERIFIED", "verified"
+    MISMATCH = "MISMATCH", "does not verify"
+    UNCHECKABLE = "UNCHECKABLE", "cannot be checked here"
+
+
+class Checkable(models.Model):
+    """A job whose record is checked now and then, for a sample or by hand."""
+
+    verified_at = models.DateTimeField(null=True, editable=False, help_text="When its record was last checked.")
+    verdict = models.CharField(max_length=11, choices=Verdict.choices, blank=True, editable=False)
+    verification = models.TextField(blank=True, editable=False, help_text="What was checked, or what is wrong.")
+
+    class Meta:
+        abstract = True

@@ -1,0 +1,59 @@
+"""Check a finished evaluation, and have it played again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from django.core.management.base import CommandError
+
+from core.models import Evaluation
+from core.selectors.episodes import evaluation_get
+from duel_runner.audit.base import Audit
+from duel_runner.audit.command import EXIT_CODES, NOT_CHECKED, VerifyCommand
+from duel_runner.audit.evaluations import evaluation_again, evaluation_audit
+from duel_runner.sandbox.base import Sandbox
+from duel_runner.verify.evaluations import compare_episodes
+from duel_runner.verify.mismatch import Mismatch
+from environments.episodes import EvaluationRecord
+
+
+class Command(VerifyCommand[Evaluation, EvaluationRecord]):
+    help = (
+        "Play every episode of a finished evaluation again from its record, compare row and list of seeds, and keep "
+        "the verdict. " + EXIT_CODES
+    )
+    kind = Evaluation
+    part = "episode"
+
+    def get(self, number: int) -> Evaluation:
+        evaluation = evaluation_get(number)
+        if not evaluation.is_verified:
+            raise CommandError(
+                f"Evaluation {number} is a run of a script, which reports its score itself: there is no record of it "
+                "to check.",
+                returncode=NOT_CHECKED,
+            )
+        return evaluation
+
+    def audit(self, job: Evaluation) -> Audit[EvaluationRecord]:
+        return evaluation_audit(job)
+
+    def endings(self, record: EvaluationRecord) -> Iterator[tuple[int, str]]:
+        for episode in record.episodes:
+            yield episode.number, f"{episode.score:g} in {episode.length} steps"
+
+    def facts(self, job: Evaluation) -> Sequence[str]:
+        return [
+            f"Evaluation {job.pk}: {job}, {job.environment_version}, {job.runtime or 'no packages'}",
+            f"Score {job.score!r}",
+        ]
+
+    def images(self, job: Evaluation) -> Iterable[tuple[str, str]]:
+        return (("Player", job.player_digest),)
+
+    def differences(self, job: Evaluation, record: EvaluationRecord, arena: Sandbox) -> list[Mismatch]:
+        again = evaluation_again(job, arena)
+        differences = compare_episodes(record, again.record)
+        if again.failure is not None:
+            differences.insert(0, Mismatch(None, f"The player failed this time. {again.failure.sentence}"))
+        return differences

@@ -1,0 +1,290 @@
+"""Every shipped environment that is ranked by scores, evaluated for real, and the way from an upload to its board."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.cache import cache
+from django.core.management import call_command
+from pytest_django.fixtures import Settings
+
+from builder.packages import Network
+from builder.recipe import DockerRecipe
+from builder.tests.archives import archive as zip_with
+from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Validation, Verdict
+from core.selectors.board import BoardFilter, BoardRow, board_page
+from core.services.agents import submission_create
+from duel_runner.referee import run_evaluation
+from duel_runner.sandbox.base import Host, Launch, Sandbox
+from duel_runner.sandbox.docker import DockerSandbox
+from duel_runner.sandbox.process import ProcessSandbox
+from duel_runner.verify.evaluations import verify_evaluation
+from environments.episodes import EvaluationArchive, EvaluationRecord, evaluation_sha256
+from environments.spec import EnvironmentSpec, Limits
+from environments.tests.playing import TASKS, installed
+from tests.samples import (
+    BALANCING,
+    BROKEN,
+    EPISODES,
+    FIRST,
+    PRACTICE_EPISODES,
+    SCRIPT,
+    archive,
+    cart_pole,
+    deliver_messages,
+    upload,
+)
+
+RANDOM_PLAYER = Path(__file__).resolve().parent.parent / "example_players" / "random" / "player.py"
+LIMITS = Limits(memory_limit_bytes=512 << 20, start_seconds=60.0)
+LONG_STEPS = 500
+"""Of an environment whose episodes may have more, only few are played."""
+
+# --- Every environment ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+def random_player(request: pytest.FixtureRequest) -> Iterator[Host]:
+    """One container with the random example, in which an evaluation after the other is seated."""
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    folder.chmod(0o711)
+    image = f"folder:{folder / 'player'}"
+    sandbox: Sandbox = ProcessSandbox(folder / "c")
+    if request.param == "docker":
+        sandbox = DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=folder / "c")
+        recipe = DockerRecipe(
+            base_image=settings.PLAYER_BASE_IMAGE, prefix=settings.PLAYER_IMAGE_PREFIX, network=Network({}, "", "none")
+        )
+        source = zip_with({"player.py": RANDOM_PLAYER.read_text(encoding="utf-8")})
+        image = recipe.build(source, name="random", labels={}, log=print).digest
+    (folder / "player").mkdir(mode=0o755)
+    shutil.copy(RANDOM_PLAYER, folder / "player")
+    host = sandbox.start(Launch(image, f"arena-test-random-{os.getpid()}", LIMITS, {"arena.test": "evaluations"}))
+    yield host
+    host.close()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", TASKS, ids=lambda spec: str(spec.public_id))
+def test_every_shipped_environment_is_evaluated_and_its_record_verifies(
+    spec: EnvironmentSpec, random_player: Host
+) -> None:
+    installed(spec)
+    seeds = (7, 2**47, 1) if spec.max_steps > LONG_STEPS else (7, 2**47, 1, 8, 7, 2**31)
+
+    def launch():  # type: ignore[no-untyped-def]
+        seat = random_player.seat()
+        seat.on_close = lambda _: None
+        return seat
+
+    played = run_evaluation(
+        spec,
+        launch,
+        name="random",
+        seeds=seeds,
+        # Fewer than there are episodes, so that places are used again.
+        parallel_episodes=len(seeds) - 1,
+        limits=spec.limits,
+        clock=time.monotonic,
+    )
+
+    assert played.failure is None, played.player_log
+    assert [(one.number, one.seed) for one in played.record.episodes] == list(enumerate(seeds, start=1))
+    assert all(0 < one.length <= spec.max_steps for one in played.record.episodes)
+    assert verify_evaluation(spec, played.record, seeds=seeds, sha256=evaluation_sha256(played.record)) == []
+
+
+# --- From an upload to the board ------------------------------------------------------------------------------
+
+rows = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def environment() -> Environment:
+    return cart_pole()
+
+
+@pytest.fixture(params=["process", pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.network])])
+def script_sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> str:
+    """As `sandbox`; on an engine scripts are built with packages from an index."""
+    settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = request.param, True, tmp_path
+    return str(request.param)
+
+
+def board(environment: Environment) -> list[BoardRow]:
+    """The board as it is now, not as it was within the last second."""
+    cache.clear()
+    return list(board_page(environment, BoardFilter()).rows)
+
+
+def recorded(evaluation: Evaluation) -> EvaluationRecord:
+    with evaluation.records.open("rb") as file:
+        return EvaluationArchive(file).record()
+
+
+def verify(evaluation: Evaluation, *options: str) -> tuple[object, str]:
+    output = io.StringIO()
+    code: object = 0
+    try:
+        call_command("verify_evaluation", str(evaluation.pk), *options, stdout=output, stderr=output)
+    except SystemExit as ended:
+        code = ended.code
+    return code, output.getvalue()
+
+
+@rows
+@pytest.mark.slow
+def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded(sandbox: str, environment: Environment) -> None:
+    submission = upload(environment, "balancer", BALANCING)
+
+    deliver_messages()
+
+    assert Build.objects.get().state == JobState.SUCCEEDED
+    validation, evaluation = Validation.objects.get(), Evaluation.objects.get()
+    assert (validation.state, validation.matches_done) == (JobState.SUCCEEDED, PRACTICE_EPISODES)
+    assert (evaluation.state, evaluation.is_verified, evaluation.is_current) == (JobState.SUCCEEDED, True, True)
+    assert evaluation.player_digest == (submission.agent.submissions.get().image_digest if sandbox == "docker" else "")
+    (row,) = board(environment)
+    assert (row.rank, row.agent, row.number, row.episode_count, row.is_verified) == (1, "balancer", 1, EPISODES, True)
+    record = recorded(evaluation)
+    assert evaluation.seed_list is not None
+    assert [episode.seed for episode in record.episodes] == evaluation.seed_list.seeds
+    assert row.score == pytest.approx(sum(episode.score for episode in record.episodes) / EPISODES)
+    assert row.score > 50
+    recordings = Recording.objects.order_by("pk")
+    assert [(one.choice, one.state) for one in recordings] == [
+        (choice, JobState.SUCCEEDED) for choice in ("BEST", "MEDIAN", "WORST")
+    ]
+    assert all(one.steps and one.video and one.poster for one in recordings), [one.log for one in recordings]
+
+
+@rows
+@pytest.mark.slow
+def test_a_player_that_repeats_itself_plays_the_same_evaluation_again(sandbox: str, environment: Environment) -> None:
+    upload(environment, "balancer", BALANCING)
+    deliver_messages()
+    evaluation = Evaluation.objects.get()
+
+    code, said = verify(evaluation, "--replay-players")
+
+    evaluation.refresh_from_db()
+    assert code == 0, said
+    assert evaluation.verdict == Verdict.VERIFIED
+    assert f"Played again, sandbox {sandbox}: the same; {EPISODES} of {EPISODES} episodes went as recorded." in said
+
+
+@rows
+@pytest.mark.slow
+def test_a_player_with_chance_of_its_own_plays_otherwise_and_its_record_verifies_all_the_same(
+    sandbox: str, environment: Environment
+) -> None:
+    upload(environment, "random", RANDOM_PLAYER.read_text(encoding="utf-8"))
+    deliver_messages()
+
+    code, said = verify(Evaluation.objects.get(), "--replay-players")
+
+    assert code == 3, said
+    assert "Verified: " in said
+    assert re.search(r"^DIFFERS Episode \d: other actions from step \d+ on\.$", said, re.MULTILINE)
+
+
+@rows
+@pytest.mark.slow
+def test_a_script_stands_below_what_the_arena_has_verified_whatever_it_reports(
+    script_sandbox: str, environment: Environment
+) -> None:
+    upload(environment, "boaster", SCRIPT, file="submission.py")
+    upload(environment, "first", FIRST)
+
+    deliver_messages()
+
+    script = Evaluation.objects.get(agent__name="boaster")
+    assert (script.state, script.score, script.episode_count, script.metrics) == (
+        JobState.SUCCEEDED,
+        100000,
+        2,
+        [99999, 100001],
+    )
+    assert [(row.rank, row.agent, row.is_verified) for row in board(environment)] == [
+        (1, "first", True),
+        (2, "boaster", False),
+    ]
+    with script.player_log.open("rb") as log:
+        assert b"playing CartPole-v1" in log.read()
+
+
+@rows
+@pytest.mark.slow
+def test_a_script_that_fails_is_not_on_the_board_and_says_why(script_sandbox: str, environment: Environment) -> None:
+    upload(environment, "failing", 'print("looking for the model")\nraise SystemExit(3)\n', file="submission.py")
+    upload(environment, "silent", 'print("done")\n', file="submission.py")
+
+    deliver_messages()
+
+    failing, silent = Evaluation.objects.order_by("pk")
+    assert (failing.state, failing.fault, silent.state) == (JobState.FAILED, JobFault.PLAYER, JobState.FAILED)
+    assert "ended with exit status 3" in failing.error
+    assert "looking for the model" in failing.error
+    assert "printed no score" in silent.error
+    assert board(environment) == []
+
+
+TIRED = BALANCING.replace("class Player", "STARTED = []\n\n\nclass Player").replace(
+    "    def start(self, state, valid_actions):\n",
+    "    def start(self, state, valid_actions):\n        STARTED.append(1)\n"
+    f"        assert len(STARTED) <= {PRACTICE_EPISODES}, 'that was enough'\n",
+)
+"""Plays as many episodes as practice has, and no more."""
+
+
+@rows
+@pytest.mark.slow
+def test_players_that_fail_are_not_on_the_board_and_say_why(sandbox: str, environment: Environment) -> None:
+    upload(environment, "broken", BROKEN)
+    upload(environment, "tired", TIRED)
+
+    deliver_messages()
+
+    broken = Validation.objects.get(submission__agent__name="broken")
+    assert (broken.state, broken.fault, broken.error_code) == (JobState.FAILED, JobFault.PLAYER, "player_raised")
+    assert "the model file is missing" in broken.error
+    tired = Evaluation.objects.get()
+    assert (tired.state, tired.fault, tired.error_code) == (JobState.FAILED, JobFault.PLAYER, "player_raised")
+    assert "that was enough" in tired.error
+    assert (tired.score, tired.is_current, Recording.objects.exists()) == (None, False, False)
+    assert board(environment) == []
+
+
+@rows
+@pytest.mark.slow
+def test_a_new_version_takes_the_old_ones_place_and_one_that_fails_does_not(
+    sandbox: str, environment: Environment
+) -> None:
+    first = upload(environment, "learner", FIRST)
+    deliver_messages()
+    assert [row.number for row in board(environment)] == [1]
+
+    submission_create(agent=first.agent, archive=archive(BALANCING))
+    deliver_messages()
+    (row,) = board(environment)
+    assert (row.number, row.rank) == (2, 1)
+
+    submission_create(agent=first.agent, archive=archive(TIRED))
+    deliver_messages()
+    assert [row.number for row in board(environment)] == [2]
+    states = Evaluation.objects.order_by("pk").values_list("submission__number", "state", "is_current")
+    assert list(states) == [
+        (1, JobState.SUCCEEDED, False),
+        (2, JobState.SUCCEEDED, True),
+        (3, JobState.FAILED, False),
+    ]

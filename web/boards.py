@@ -1,0 +1,149 @@
+"""A board as its page shows it: what an address asks for, its rows on one scale, its pages; and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from uuid import UUID
+
+from django import forms
+from django.http import QueryDict
+
+from core.models import Environment, Evaluation
+from core.scores import Interval
+from core.selectors.board import COMPARED, SORTS, BoardFilter, BoardRow, board_page
+from web.charts import Chart, Series, Whisker, overlaid, whiskers
+from web.episodes import page_number
+
+PAGE_ROWS = 50
+SORT_TITLES = {"score_desc": "Best first", "date_desc": "Newest first", "date_asc": "Oldest first"}
+
+
+class BoardForm(forms.Form):
+    """The filter of a board, with the names that the API has for it; what is wrong is said and not applied."""
+
+    user = forms.CharField(required=False, max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    algorithm = forms.CharField(required=False, max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    score_min = forms.FloatField(required=False, label="Score from", widget=forms.NumberInput(attrs={"step": "any"}))
+    score_max = forms.FloatField(required=False, label="Score to", widget=forms.NumberInput(attrs={"step": "any"}))
+    date_from = forms.DateField(required=False, label="Day from", widget=forms.DateInput(attrs={"type": "date"}))
+    date_to = forms.DateField(required=False, label="Day to", widget=forms.DateInput(attrs={"type": "date"}))
+    id_query = forms.CharField(
+        required=False, max_length=40, label="Id", widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+    verified = forms.BooleanField(required=False, label="Verified only")
+
+    @property
+    def wanted(self) -> BoardFilter:
+        """What of the address is understood."""
+        self.full_clean()
+        found = {name: value for name, value in self.cleaned_data.items() if value not in ("", None, False)}
+        sort = self.data.get("sort", "")
+        return BoardFilter(**found, sort=sort if sort in SORTS else "score_desc")
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """A row with its place on the scale that all rows share."""
+
+    row: BoardRow
+    whisker: Whisker | None
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """A page of a board. solved_at: where on the scale a task counts as solved, None where nobody has said."""
+
+    rows: Sequence[RowView]
+    total: int
+    number: int
+    count: int
+    sort: str
+    is_filtered: bool
+    solved_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One of the submissions side by side. letter: by which the differences name it."""
+
+    letter: str
+    kind: str
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two of them on the same seeds. difference: None where the seeds differ; better, worse, equal: episodes."""
+
+    first: Compared
+    second: Compared
+    difference: Interval | None
+    better: int = 0
+    worse: int = 0
+    equal: int = 0
+
+
+def board_view(environment: Environment, query: QueryDict, username: str, solved: float | None) -> BoardView:
+    """The rows that an address asks for. username: whose rows are marked; solved: score from which a task is solved."""
+    wanted = BoardForm(query).wanted
+    number = page_number(query)
+    page = board_page(environment, wanted, offset=(number - 1) * PAGE_ROWS, limit=PAGE_ROWS)
+    count = max(1, -(-page.total // PAGE_ROWS))
+    marks = () if solved is None else (solved,)
+    spans = [(_or(row.score_low, row.score), row.score, _or(row.score_high, row.score)) for row in page.rows]
+    placed, solved_at = whiskers(spans, *marks, scaled_by=[row.is_verified for row in page.rows])
+    rows = [
+        RowView(row, whisker, is_own=bool(username) and not row.user_label and row.owner == username)
+        for row, whisker in zip(page.rows, placed, strict=True)
+    ]
+    is_filtered = wanted != BoardFilter(sort=wanted.sort)
+    return BoardView(rows, page.total, number, count, wanted.sort, is_filtered, solved_at[0] if solved_at else None)
+
+
+def public_ids(query: QueryDict) -> list[UUID]:
+    """The submissions that an address names with ?id=…&id=…; what is no id is left out."""
+    found = []
+    for word in query.getlist("id")[: 4 * COMPARED]:
+        try:
+            found.append(UUID(word))
+        except ValueError:
+            continue
+    return list(dict.fromkeys(found))
+
+
+def side_by_side(evaluations: Sequence[Evaluation]) -> list[Compared]:
+    return [
+        Compared("ABCD"[number], f"series-{number + 1}", evaluation) for number, evaluation in enumerate(evaluations)
+    ]
+
+
+def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Interval | None]]) -> list[Pair]:
+    """Every two of them, with the mean of the differences seed by seed and its 95% interval."""
+    return [
+        _pair(compared[row], compared[column], differences[row][column])
+        for row, column in combinations(range(len(compared)), 2)
+    ]
+
+
+def distributions(compared: Sequence[Compared]) -> Chart | None:
+    """The scores of all of them in one chart; None when no episode of any is known."""
+    return overlaid([Series(str(one.evaluation.submission), scores(one.evaluation), one.kind) for one in compared])
+
+
+def scores(evaluation: Evaluation) -> list[float]:
+    return [float(score) for _, score, _, _ in evaluation.episodes]
+
+
+def _pair(first: Compared, second: Compared, difference: Interval | None) -> Pair:
+    if difference is None:
+        return Pair(first, second, None)
+    own, other = scores(first.evaluation), scores(second.evaluation)
+    signs = [(one > two) - (one < two) for one, two in zip(own, other, strict=True)]
+    return Pair(first, second, difference, signs.count(1), signs.count(-1), signs.count(0))
+
+
+def _or(value: float | None, other: float) -> float:
+    return other if value is None else value

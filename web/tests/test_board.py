@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from core.models import Environment, JobState, SeedList, Submission
+from core.selectors.evaluations import practice_list, ranking_list
+from core.services.seeds import final_phase_start
+from core.tests import factories
+from core.tests.factories import Cast
+from web.tests import scored
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/environments/cart-pole/"
+HOSTILE = "</td><script>alert(1)</script>"
+
+
+@pytest.fixture(autouse=True)
+def fresh_cache() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def task(db: None) -> Environment:
+    return scored.environment()
+
+
+@pytest.fixture
+def agents(cast: Cast, task: Environment) -> list[Submission]:
+    """alpha (alice) before beta (bob) before gamma (charlie), whose interval overlaps beta's."""
+    made = []
+    owners = ((cast.alice, "alpha", 450.0), (cast.bob, "beta", 300.0), (cast.charlie, "gamma", 299.0))
+    for seed, (owner, name, mean) in enumerate(owners):
+        made.append(scored.submission(owner, task, name, algorithm=f"{name} learning"))
+        scored.evaluation(made[-1], scored.scores_around(mean, 20, spread=20, seed=seed))
+    return made
+
+
+def html(client: Client, query: str = "", **headers: str) -> str:
+    response = client.get(ADDRESS + query, headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def names(page: str) -> list[str]:
+    return re.findall(r'class="name" id="agent-\d+" href="[^"]*">([^<]*)<', page)
+
+
+def test_an_empty_board_says_who_will_stand_there(client: Client, task: Environment) -> None:
+    page = html(client)
+    assert "Nobody stands here yet" in page
+    assert "edition" not in page
+
+
+def test_rows_show_rank_medal_figures_and_the_difference_to_the_row_above(
+    client: Client, agents: list[Submission]
+) -> None:
+    page = html(client)
+
+    assert names(page) == ["alpha", "beta", "gamma"]
+    first, second, third = re.findall(r'<tr role="row" class="(?:gold|silver|bronze).*?</tr>', page, re.DOTALL)
+    for row, medal in ((first, "gold"), (second, "silver"), (third, "bronze")):
+        assert f"{medal} medal" in row
+        assert "Verified" in row
+    evaluation = agents[0].evaluations.get()
+    assert evaluation.score_low is not None
+    for value in (evaluation.score, evaluation.score_low, evaluation.interquartile_mean, evaluation.median):
+        assert f"{value:.1f}".rstrip("0").rstrip(".") in first
+    assert "2.1 ms" in first
+    assert "alpha learning" in first
+    assert str(agents[0].public_id) in first
+    assert re.search(r"</span>clear<", second)
+    assert "not clear" in third
+
+
+def test_a_script_stands_below_with_its_own_mark_and_does_not_stretch_the_scale(
+    client: Client, cast: Cast, task: Environment, agents: list[Submission]
+) -> None:
+    before = re.findall(r'class="value" cx="([\d.]+)%"', html(client))
+    cache.clear()
+    scored.script(cast.bob, task, "boaster", 1e12)
+
+    page = html(client)
+
+    assert names(page) == ["alpha", "beta", "gamma", "boaster"]
+    assert page.count("Self-reported") == 1
+    assert re.findall(r'class="value" cx="([\d.]+)%"', page) == before
+    cache.clear()
+    assert names(html(client, "?verified=on")) == ["alpha", "beta", "gamma"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("user=BOB", ["beta"]),
+        ("algorithm=gamma", ["gamma"]),
+        ("score_min=400", ["alpha"]),
+        ("score_max=400", ["beta", "gamma"]),
+        ("date_from=2026-03-02", []),
+        ("date_to=2026-03-01&user=alice", ["alpha"]),
+        ("user=nobody", []),
+        ("page=7", []),
+    ],
+)
+def test_the_board_is_filtered(client: Client, agents: list[Submission], query: str, found: list[str]) -> None:
+    page = html(client, f"?{query}")
+    assert names(page) == found
+    if not found:
+        assert "Nobody stands here yet" not in page
+
+
+def test_an_id_finds_its_row_and_keeps_its_true_rank(client: Client, agents: list[Submission]) -> None:
+    page = html(client, f"?id_query={agents[1].public_id}")
+    assert names(page) == ["beta"]
+    assert "silver medal" in page
+
+
+def test_what_is_no_number_is_said_and_everything_else_still_filters(client: Client, agents: list[Submission]) -> None:
+    page = html(client, "?score_min=many&date_from=soon&user=alice&sort=best")
+    assert "Enter a number." in page
+    assert "Enter a valid date." in page
+    assert names(page) == ["alpha"]
+
+
+def test_the_newest_can_come_first_with_their_true_ranks(client: Client, agents: list[Submission]) -> None:
+    agents[2].evaluations.update(created_at=timezone.now())
+    page = html(client, "?sort=date_desc")
+    assert names(page)[0] == "gamma"
+    assert page.index("bronze medal") < page.index("gold medal")
+
+
+def test_labels_of_strangers_are_escaped_and_marked_as_unchecked(client: Client, agents: list[Submission]) -> None:
+    Submission.objects.filter(pk=agents[0].pk).update(user_label=HOSTILE, algorithm=HOSTILE)
+    page = html(client)
+    assert "<script>alert" not in page
+    assert "(unchecked)" in page
+
+
+def test_htmx_gets_the_board_alone_with_its_filter_and_asks_more_often_while_something_runs(
+    client: Client, cast: Cast, task: Environment, agents: list[Submission]
+) -> None:
+    part = html(client, "?user=bob", **{"HX-Request": "true", "HX-Target": "leaderboard"})
+    assert "<html" not in part
+    assert names(part) == ["beta"]
+    assert f'hx-get="{ADDRESS}?user=bob"' in part
+    assert 'hx-trigger="every 15s"' in part
+    scored.evaluation(scored.submission(cast.alice, task, "delta"), [1.0], state=JobState.RUNNING)
+    assert 'hx-trigger="every 2s"' in html(client, **{"HX-Request": "true", "HX-Target": "leaderboard"})
+
+
+def test_a_board_of_many_pages_shows_one(client: Client, cast: Cast, task: Environment) -> None:
+    for number in range(53):
+        scored.evaluation(scored.submission(cast.bob, task, f"agent-{number:02}"), [float(number)] * 20)
+    first, second = html(client, "?user=bob"), html(client, "?user=bob&page=2")
+    assert len(names(first)) == 50
+    assert names(second) == ["agent-02", "agent-01", "agent-00"]
+    assert 'href="/environments/cart-pole/?user=bob&amp;page=2#leaderboard"' in first
+
+
+def test_hidden_seeds_are_on_no_page_but_their_hash_and_the_public_ones_are(
+    cast: Cast, task: Environment, agents: list[Submission], visit: As
+) -> None:
+    ranking, practice = ranking_list(task), practice_list(task)
+    assert ranking is not None
+    assert practice is not None
+    for person in (None, cast.alice):
+        page = html(visit(person))
+        assert ranking.sha256 in page
+        assert ", ".join(map(str, practice.seeds)) in page
+        assert not any(str(seed) in page for seed in ranking.seeds)
+
+
+def test_revealed_seeds_are_shown_after_the_final_phase_has_begun(
+    client: Client, cast: Cast, task: Environment, agents: list[Submission]
+) -> None:
+    before = ranking_list(task)
+    assert before is not None
+    final_phase_start(environment=task, by=cast.olga)
+    after = SeedList.objects.get(purpose="FINAL")
+    page = html(client)
+    assert all(str(seed) in page for seed in before.seeds)
+    assert not any(str(seed) in page for seed in after.seeds)
+    assert after.sha256 in page
+    assert "of the final phase" in page
+
+
+def test_more_rows_take_no_more_queries(
+    client: Client, cast: Cast, task: Environment, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for round_ in range(2):
+        for number in range(4):
+            name = f"agent-{round_}-{number}"
+            scored.evaluation(scored.submission(cast.alice, task, name), [float(number)] * 20)
+        cache.clear()
+        with django_assert_max_num_queries(10):
+            assert client.get(ADDRESS).status_code == 200
+
+
+def test_the_guide_describes_state_and_actions_of_this_environment(client: Client, task: Environment) -> None:
+    page = html(client)
+    assert "an array of 4 numbers (float32): cart position" in page
+    assert "<code>1</code> push right" in page
+    assert "python -u submission.py CartPole-v1" in page
+    factories.environment("ant")
+    ant = client.get("/environments/ant/").content.decode()
+    assert "each from −1 to 1" in ant
+    assert "np.zeros((8,), &quot;float32&quot;)" in ant
+
+
+def test_an_environment_without_scripts_offers_none(client: Client, task: Environment) -> None:
+    Environment.objects.update(takes_scripts=False)
+    assert "Or upload a script" not in html(client)
+
+
+def test_every_environment_leads_to_all_others(client: Client, task: Environment) -> None:
+    factories.environment("tic-tac-toe")
+    for address in (ADDRESS, "/environments/tic-tac-toe/"):
+        page = client.get(address).content.decode()
+        assert 'href="/environments/cart-pole/">CartPole' in page
+        assert 'href="/environments/tic-tac-toe/">Tic-tac-toe' in page
+
+
+def test_the_home_page_shows_tasks_apart_with_their_best_score(
+    client: Client, cast: Cast, task: Environment, agents: list[Submission]
+) -> None:
+    factories.environment("tic-tac-toe")
+    scored.script(cast.bob, task, "boaster", 1e12)
+    response = client.get("/")
+    (card,) = response.context["tasks"]
+    assert (card.agent_count, card.best.submission) == (4, agents[0])
+    assert [card.environment.slug for card in response.context["games"]] == ["tic-tac-toe"]
+
+
+def test_a_page_runs_and_loads_nothing_foreign(client: Client, agents: list[Submission]) -> None:
+    page = html(client)
+    assert not re.search(r"\sstyle=|\son\w+=|<style|<script>|(?:src|href)=\"https?:", page)
+
+
+def compare(client: Client, *ids: object) -> str:
+    query = "&".join(f"id={one}" for one in ids)
+    response = client.get(f"{ADDRESS}compare/?{query}")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_submissions_stand_side_by_side_with_differences_seed_by_seed(client: Client, agents: list[Submission]) -> None:
+    page = compare(client, *(row.public_id for row in agents))
+    pairs = re.findall(r"<li><span>(\w − \w)<.*?</li>", page, re.DOTALL)
+    assert pairs == ["A − B", "A − C", "B − C"]
+    assert "A better on 20, worse on 0, equal on 0 seeds" in page
+    assert page.count('class="outline series-') == 3
+
+
+def test_a_script_has_no_difference_and_no_distribution(
+    client: Client, cast: Cast, task: Environment, agents: list[Submission]
+) -> None:
+    script = scored.script(cast.bob, task, "boaster", 7.0)
+    page = compare(client, agents[0].public_id, script.submission.public_id)
+    assert "not on the same seeds" in page
+    assert page.count('class="outline series-') == 1
+
+
+def test_comparing_nothing_too_much_or_what_is_not_there_says_so(
+    client: Client, cast: Cast, task: Environment, agents: list[Submission]
+) -> None:
+    assert "Choose up to 4 agents" in compare(client)
+    assert "Choose up to 4 agents" in compare(client, "x", "", HOSTILE)
+    more = [scored.submission(cast.alice, task, f"more-{number}") for number in range(2)]
+    page = compare(client, *(row.public_id for row in (*agents, *more)))
+    assert "Only the first 4 are compared; 1 more was chosen." in page
+    assert "1 of the chosen has no finished evaluation" in page
+
+
+def test_games_are_not_compared_by_score(client: Client) -> None:
+    factories.environment("tic-tac-toe")
+    assert client.get("/environments/tic-tac-toe/compare/").status_code == 404

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from core.models import Environment, Evaluation, JobState, Recording, SeedList, Submission
+from core.tests.factories import Cast
+from web.tests import scored
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+HOSTILE = "</pre><script>alert(1)</script>"
+SCORES = scored.scores_around(300, 20)
+FRAMES = ["@FFF\nFHFH", "S@FF\nFHFH", "SF@F\nFHFH"]
+
+
+@pytest.fixture
+def task(db: None) -> Environment:
+    return scored.environment()
+
+
+@pytest.fixture
+def player(cast: Cast, task: Environment) -> Submission:
+    return scored.submission(cast.alice, task, "mine")
+
+
+@pytest.fixture
+def evaluation(player: Submission) -> Evaluation:
+    """A finished evaluation of alice's private agent, with records and a log."""
+    return scored.with_files(scored.evaluation(player, SCORES))
+
+
+def address(row: Evaluation, rest: str = "") -> str:
+    return f"/evaluations/{row.pk}/{rest}"
+
+
+def html(client: Client, row: Evaluation, query: str = "", **headers: str) -> str:
+    response = client.get(address(row) + query, headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def body(client: Client, path: str, **headers: str) -> tuple[Any, bytes]:
+    response: Any = client.get(path, headers=headers)
+    return response, b"".join(response) if response.streaming else response.content
+
+
+def test_everyone_sees_the_score_with_its_interval_and_how_it_is_made_up(
+    client: Client, evaluation: Evaluation
+) -> None:
+    page = html(client, evaluation)
+    assert "95% interval" in page
+    for title in ("Interquartile mean", "Worst tenth", "Distribution of scores", "How the score formed", "Episodes"):
+        assert title in page
+    assert "the arena held the environment" in page
+    assert "hx-trigger" not in page
+    assert evaluation.record_sha256 in page
+    assert scored.DIGEST in page
+
+
+def test_hidden_seeds_and_what_tells_them_come_out_for_staff_alone(
+    evaluation: Evaluation, cast: Cast, visit: As
+) -> None:
+    assert evaluation.seed_list is not None
+    hidden = evaluation.seed_list.seeds
+    for person in (None, cast.bob, cast.alice):
+        client = visit(person)
+        page = html(client, evaluation)
+        assert not any(str(seed) in page for seed in hidden)
+        assert evaluation.seed_list.sha256 in page
+        assert client.get(address(evaluation, "records.zip")).status_code == 403
+        assert client.get(address(evaluation, "logs/player/")).status_code == 404
+        assert "logs/player" not in page
+    olga = visit(cast.olga)
+    response, records = body(olga, address(evaluation, "records.zip"))
+    assert json.loads(zipfile.ZipFile(io.BytesIO(records)).read("evaluation.json"))["seeds"] == hidden
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert body(olga, address(evaluation, "logs/player/"))[1] == b"saw [0.01, 0.02]\n"
+
+
+def test_revealed_seeds_and_records_are_everyones_and_logs_follow_the_source(
+    evaluation: Evaluation, cast: Cast, visit: As
+) -> None:
+    assert evaluation.seed_list is not None
+    SeedList.objects.filter(pk=evaluation.seed_list.pk).update(revealed_at=timezone.now())
+    page = html(visit(None), evaluation)
+    assert all(f">{seed}</td>" in page for seed in evaluation.seed_list.seeds[:10])
+    assert body(visit(None), address(evaluation, "records.zip"))[0].status_code == 200
+    assert visit(cast.bob).get(address(evaluation, "logs/player/")).status_code == 404
+    assert body(visit(cast.alice), address(evaluation, "logs/player/"))[1] == b"saw [0.01, 0.02]\n"
+
+
+def test_what_a_player_says_when_it_fails_on_hidden_seeds_is_for_staff_alone(
+    player: Submission, cast: Cast, visit: As
+) -> None:
+    row = scored.evaluation(player, [10.0, 20.0], state=JobState.FAILED)
+    agent = "/environments/cart-pole/agents/mine/"
+    for person in (None, cast.alice):
+        page = html(visit(person), row) + visit(person).get(agent).content.decode()
+        assert page.count("Episode 3: The player raised an exception.") == 2
+        assert "saw [0.01" not in page
+    assert "saw [0.01" in html(visit(cast.olga), row)
+
+
+def test_a_running_evaluation_shows_episode_by_episode_how_its_score_forms(client: Client, player: Submission) -> None:
+    row = scored.evaluation(player, [10.0, 30.0, 20.0], state=JobState.RUNNING)
+    part = html(client, row, **{"HX-Request": "true", "HX-Target": "evaluation"})
+    assert "<html" not in part
+    assert 'hx-trigger="every 2s"' in part
+    assert "Mean so far</dt><dd>20</dd>" in part
+    assert 'aria-label="Mean after 3 of 20 episodes: 20, give or take 11.32.' in part
+    assert 'value="3"' in part
+    first = scored.evaluation(player, [], state=JobState.QUEUED)
+    waiting = html(client, first)
+    assert "Waiting for a worker, number 1 in the queue" in waiting
+    assert "The first episode has not ended yet." in waiting
+
+
+def test_a_script_is_explained_and_its_log_is_its_owners(cast: Cast, task: Environment, visit: As) -> None:
+    row = scored.script(cast.alice, task, "script", 12.5, metrics={HOSTILE: 0.25})
+    row = scored.with_files(row, log=HOSTILE)
+    page = html(visit(None), row)
+    assert "Self-reported" in page
+    assert "did not check the number" in page
+    assert "<script>alert" not in page
+    assert "0.25" in page
+    for log in ("player", "arena"):
+        assert visit(cast.bob).get(address(row, f"logs/{log}/")).status_code == 404
+    response, text = body(visit(cast.alice), address(row, "logs/player/"))
+    assert (text, response["Content-Type"]) == (HOSTILE.encode(), "text/plain; charset=utf-8")
+
+
+def test_the_arenas_log_of_a_verified_evaluation_is_public(client: Client, evaluation: Evaluation) -> None:
+    Evaluation.objects.update(log="20 episodes of cart-pole-v1")
+    assert body(client, address(evaluation, "logs/arena/"))[1] == b"20 episodes of cart-pole-v1"
+    assert client.get(address(evaluation, "logs/other/")).status_code == 404
+
+
+def test_labels_and_algorithms_are_escaped(client: Client, evaluation: Evaluation) -> None:
+    Submission.objects.update(user_label=HOSTILE, algorithm=HOSTILE)
+    page = html(client, evaluation)
+    assert "<script>alert" not in page
+    assert "(unchecked)" in page
+
+
+def test_episodes_are_ordered_and_paged(client: Client, task: Environment, player: Submission) -> None:
+    row = scored.evaluation(player, [float(number) for number in range(60)])
+    numbers = re.compile(r'<tr><td class="num">(\d+)</td>')
+    assert numbers.findall(html(client, row)) == [str(number) for number in range(1, 26)]
+    assert numbers.findall(html(client, row, "?order=best&page=3")) == [str(number) for number in range(10, 0, -1)]
+    for odd in ("?order=x&page=0", "?page=-1", "?page=x"):
+        assert numbers.findall(html(client, row, odd))[0] == "1"
+    assert numbers.findall(html(client, row, "?page=99"))[-1] == "60"
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        (JobState.QUEUED, "Waits for a worker that draws it."),
+        (JobState.RUNNING, "Is being drawn."),
+        (JobState.FAILED, "Could not be drawn. The score stands."),
+    ],
+)
+def test_a_recording_that_cannot_be_watched_says_why(
+    client: Client, evaluation: Evaluation, state: JobState, sentence: str
+) -> None:
+    scored.recording(evaluation, Recording.Choice.BEST, state=state)
+    page = html(client, evaluation, **{"HX-Request": "true", "HX-Target": "recording-best"})
+    assert "<html" not in page
+    assert sentence in page
+    assert ("hx-trigger" in page) == (state != JobState.FAILED)
+    assert "<video" not in page
+
+
+def test_a_video_can_be_sought_in(client: Client, evaluation: Evaluation) -> None:
+    video = bytes(range(256)) * 1000
+    scored.recording(evaluation, Recording.Choice.BEST, video=video)
+    page = html(client, evaluation)
+    assert 'preload="none"' in page
+    assert "Return over 60 steps. After each fifth of them: 12, 24, 36, 48, 60." in page
+    path = address(evaluation, "episodes/best/video")
+    whole, content = body(client, path)
+    assert (content, whole["Content-Type"], whole["X-Content-Type-Options"]) == (video, "video/webm", "nosniff")
+    assert whole["Accept-Ranges"] == "bytes"
+    for asked, start, end in (("bytes=10-19", 10, 19), ("bytes=255990-", 255990, 255999), ("bytes=-5", 255995, 255999)):
+        part, content = body(client, path, Range=asked)
+        assert (part.status_code, content) == (206, video[start : end + 1])
+        assert part["Content-Range"] == f"bytes {start}-{end}/256000"
+        assert part["Content-Length"] == str(end - start + 1)
+    beyond, _ = body(client, path, Range="bytes=256000-")
+    assert (beyond.status_code, beyond["Content-Range"]) == (416, "bytes */256000")
+    for odd in ("bytes=-", "bytes=1-2,4-5", "pages=1-2", "bytes=9-3x"):
+        assert body(client, path, Range=odd)[0].status_code == 200
+    assert body(client, path, Range="bytes=0-1", **{"If-Range": whole["ETag"]})[0].status_code == 206
+    assert body(client, path, Range="bytes=0-1", **{"If-Range": '"other"'})[0].status_code == 200
+    assert body(client, address(evaluation, "episodes/best/poster"))[0]["Content-Type"] == "image/webp"
+
+
+@pytest.mark.parametrize("rest", ["median/video", "best/steps", "sixth/video"])
+def test_files_that_are_not_there_are_not_found(client: Client, evaluation: Evaluation, rest: str) -> None:
+    scored.recording(evaluation, Recording.Choice.BEST, video=b"x")
+    assert client.get(address(evaluation, f"episodes/{rest}")).status_code == 404
+
+
+def test_an_episode_of_text_is_stepped_in_the_viewer(client: Client, evaluation: Evaluation) -> None:
+    scored.recording(evaluation, Recording.Choice.WORST, frames=[*FRAMES, HOSTILE])
+    assert address(evaluation, "episodes/worst/") in html(client, evaluation)
+    page = client.get(address(evaluation, "episodes/worst/?frame=1")).content.decode()
+    assert "S@FF\nFHFH" in page
+    assert "Step 1: right. Return 1" in page
+    assert "<script>alert" not in client.get(address(evaluation, "episodes/worst/?frame=3")).content.decode()
+    frames = client.get(address(evaluation, "episodes/worst/frames.json")).json()["frames"]
+    assert [frame["text"] for frame in frames] == [*FRAMES, HOSTILE]
+    assert frames[-1]["caption"].endswith("End")
+    assert "<script>alert" not in frames[-1]["svg"]
+
+
+def test_damaged_or_missing_texts_are_said_to_be_so(client: Client, evaluation: Evaluation) -> None:
+    row = scored.recording(evaluation, Recording.Choice.BEST, frames=FRAMES)
+    with row.text.storage.open(str(row.text.name), "wb") as file:
+        file.write(b'{"frames": ["a"], "actions": []}')
+    assert "damaged" in client.get(address(evaluation, "episodes/best/")).content.decode()
+    assert "damaged" in client.get(address(evaluation, "episodes/best/frames.json")).json()["error"]
+    row.steps.storage.delete(str(row.steps.name))
+    assert "no longer stored" in html(client, evaluation)
+
+
+def test_an_unknown_evaluation_is_not_found(client: Client) -> None:
+    for rest in ("", "records.zip", "logs/arena/", "episodes/best/", "episodes/best/frames.json"):
+        assert client.get(f"/evaluations/999/{rest}").status_code == 404
+
+
+def test_more_episodes_and_recordings_take_no_more_queries(
+    client: Client, evaluation: Evaluation, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for choice in Recording.Choice:
+        with django_assert_max_num_queries(2):
+            assert client.get(address(evaluation)).status_code == 200
+        scored.recording(evaluation, choice, frames=FRAMES)
+
+
+def test_the_agents_page_shows_practice_place_and_a_live_evaluation(
+    client: Client, cast: Cast, player: Submission, evaluation: Evaluation
+) -> None:
+    scored.practised(player)
+    page = client.get("/environments/cart-pole/agents/mine/").content.decode()
+    assert "Practice on 10 public seeds" in page
+    assert f'href="{address(evaluation)}"' in page
+    assert "rank 1" in page
+    assert "/matches/1/" not in page
+    newer = scored.submission(cast.alice, player.agent.environment, "mine")
+    scored.evaluation(newer, [10.0, 30.0], state=JobState.RUNNING)
+    part = client.get("/environments/cart-pole/agents/mine/", headers={"HX-Target": "v2"}).content.decode()
+    assert "2 of 20 episodes, mean so far 20" in part
+    user = client.get("/users/alice/").content.decode()
+    assert f'href="{address(evaluation)}">score' in user
+
+
+def status(client: Client, asked: object) -> tuple[int, str]:
+    response = client.get("/status/", {"id": str(asked)})
+    return response.status_code, response.content.decode()
+
+
+def test_the_status_is_found_by_id(client: Client, player: Submission) -> None:
+    row = scored.evaluation(player, [10.0], state=JobState.RUNNING)
+    code, page = status(client, player.public_id)
+    assert code == 200
+    assert "Evaluating" in page
+    assert "1 of 20 episodes" in page
+    assert 'hx-trigger="every 2s"' in page
+    assert address(row) in page
+    part = client.get("/status/", {"id": str(player.public_id)}, headers={"HX-Target": "found"}).content.decode()
+    assert "<html" not in part
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "sentence"),
+    [
+        ("", 200, "Status of a submission"),
+        ("seven", 404, "This is no id."),
+        (HOSTILE, 404, "This is no id."),
+        ("123e4567-e89b-12d3-a456-426614174000", 404, "There is no submission with this id."),
+    ],
+)
+def test_an_id_that_is_none_is_said_to_be_none(client: Client, asked: str, code: int, sentence: str) -> None:
+    answer, page = status(client, asked)
+    assert answer == code
+    assert sentence in page
+    assert "<script>alert" not in page

@@ -1,0 +1,235 @@
+"""Boards, evaluations and forms in a real browser: by keyboard, live, on a phone, and as a screen reader finds them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core.cache import cache
+from django.db import connections
+from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from core.models import Environment, Evaluation, JobState, Recording, Submission
+from core.tests import factories
+from core.tests.factories import NOON, PASSWORD
+from web.tests import scored
+from web.tests.test_viewer_browser import BROWSER_ARGUMENTS
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
+LONG = "a-name-of-an-agent-that-is-as-long-as-it-may-be-ok"
+FRAMES = ["@FFF\nFHFH", "S@FF\nFHFH", "SF@F\nFHFH"]
+TROUBLES = """() => {
+  const found = [];
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  for (const id of new Set(ids.filter((id, place) => ids.indexOf(id) !== place))) found.push(`two elements are #${id}`);
+  for (const one of document.querySelectorAll("[aria-labelledby], [aria-describedby], label[for], input[list]"))
+    for (const name of ["aria-labelledby", "aria-describedby", "for", "list"])
+      for (const id of (one.getAttribute(name) ?? "").split(" ").filter(Boolean))
+        if (!document.getElementById(id)) found.push(`${name}=${id} leads nowhere`);
+  const named = "a[href], button, input:not([type=hidden]), select, textarea, [role=img]";
+  for (const one of document.querySelectorAll(named)) {
+    const label = one.getAttribute("aria-label") || [...(one.labels ?? [])].map((each) => each.textContent).join("")
+      || one.textContent || one.querySelector("img")?.alt;
+    if (!label?.trim()) found.push(`${one.outerHTML.slice(0, 80)} has no name`);
+  }
+  for (const one of document.querySelectorAll("img:not([alt])")) found.push(`${one.src} has no alt`);
+  let level = 0;
+  for (const heading of document.querySelectorAll("h1, h2, h3, h4")) {
+    const next = Number(heading.tagName[1]);
+    if (next > level + 1) found.push(`${heading.textContent} skips a level of headings`);
+    level = next;
+  }
+  if (document.querySelectorAll("h1").length !== 1) found.push("there is not one h1");
+  const width = document.documentElement;
+  if (width.scrollWidth > width.clientWidth) found.push(`scrolls sideways by ${width.scrollWidth - width.clientWidth}`);
+  return found;
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    task: Environment
+    first: Submission
+    evaluation: Evaluation
+    running: Evaluation
+    script: Evaluation
+    ids: dict[str, str]
+    """Public ids by the name of the agent."""
+
+
+@pytest.fixture
+def stage(transactional_db: None) -> Stage:
+    cache.clear()
+    cast = factories.cast()
+    task = scored.environment()
+    first = scored.submission(cast.alice, task, LONG, algorithm="a method with a very long name that goes on " * 2)
+    evaluation = scored.evaluation(first, scored.scores_around(400, 20))
+    scored.recording(evaluation, Recording.Choice.BEST, frames=FRAMES)
+    scored.recording(evaluation, Recording.Choice.WORST, state=JobState.FAILED)
+    second = scored.submission(cast.bob, task, "second")
+    scored.evaluation(second, scored.scores_around(300, 20, seed=2))
+    running = scored.evaluation(scored.submission(cast.bob, task, "running"), [10.0, 20.0], state=JobState.RUNNING)
+    script = scored.script(cast.bob, task, "script", 1e9, metrics={"loss": 0.5})
+    ids = {row.agent.name: str(row.public_id) for row in Submission.objects.select_related("agent")}
+    return Stage(task, first, evaluation, running, script, ids)
+
+
+@pytest.fixture
+def context(stage: Stage, live_server: LiveServer, chromium_path: str) -> Iterator[BrowserContext]:
+    """A browser whose console must stay empty. Its clock stands still until a test moves it."""
+    troubles: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
+        context = browser.new_context(base_url=live_server.url, permissions=["clipboard-read", "clipboard-write"])
+        context.on("weberror", lambda error: troubles.append(str(error.error)))
+        context.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        context.clock.install(time=NOON)
+        context.clock.pause_at(NOON + timedelta(seconds=1))
+        yield context
+        browser.close()
+    assert troubles == []
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
+
+
+def log_in(page: Page) -> None:
+    page.goto("/login/")
+    page.get_by_label("E-mail").fill("alice@arena.example")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.locator("main button[type=submit]").click()
+    expect(page.get_by_role("button", name="Log out")).to_be_visible()
+
+
+def meanwhile(change: Callable[[], object]) -> None:
+    """Change rows while a page is open: in a thread, because the browser's loop runs in this one."""
+
+    def changed() -> None:
+        change()
+        cache.clear()
+        connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(changed).result()
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_every_page_has_names_and_order_and_fits(page: Page, stage: Stage, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    log_in(page)
+    ids = "&".join(f"id={one}" for one in stage.ids.values())
+    for path in (
+        "/",
+        "/environments/cart-pole/",
+        "/environments/cart-pole/?score_min=many",
+        "/environments/cart-pole/?user=nobody",
+        f"/environments/cart-pole/compare/?{ids}",
+        f"/environments/cart-pole/agents/{LONG}/",
+        f"/evaluations/{stage.evaluation.pk}/",
+        f"/evaluations/{stage.running.pk}/",
+        f"/evaluations/{stage.script.pk}/",
+        f"/evaluations/{stage.evaluation.pk}/episodes/best/",
+        f"/status/?id={stage.first.public_id}",
+    ):
+        page.goto(path)
+        assert (path, page.evaluate(TROUBLES)) == (path, [])
+
+
+def test_a_refresh_keeps_focus_ticks_and_what_is_open(page: Page, stage: Stage) -> None:
+    page.goto("/environments/cart-pole/")
+    row = page.get_by_role("row").filter(has_text="second")
+    row.get_by_role("checkbox").check()
+    page.locator(f"#score-{stage.first.pk}").focus()
+    meanwhile(lambda: Submission.objects.filter(agent__name="second").update(algorithm="another method"))
+
+    page.clock.run_for(2500)
+
+    expect(page.get_by_text("another method")).to_be_visible()
+    expect(page.locator(f"#score-{stage.first.pk}")).to_be_focused()
+    expect(row.get_by_role("checkbox")).to_be_checked()
+    copy = row.get_by_role("button", name="Copy the id of second")
+    copy.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#announcer")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == stage.ids["second"]
+
+
+def test_the_board_is_filtered_and_compared_by_keyboard(page: Page, stage: Stage) -> None:
+    page.goto("/environments/cart-pole/")
+    page.get_by_text("Filter the board").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("User").fill("bob")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"user=bob"))
+    expect(page.locator("#leaderboard tbody tr")).to_have_count(2)
+    for box in page.get_by_role("checkbox", name="Compare").all():
+        box.press("Space")
+    page.get_by_role("button", name="Compare the chosen").press("Enter")
+    expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
+    expect(page.locator(".compared thead th")).to_have_count(2)
+
+
+def test_a_running_evaluation_grows_while_one_watches(page: Page, stage: Stage) -> None:
+    page.goto(f"/evaluations/{stage.running.pk}/")
+    chart = page.locator("#evaluation .chart")
+    expect(chart).to_have_attribute("aria-label", re.compile("^Mean after 2 of 20 episodes: 15,"))
+    episodes = [[1, 10.0, 10, 0.1], [2, 20.0, 20, 0.1], [3, 60.0, 60, 0.1]]
+    meanwhile(lambda: Evaluation.objects.filter(pk=stage.running.pk).update(episodes=episodes, episodes_done=3))
+    page.clock.run_for(2500)
+    expect(chart).to_have_attribute("aria-label", re.compile("^Mean after 3 of 20 episodes: 30,"))
+
+
+def test_an_episode_of_text_is_stepped_by_keys(page: Page, stage: Stage) -> None:
+    page.goto(f"/evaluations/{stage.evaluation.pk}/")
+    page.get_by_role("link", name="Step through it in text").click()
+    expect(page.locator("#slider")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#text")).to_have_text(FRAMES[1])
+    expect(page.locator("#frame")).to_have_attribute("alt", "State after 1 of 2 steps; the text form says the same")
+    page.keyboard.press("End")
+    expect(page.locator("#caption")).to_contain_text("End")
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    page.clock.run_for(900)
+    expect(page.locator("#slider")).to_have_value("1")
+
+
+def test_the_main_file_is_asked_for_when_several_could_be_it(page: Page, stage: Stage, tmp_path: Path) -> None:
+    for name in ("train.py", "model.py", "player.py"):
+        (tmp_path / name).write_text("pass\n")
+    log_in(page)
+    page.goto("/environments/cart-pole/")
+    main, files = page.get_by_label("Main file"), page.get_by_label("Files")
+    expect(main).to_be_hidden()
+    files.set_input_files([tmp_path / "train.py", tmp_path / "model.py"])
+    expect(main).to_be_visible()
+    assert page.locator("#main-files option").evaluate_all("all => all.map((one) => one.value)") == [
+        "train.py",
+        "model.py",
+    ]
+    files.set_input_files([tmp_path / "train.py", tmp_path / "player.py"])
+    expect(main).to_be_hidden()
+
+
+def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromium_path: str) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
+        page = browser.new_page(java_script_enabled=False, base_url=live_server.url)
+        page.goto("/environments/cart-pole/")
+        page.get_by_text("Filter the board").click()
+        page.get_by_label("Verified only").check()
+        page.get_by_role("button", name="Filter").click()
+        expect(page.locator("#leaderboard tbody tr")).to_have_count(2)
+        expect(page.get_by_role("button", name="Copy the id")).to_have_count(0)
+        page.goto(f"/evaluations/{stage.evaluation.pk}/episodes/best/")
+        page.get_by_role("link", name="Forward").click()
+        expect(page.locator("#count")).to_have_text("1 / 2")
+        browser.close()
