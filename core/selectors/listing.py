@@ -22,12 +22,12 @@ from core.services.jobs import JOB_MODELS
 PLAYERS = ("player_1__agent__owner", "player_2__agent__owner")
 LONG_OF_DUELS = ("log", "verification")
 # A list of seeds is long, and hidden.
-LONG_OF_EVALUATIONS = ("log", "metrics", "episodes", "runtime", "seed_list__seeds")
+LONG_OF_EVALUATIONS = ("log", "verification", "metrics", "episodes", "runtime", "seed_list__seeds")
 JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Duel: (PLAYERS, LONG_OF_DUELS),
     Recording: (
         ("evaluation__submission__agent",),
-        ("log", "evaluation__log", "evaluation__metrics", "evaluation__episodes"),
+        ("log", "evaluation__log", "evaluation__verification", "evaluation__metrics", "evaluation__episodes"),
     ),
     Evaluation: (("submission__agent", "seed_list"), LONG_OF_EVALUATIONS),
 }

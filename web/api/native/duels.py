@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.models import Duel, DuelOutcome, DuelVerdict, JobState
+from core.models import Duel, DuelOutcome, Verdict, JobState
 from core.selectors.agents import agent_source_visible
 from core.selectors.duels import match_get, records_open, replay_frames
 from core.selectors.listing import duel_rows
@@ -49,7 +49,7 @@ class DuelAnswer(JobFields):
     player_1_digest = serializers.CharField(help_text="Content id of the image that played.")
     player_2_digest = serializers.CharField()
     record_sha256 = serializers.CharField(help_text="Over the play: docs/protocol.md.")
-    verdict = serializers.ChoiceField(choices=DuelVerdict.choices, allow_blank=True)
+    verdict = serializers.ChoiceField(choices=Verdict.choices, allow_blank=True)
 
 
 class DuelFilter(filters.FilterSet):

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.models import Evaluation, JobState
+from core.models import Evaluation, JobState, Verdict
 from core.selectors.agents import agent_source_visible
 from core.selectors.board import board_rank
 from core.selectors.episodes import episode_get, episode_list
@@ -46,6 +46,9 @@ class EvaluationAnswer(JobFields):
     seconds_per_move = serializers.FloatField(allow_null=True)
     record_sha256 = serializers.CharField()
     player_digest = serializers.CharField(help_text="Content id of the image that played.")
+    verdict = serializers.ChoiceField(
+        choices=Verdict.choices, allow_blank=True, help_text="What came of playing its record again."
+    )
 
 
 class EvaluationFullAnswer(EvaluationAnswer):

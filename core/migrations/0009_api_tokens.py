@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0006_evaluations'),
+        ('core', '0008_checkable_evaluations'),
     ]
 
     operations = [
