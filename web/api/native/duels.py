@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.models import Duel, DuelOutcome, Verdict, JobState
+from core.models import Duel, DuelOutcome, JobState, Verdict
 from core.selectors.agents import agent_source_visible
 from core.selectors.duels import match_get, records_open, replay_frames
 from core.selectors.listing import duel_rows

@@ -57,7 +57,7 @@ def test_every_known_address_has_it(client: Client, arena: Arena, address: str) 
 
 def test_self_reported_scores_come_after_verified_ones_however_high(client: Client, arena: Arena) -> None:
     rows = board(client)
-    assert [(row["rank"], row["medal"], row["verified"]) for row in rows] == [(1, "gold", True), (2, "silver", False)]
+    assert [(row["rank"], row["medal"], row["verified"]) for row in rows] == [(1, "gold", True), (2, None, False)]
     assert rows[1]["score"] == 500.0
 
 
@@ -140,9 +140,7 @@ def test_the_environments_with_a_board(client: Client, arena: Arena) -> None:
 
 
 def test_a_board_takes_as_many_queries_for_many_rows_as_for_few(client: Client, arena: Arena) -> None:
-    with CaptureQueriesContext(
-        connection,
-    ) as few:
+    with CaptureQueriesContext(connection) as few:
         board(client)
     for number in range(20):
         scored.evaluation(
@@ -150,7 +148,7 @@ def test_a_board_takes_as_many_queries_for_many_rows_as_for_few(client: Client, 
         )
     with CaptureQueriesContext(connection) as many:
         assert len(board(client)) == 22
-    assert len(many) == len(few)
+    assert len(many) <= len(few)
     assert not any(f'"{column}"' in query["sql"] for query in many for column in ("log", "metrics"))
 
 
