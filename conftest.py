@@ -12,11 +12,16 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.core.cache import cache as django_cache
 from django.db import connections
 from django.test import override_settings
+
+# A busy machine is no failure: nothing here is judged by the clock.
+hypothesis.settings.register_profile("arena", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("arena")
 
 REQUIRED = frozenset(word for word in os.environ.get("ARENA_REQUIRE", "").replace(" ", "").split(",") if word)
 """Kinds of helpers whose absence is a failure instead of a skipped test; `all` forbids every skip.

@@ -82,21 +82,12 @@ class WarmPlayers:
         Raises SandboxError and PlayerDidNotStart.
         """
         key = Key.of(launch)
-        for host in (self._take(key), None):
-            host = host or self._sandbox.start(launch)
-            try:
-                seat = host.seat()
-            except SandboxError as error:
-                self._retire(host)
-                if error.code != "container_gone":
-                    raise
-            except BaseException:
-                self._retire(host)
-                raise
-            else:
-                seat.on_close = lambda host: self._put_back(key, host)
-                return seat
-        raise SandboxError("The player's container ended before its duel.", code="container_gone")
+        waiting = self._take(key)
+        if waiting is not None:
+            # It may have been lost meanwhile, for want of the host's memory maybe: only a fresh one counts.
+            with contextlib.suppress(SandboxError, PlayerDidNotStart):
+                return self._seat(key, waiting)
+        return self._seat(key, self._sandbox.start(launch))
 
     def prepare(self, duels: Sequence[Sequence[Launch]]) -> None:
         """Start containers for the players of these duels in the background, as far as there are none for them.
@@ -146,6 +137,15 @@ class WarmPlayers:
         for host in (*old, *again):
             self._close(host)
         return len(old)
+
+    def _seat(self, key: Key, host: Host) -> Seat:
+        try:
+            seat = host.seat()
+        except BaseException:
+            self._retire(host)
+            raise
+        seat.on_close = lambda host: self._put_back(key, host)
+        return seat
 
     def _take(self, key: Key) -> Host | None:
         """A container that waits, or one that is being started; None when there is none that could be used."""

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from core.models import Environment, Evaluation, JobFault, JobState, Recording, Submission, Validation
+from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Submission, Validation
 from core.scores import summarise_scores
 from core.selectors.board import standing
 from core.selectors.evaluations import practice_list
+from core.services.agents import submission_create
 from core.services.jobs import job_claim
 from core.tests import factories
 from core.worker import Pulse
@@ -19,7 +20,7 @@ from duel_runner.sandbox.base import SandboxError
 from duel_runner.tasks import evaluation_run, validation_run
 from environments.episodes import EvaluationArchive, EvaluationRecord
 from environments.registry import get_spec
-from tests.samples import UNFORKABLE, deliver_messages, upload
+from tests.samples import UNFORKABLE, archive, deliver_messages, upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EPISODES = 6
@@ -242,3 +243,22 @@ def test_a_practice_without_seeds_says_what_to_do(sandbox: str, submission: Subm
     validation = Validation.objects.get(pk=validation.pk)
     assert (validation.state, validation.error_code) == (JobState.QUEUED, "no_seeds")
     assert "manage.py sync_environments" in validation.error
+
+
+@pytest.mark.parametrize("fault", [JobFault.PLATFORM, JobFault.PLAYER])
+def test_the_same_archive_again_is_evaluated_again_only_where_the_arena_had_failed(
+    task: Environment, fault: JobFault
+) -> None:
+    submission = upload(task, "anna", LEANING)
+    Build.objects.update(state=JobState.SUCCEEDED)
+    factories.validation(submission)
+    factories.evaluation(submission, JobState.FAILED, scores=(), fault=fault)
+    said: list[str] = []
+
+    again = submission_create(agent=submission.agent, archive=archive(LEANING), tell=said.append)
+
+    is_evaluated = fault == JobFault.PLATFORM
+    assert again == submission
+    assert submission.evaluations.filter(state=JobState.QUEUED).exists() is is_evaluated
+    assert said[0].endswith("now evaluates it again." if is_evaluated else "so nothing new was uploaded.")
+    assert Build.objects.count() == 1

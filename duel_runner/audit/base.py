@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -15,7 +14,9 @@ from core.models import Duel, Environment, Evaluation, Submission, Verdict
 from core.selectors.duels import NotStored
 from core.services.verdicts import verdict_keep
 from core.worker import PlatformFault
+from duel_runner.bench import worker_label
 from duel_runner.cores import free_core
+from duel_runner.presence import Presence
 from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, Launch, Sandbox
 from duel_runner.verify.mismatch import CannotCheck, Mismatch
@@ -23,7 +24,6 @@ from environments.episodes import EvaluationRecord
 from environments.records import DuelRecord
 from environments.spec import EnvironmentSpec
 
-LABEL = "arena.verify"
 SHOWN_MISMATCHES = 3
 Record = TypeVar("Record", DuelRecord, EvaluationRecord)
 
@@ -93,7 +93,8 @@ class Table:
 
     sandbox: Sandbox
     core: int | None
-    name: str
+    presence: Presence
+    """As a worker has one: what is left when this process is killed is removed by the others."""
     environment: Environment
     _numbers: Iterator[int]
 
@@ -103,9 +104,9 @@ class Table:
             Launch(
                 # An image that is named by its digest is that image or none.
                 image=digest or submission.image,
-                name=f"{self.name}-{next(self._numbers)}",
+                name=f"arena-{self.presence.token[:12]}-{next(self._numbers)}",
                 limits=self.environment.limits,
-                labels={LABEL: str(os.getpid())},
+                labels={worker_label(): self.presence.token},
                 core=self.core,
                 fresh=submission.needs_fresh_container,
             )
@@ -113,8 +114,11 @@ class Table:
 
 
 @contextlib.contextmanager
-def table(job: Duel | Evaluation, environment: Environment, arena: Sandbox) -> Iterator[Table]:
+def table(environment: Environment, arena: Sandbox) -> Iterator[Table]:
     """Where a job is played again, outside the workers' own. Raises SandboxError."""
-    with free_core(settings.CHANNEL_DIR) as core:
+    with contextlib.ExitStack() as stack:
+        presence = Presence(settings.CHANNEL_DIR)
+        stack.callback(presence.end)
+        core = stack.enter_context(free_core(settings.CHANNEL_DIR))
         arena.check()
-        yield Table(arena, core, f"arena-verify-{job.KIND}-{job.pk}-{os.getpid()}", environment, itertools.count(1))
+        yield Table(arena, core, presence, environment, itertools.count(1))

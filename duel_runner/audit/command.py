@@ -30,7 +30,8 @@ class VerifyCommand(BaseCommand, Generic[AnyResult, Record]):
 
     kind: ClassVar[type[Duel | Evaluation]]
     part: ClassVar[str]
-    """What it consists of."""
+    parts: ClassVar[str]
+    """What it consists of, one and many."""
 
     def get(self, number: int) -> AnyResult:
         """The job of this number. Raises its DoesNotExist, and CommandError for one that nobody can check."""
@@ -115,7 +116,7 @@ class VerifyCommand(BaseCommand, Generic[AnyResult, Record]):
         count = sum(1 for _ in self.endings(record))
         same = count - len({difference.number for difference in differences} - {None})
         self.stdout.write(
-            f"Played again, sandbox {arena.name}: {verdict}; {same} of {count} {self.part}s went as recorded."
+            f"Played again, sandbox {arena.name}: {verdict}; {same} of {count} {self.parts} went as recorded."
         )
         return DIFFERS if differences else 0
 

@@ -33,7 +33,7 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
     """
     players = ((duel.player_1, duel.player_1_digest), (duel.player_2, duel.player_2_digest))
     environment = duel.tournament.environment
-    with table(duel, environment, arena) as place:
+    with table(environment, arena) as place:
         return referee.run_duel(
             rules(duel),
             lambda player: place.launch(*players[player]),

@@ -33,7 +33,7 @@ def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEv
     """
     environment, submission = evaluation.environment, evaluation.submission
     assert evaluation.seed_list is not None
-    with table(evaluation, environment, arena) as place:
+    with table(environment, arena) as place:
         return referee.run_evaluation(
             rules(evaluation),
             lambda: place.launch(submission, evaluation.player_digest),

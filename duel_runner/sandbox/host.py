@@ -46,10 +46,9 @@ class Box(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a duel's process ended, as the supervisor says. status: exit status, None when it had to be killed."""
+    """How a duel's process ended, as the supervisor says, and what the player printed."""
 
     ending: Ending
-    clean: bool
     log: str
 
 
@@ -86,9 +85,8 @@ class PlayerHost:
 
     def seat(self) -> PlayerSeat:
         """A fresh process of the player with its wire connected. Raises SandboxError and PlayerDidNotStart."""
-        self._message(0.0)  # notices when it has gone meanwhile
-        if not self.reusable or not self._control.is_open:
-            raise SandboxError("The container of the player is gone.", code="container_gone")
+        if (message := self._message(0.0)) is not None or not self._control.is_open:
+            raise self._not_started(message)
         if self._is_in_background:
             self._is_in_background = False
             self.box.bring_forward()
@@ -178,8 +176,8 @@ class PlayerHost:
         log = self._text(message.get("log", ""))
         self.reusable = message.get("clean") is True and not self.why_cold and not self._is_throttled
         if message.get("oom") is True:
-            return Ended(Ending.OUT_OF_MEMORY, self.reusable, log)
-        return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, self.reusable, log)
+            return Ended(Ending.OUT_OF_MEMORY, log)
+        return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, log)
 
     def _gone(self) -> Ended:
         """The supervisor is lost with what it has not told."""
@@ -188,7 +186,7 @@ class PlayerHost:
             ending = self.box.ending()
         finally:
             self.close()
-        return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, clean=False, log=log)
+        return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, log)
 
     def _message(self, deadline: float) -> dict[str, Any] | None:
         """The supervisor's next message; None when there is none in time, or it is gone (then so is the control)."""

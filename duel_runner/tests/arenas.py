@@ -14,6 +14,9 @@ import pytest
 from duel_runner.match import Match
 from duel_runner.protocol import Answer, Decoder, Encoder, hello
 from duel_runner.sandbox.base import Container, Ending, Host, Launch, PlayerDidNotStart, Sandbox
+from duel_runner.sandbox.docker import DockerBox
+from duel_runner.sandbox.host import PlayerHost
+from duel_runner.sandbox.process import ProcessBox
 from environments.registry import get_spec
 from environments.spec import Limits
 
@@ -99,6 +102,20 @@ def leave(container: Container) -> str:
     log = container.log()
     container.close()
     return log
+
+
+def loader_of(host: Host) -> tuple[int, str]:
+    """The process of this machine that has loaded a container's player, and its state after proc(5)."""
+    assert isinstance(host, PlayerHost)
+    if isinstance(host.box, DockerBox):
+        pid = int(host.box._state()["Pid"])
+    else:
+        assert isinstance(host.box, ProcessBox)
+        pid = host.box._process.pid
+    while children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        (child,) = children
+        pid = int(child)
+    return pid, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from duel_runner.protocol import Kind
-from duel_runner.referee import PlayedEvaluation, run_evaluation
+from duel_runner.referee import Failure, PlayedEvaluation, run_evaluation
 from duel_runner.sandbox.base import Container
 from duel_runner.tests.fake import Answerer, Asked, FakeContainer, Said, action, done, frame
 from environments.api import Action, IllegalAction, MatchOver, Observation
@@ -208,3 +208,21 @@ def outline(record: EvaluationRecord) -> list[EpisodeRecord]:
         dataclasses.replace(episode, thinking_seconds=0.0, slowest_move_seconds=0.0, cpu_seconds=0.0)
         for episode in record.episodes
     ]
+
+
+def failure_of(played: PlayedEvaluation) -> Failure:
+    assert played.failure is not None
+    # What counts for nothing is still seen: every finished episode is whole, none is half.
+    assert all(episode.length <= MAX_STEPS for episode in played.record.episodes)
+    assert len(played.record.episodes) < len(SEEDS)
+    return played.failure
+
+
+def slow(clock: Clock, seconds: Callable[[Asked], float]) -> Answerer:
+    """To the end of the corridor, while the clock goes on. No test waits."""
+
+    def answerer(asked: Asked) -> bytes:
+        clock.pass_(0.0 if asked.kind is Kind.END else seconds(asked))
+        return rightwards(asked)
+
+    return answerer

@@ -7,7 +7,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -18,8 +18,11 @@ from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.jobs import job_claim
 from core.tests import factories
-from duel_runner.audit.duels import duel_audit
+from duel_runner.audit.duels import duel_again, duel_audit
 from duel_runner.audit.sample import results_verify
+from duel_runner.bench import worker_label
+from duel_runner.presence import tokens_alive
+from duel_runner.sandbox.base import Launch, Sandbox, SandboxError
 from duel_runner.tasks import duel_run
 from duel_runner.tests.duels import at, last_valid, mixed, play
 from environments.archive_format import DuelArchive, write_duel
@@ -75,6 +78,23 @@ def with_match(number: int, change: Callable[[MatchRecord], dict[str, Any]]) -> 
         record,
         matches=tuple(replace(match, **change(match)) if match.number == number else match for match in record.matches),
     )
+
+
+def test_what_plays_a_duel_again_is_a_leftover_once_its_process_has_died(duel: Duel, settings: Settings) -> None:
+    launched: list[Launch] = []
+
+    class Refusing:
+        def check(self) -> None: ...
+
+        def launch(self, launch: Launch) -> None:
+            assert launch.labels[worker_label()] in tokens_alive(settings.CHANNEL_DIR)
+            launched.append(launch)
+            raise SandboxError("There is no room.", code="no_room")
+
+    with pytest.raises(SandboxError):
+        duel_again(duel, cast(Sandbox, Refusing()))
+    (launch,) = launched
+    assert launch.labels[worker_label()] not in tokens_alive(settings.CHANNEL_DIR)
 
 
 def test_a_duel_as_it_was_played_verifies(duel: Duel) -> None:

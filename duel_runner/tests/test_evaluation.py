@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,12 @@ import pytest
 
 from duel_runner.faults import PlayerFault
 from duel_runner.protocol import MAX_ANSWER_BYTES, Kind
-from duel_runner.referee import Failure, PlatformFault, PlayedEvaluation, run_episode
+from duel_runner.referee import PlatformFault, run_episode
 from duel_runner.sandbox.base import Container, Ending, PlayerDidNotStart
 from duel_runner.tests.corridors import (
     CORRIDOR,
     FAST,
     MAX_STEPS,
-    PATIENT,
     SEEDS,
     SLIDER,
     Broken,
@@ -26,16 +24,18 @@ from duel_runner.tests.corridors import (
     Infinite,
     at,
     evaluate,
+    failure_of,
     floats,
     of_class,
     outline,
     rightwards,
     sliding,
+    slow,
     wandering,
 )
 from duel_runner.tests.fake import Answerer, Asked, FakeContainer, Said, Stall, action, done, frame, ready, text_answer
 from environments.episodes import EpisodeRecord
-from environments.spec import EnvironmentSpec, Limits
+from environments.spec import EnvironmentSpec
 
 # --- Without faults ---------------------------------------------------------------------------------------
 
@@ -165,14 +165,6 @@ def test_what_becomes_of_the_last_end_changes_nothing(last: Said) -> None:
 
 
 # --- Faults ----------------------------------------------------------------------------------------------
-
-
-def failure_of(played: PlayedEvaluation) -> Failure:
-    assert played.failure is not None
-    # What counts for nothing is still seen: every finished episode is whole, none is half.
-    assert all(episode.length <= MAX_STEPS for episode in played.record.episodes)
-    assert len(played.record.episodes) < len(SEEDS)
-    return played.failure
 
 
 def big(kind: int) -> bytes:
@@ -314,104 +306,6 @@ def test_a_handshake_that_is_none_fails_the_evaluation(hello: bytes, code: str) 
     assert failure.fault == code
 
 
-# --- Time ------------------------------------------------------------------------------------------------
-
-BANKED = Limits(move_seconds=1.0, bank_seconds=2.0, start_seconds=5, duel_seconds=10_000)
-
-
-def slow(clock: Clock, seconds: Callable[[Asked], float]) -> Answerer:
-    """To the end of the corridor, while the clock goes on. No test waits."""
-
-    def answerer(asked: Asked) -> bytes:
-        clock.pass_(0.0 if asked.kind is Kind.END else seconds(asked))
-        return rightwards(asked)
-
-    return answerer
-
-
-def test_moves_within_their_free_time_cost_nothing() -> None:
-    clock = Clock()
-    played = evaluate(slow(clock, lambda _: 0.875), limits=BANKED, clock=clock, seeds=[0])
-
-    assert played.failure is None
-    (episode,) = played.record.episodes
-    assert (episode.length, episode.thinking_seconds, episode.slowest_move_seconds) == (9, 9 * 0.875, 0.875)
-
-
-def test_every_episode_has_a_bank_of_its_own() -> None:
-    clock = Clock()
-    played = evaluate(slow(clock, lambda a: 2.9375 if a.sequence == 1 else 0.5), limits=BANKED, clock=clock, parallel=1)
-
-    assert played.failure is None
-    assert len(played.record.episodes) == len(SEEDS)
-
-
-def test_a_bank_that_is_used_up_fails_the_evaluation() -> None:
-    clock = Clock()
-    played = evaluate(slow(clock, lambda a: 1.75 if a.match == 2 else 0.5), limits=BANKED, clock=clock, parallel=1)
-
-    failure = failure_of(played)
-    assert (failure.fault, failure.episode) == (PlayerFault.TIMED_OUT, 2)
-    assert failure.sentence == "Episode 2: The player did not answer in time."
-
-
-@pytest.mark.parametrize("parallel", [1, 4])
-def test_no_answer_fails_the_evaluation(parallel: int) -> None:
-    failure = failure_of(evaluate(at(1, 2, lambda _: Stall()), limits=FAST, parallel=parallel))
-
-    assert failure.fault is PlayerFault.TIMED_OUT
-    # With others open nobody can know which one it was.
-    assert failure.episode == (1 if parallel == 1 else None)
-
-
-def test_an_answer_that_trickles_is_no_answer() -> None:
-    clock = Clock()
-    container: list[FakeContainer] = []
-
-    def trickle(asked: Asked) -> Said:
-        theirs = container[0]._theirs
-        for byte in frame(Kind.ERROR, bytes(60_000)):
-            clock.pass_(0.25)
-            theirs.sendall(bytes([byte]))
-        return b""
-
-    def launch() -> Container:
-        container.append(FakeContainer(at(1, 1, trickle)))
-        return container[0]
-
-    failure = failure_of(evaluate(rightwards, launch=launch, limits=BANKED, clock=clock, parallel=1))
-
-    assert failure.fault is PlayerFault.TIMED_OUT
-
-
-def test_what_the_referee_does_meanwhile_is_not_the_players_time() -> None:
-    clock = Clock()
-    played = evaluate(rightwards, limits=BANKED, clock=clock, on_episode=lambda _: clock.pass_(60.0))
-
-    assert played.failure is None
-    assert max(episode.slowest_move_seconds for episode in played.record.episodes) == 0.0
-
-
-def test_an_evaluation_that_the_player_makes_too_long_is_its_fault() -> None:
-    clock = Clock()
-    limits = replace(BANKED, bank_seconds=1000.0, duel_seconds=10.0)
-
-    failure = failure_of(evaluate(slow(clock, lambda _: 0.75), limits=limits, clock=clock))
-
-    assert (failure.fault, failure.episode) == (PlayerFault.EVALUATION_TIME, None)
-    assert failure.sentence == "The time of the evaluation was used up, most of it by this player."
-
-
-def test_an_evaluation_that_somebody_else_makes_too_long_is_a_fault_of_the_platform() -> None:
-    clock = Clock()
-    limits = replace(BANKED, duel_seconds=10.0)
-
-    with pytest.raises(PlatformFault, match="took too long, and not because of its player") as caught:
-        evaluate(rightwards, limits=limits, clock=clock, parallel=2, on_episode=lambda _: clock.pass_(6.0))
-
-    assert caught.value.code == "too_slow"
-
-
 # --- The platform ----------------------------------------------------------------------------------------
 
 
@@ -440,4 +334,4 @@ def test_an_evaluation_that_is_wanted_no_longer_ends_at_once() -> None:
         raise Unwanted
 
     with pytest.raises(Unwanted):
-        evaluate(slow(clock, lambda _: 0.75), limits=PATIENT, clock=clock, still_wanted=still_wanted)
+        evaluate(slow(clock, lambda _: 0.75), clock=clock, still_wanted=still_wanted)

@@ -13,7 +13,7 @@ import pytest
 from duel_runner.protocol import Kind
 from duel_runner.sandbox.base import Container, Ending, Host, PlayerDidNotStart
 from duel_runner.sandbox.process import namespace_command
-from duel_runner.tests.arenas import FIRST_VALID, Arena, greet
+from duel_runner.tests.arenas import FIRST_VALID, Arena, greet, loader_of
 
 START = "        return valid_actions[0]\n    def step"
 
@@ -215,6 +215,31 @@ os.waitpid = watch
         assert host.why_cold == ""
         assert play(host)
         assert not host.reusable
+
+
+def test_a_player_that_waits_for_its_next_duel_is_stopped(warm: Arena) -> None:
+    # It would have the full weight of a player on the core on which others play.
+    with started(warm, player()) as host:
+        for _ in range(2):
+            assert loader_of(host)[1] == "T"
+            play(host)
+        assert host.reusable
+        assert loader_of(host)[1] == "T"
+
+
+def test_a_process_that_a_loader_has_slipped_in_beside_itself_is_loaded_afresh(warm: Arena) -> None:
+    top = """
+import ctypes, os, time
+prctl = ctypes.CDLL
+def seal(name):
+    if os.fork() == 0:
+        time.sleep(600)
+    return prctl(name)
+ctypes.CDLL = seal
+"""
+    with started(warm, player(top)) as host:
+        assert "other processes" in host.why_cold
+        assert play(host)
 
 
 def test_a_player_that_dies_in_a_duel_leaves_a_container_for_the_next(warm: Arena) -> None:

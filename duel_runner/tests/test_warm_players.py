@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from duel_runner import warm
 from duel_runner.protocol import Kind
 from duel_runner.sandbox.base import Container, Launch, PlayerDidNotStart, SandboxError
+from duel_runner.sandbox.host import PlayerHost
 from duel_runner.sandbox.process import namespace_command
-from duel_runner.tests.arenas import FIRST_VALID, Arena, greet, until
+from duel_runner.tests.arenas import FIRST_VALID, Arena, greet, loader_of, until
 from duel_runner.warm import WarmPlayers
 
 pytestmark = pytest.mark.parametrize("arena", ["process"], indirect=True)  # a pool does not know what it keeps
@@ -109,8 +111,19 @@ def test_a_player_that_cannot_be_loaded_is_reported_when_it_is_to_play(arena: Ar
 def test_a_container_that_was_lost_while_it_waited_is_replaced(arena: Arena, players: WarmPlayers) -> None:
     first = arena.prepare(LOADED)
     play(players, first)
+    host = players._idle[0].host
+    assert isinstance(host, PlayerHost)
     assert arena.sandbox.reap("arena.contract", frozenset) >= 1
-    time.sleep(0.2)
+    assert until(lambda: not host.box.is_alive())
+    second = same_image(arena, first)
+    assert play(players, second) == second.name
+
+
+def test_a_player_that_was_ended_while_it_waited_is_not_blamed(arena: Arena, players: WarmPlayers) -> None:
+    # The kernel takes the largest process when memory of the host is short: that is one that has loaded a player.
+    first = arena.prepare(LOADED)
+    play(players, first)
+    os.kill(loader_of(players._idle[0].host)[0], signal.SIGKILL)
     second = same_image(arena, first)
     assert play(players, second) == second.name
 

@@ -34,6 +34,7 @@ class Host:
         adopt_orphans(True)
         self._children = set(descendants())
         self._users = [read(path) for path in USER_FILES]
+        self._threads = set(threading.enumerate())
         self._begun = int(time.time())
         self._root = engine.info()["DockerRootDir"] if engine else ""
         self._mounts = mounts(self._root)
@@ -58,7 +59,7 @@ class Host:
         yield from (f"{path} was planted" for path in planted() if path not in self._planted)
         if [read(path) for path in USER_FILES] != self._users:
             yield "the users of this host have changed"
-        yield from (f"thread {thread.name} is left" for thread in threading.enumerate() if thread.name == "player-log")
+        yield from (f"thread {thread.name} is left" for thread in set(threading.enumerate()) - self._threads)
         if self._engine is not None:
             yield from self._look_at_engine(self._engine)
 

@@ -193,7 +193,11 @@ DOCKER = (
     ),
     (
         "end of a duel's processes",
-        server("supervisor.py", "process.kill_others(self._loader if keep else 0) and keep", "keep"),
+        both(
+            server("supervisor.py", "process.kill_others(self._loader if keep else 0) and keep", "keep"),
+            # A container in which something else still runs would be given up.
+            server("process.py", " and not others(spared=pid)", ""),
+        ),
         ["earlier duels of its own"],
     ),
     ("end of a duel's files", server("supervisor.py", "process.wipe(folder)", "pass"), ["earlier duels of its own"]),

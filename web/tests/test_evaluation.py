@@ -11,7 +11,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from core.models import Environment, Evaluation, JobState, Recording, SeedList, Submission
+from core.models import Environment, Evaluation, JobState, Recording, SeedList, Submission, Verdict
+from core.services.verdicts import verdict_keep
 from core.tests.factories import Cast
 from web.tests import scored
 from web.tests.conftest import As
@@ -96,6 +97,38 @@ def test_revealed_seeds_and_records_are_everyones_and_logs_follow_the_source(
     assert body(visit(None), address(evaluation, "records.zip"))[0].status_code == 200
     assert visit(cast.bob).get(address(evaluation, "logs/player/")).status_code == 404
     assert body(visit(cast.alice), address(evaluation, "logs/player/"))[1] == b"saw [0.01, 0.02]\n"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        (Verdict.NONE, "Not checked by the arena yet"),
+        (Verdict.VERIFIED, "Record verifies"),
+        (Verdict.MISMATCH, "Record does not verify"),
+        (Verdict.UNCHECKABLE, "Cannot be checked here"),
+    ],
+)
+def test_what_checking_an_evaluation_brought_is_shown_with_what_was_looked_at(
+    client: Client, evaluation: Evaluation, verdict: Verdict, words: str
+) -> None:
+    if verdict:
+        verdict_keep(job=evaluation, verdict=verdict, verification=f"Episode 3 is odd. {HOSTILE}")
+
+    page = html(client, evaluation)
+
+    every = ("Not checked by the arena yet", "Record verifies", "Record does not verify", "Cannot be checked here")
+    assert [choice for choice in every if choice in page] == [words]
+    assert ("Episode 3 is odd." in page) is bool(verdict)
+    assert HOSTILE not in page
+
+
+def test_how_to_check_an_evaluation_at_home_stands_where_its_records_can_be_had(
+    client: Client, evaluation: Evaluation
+) -> None:
+    command = f"python -m duel_runner.verify evaluation-{evaluation.pk}-records.zip</pre>"
+    assert command not in html(client, evaluation)
+    SeedList.objects.update(revealed_at=timezone.now())
+    assert command in html(client, evaluation)
 
 
 def test_what_a_player_says_when_it_fails_on_hidden_seeds_is_for_staff_alone(

@@ -81,6 +81,16 @@ def kill_others(spared: int = 0) -> bool:
     return False
 
 
+def halt(pid: int) -> bool:
+    """Stop a child until it gets SIGCONT, unless something runs beside it and this process: then False."""
+    os.kill(pid, signal.SIGSTOP)
+    found = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    if found is not None and found.si_code == os.CLD_STOPPED and not others(spared=pid):
+        return True
+    os.kill(pid, signal.SIGCONT)
+    return False
+
+
 def wipe(folder: str) -> None:
     """Empty a folder in which nobody else is at work any more. Raises OSError, RecursionError."""
     for entry in list(os.scandir(folder)):

@@ -147,6 +147,7 @@ class Supervisor:
             self._reaped.clear()
             self._has_forked = False
             if self._warm:
+                os.kill(self._loader, signal.SIGCONT)
                 # Of now: the host may have moved the container to its core.
                 self._traits = process.traits(self._loader)
             self._order(f"{'fork' if self._warm else 'serve'} {command['wire']}")
@@ -193,9 +194,14 @@ class Supervisor:
                 self._maps = process.maps(self._loader)
                 self._order("seal")
         elif word == "sealed" and self._maps >= 0 and not self._traits:
-            self._warm = process.is_sealed(self._loader)
             self._traits = process.traits(self._loader)
-            self._report("loaded", warm=self._warm, why="" if self._warm else "its memory stays open to its children")
+            why = ""
+            if not process.is_sealed(self._loader):
+                why = "its memory stays open to its children"
+            elif not process.halt(self._loader):
+                why = "it has started other processes"
+            self._warm = not why
+            self._report("loaded", warm=self._warm, why=why)
         elif word == "forked" and self._duel is not None and not self._has_forked:
             self._has_forked, self._sleep = True, self._sleep_of_loader()
         elif word == "duel" and self._duel == 0 and value.isdigit() and int(value) != self._loader:
@@ -256,6 +262,8 @@ class Supervisor:
                     process.wipe(folder)
             except (OSError, RecursionError):
                 clean = False
+            # Between duels it must not take the processor from those of others.
+            clean = clean and process.halt(self._loader)
         self._report(
             "ended",
             status=None if status < 0 else os.waitstatus_to_exitcode(status),

@@ -21,7 +21,7 @@ class Command(VerifyCommand[Duel, DuelRecord]):
         + EXIT_CODES
     )
     kind = Duel
-    part = "match"
+    part, parts = "match", "matches"
 
     def get(self, number: int) -> Duel:
         return duel_get(number)

@@ -23,7 +23,7 @@ class Command(VerifyCommand[Evaluation, EvaluationRecord]):
         "the verdict. " + EXIT_CODES
     )
     kind = Evaluation
-    part = "episode"
+    part, parts = "episode", "episodes"
 
     def get(self, number: int) -> Evaluation:
         evaluation = evaluation_get(number)
