@@ -40,7 +40,7 @@ from web.api.schema import schema_text
 from web.api.tests.conftest import Arena
 
 SCHEMA = "/api/schema"
-EXAMPLES = 15
+EXAMPLES = 25
 SEED = 20_261_121
 CHECKS = [
     not_a_server_error,
