@@ -41,6 +41,10 @@ INSTALLED_APPS = [
     "core",  # before django_q: its `qcluster` is ours
     "django_q",
     "django_htmx",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "builder",
     "duel_runner",
     "tournament_manager",
@@ -217,6 +221,40 @@ SCRIPT_LIMITS: dict[str, Any] = {
 ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR") or DATA_DIR / "environments")
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+
+# --- Interface for programs -------------------------------------------------------------------------------
+ANONYMOUS_SUBMISSIONS = env.flag("ANONYMOUS_SUBMISSIONS", False)
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "web.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["web.api.parsers.BoundedJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "web.api.parsers.OnlyJSON",
+    "DEFAULT_THROTTLE_CLASSES": ["web.api.throttling.StrangerThrottle", "web.api.throttling.AccountThrottle"],
+    "DEFAULT_THROTTLE_RATES": {
+        "stranger": env.text("API_RATE_STRANGER", "120/minute"),
+        "account": env.text("API_RATE_ACCOUNT", "1200/minute"),
+        "login": env.text("API_RATE_LOGIN", "10/minute"),
+        "upload": env.text("API_RATE_UPLOAD", "60/hour"),
+    },
+    "DEFAULT_FILTER_BACKENDS": ["web.api.listing.Filters", "web.api.listing.Ordering"],
+    "DEFAULT_PAGINATION_CLASS": "web.api.listing.Pages",
+    "DEFAULT_SCHEMA_CLASS": "web.api.schema.DescribedView",
+    "EXCEPTION_HANDLER": "web.api.errors.to_response",
+    "NUM_PROXIES": env.number("TRUSTED_PROXIES", 0),
+    "URL_FORMAT_OVERRIDE": None,
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": f"{SITE_NAME} API",
+    "VERSION": "1",
+    "DESCRIPTION": "Everything that the pages show, for programs. docs/api.md explains it with examples.",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": ["web.api.schema.add_shared_answers"],
+}
 
 # --- Publishing -------------------------------------------------------------------------------------------
 PUBLISHER_REMOTE = env.secret("PUBLISHER_REMOTE")

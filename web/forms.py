@@ -130,6 +130,18 @@ class ProfileForm(UserForm):
         field.choices = [("", "No team"), *((team, team) for team in settings.TEAMS)]
 
 
+class TokenForm(forms.Form):
+    """A new token for the API."""
+
+    name = forms.CharField(max_length=50, help_text="What it is for, e.g. the machine that uses it.")
+    days = forms.TypedChoiceField(
+        label="How long it is good",
+        choices=[("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("0", "until I revoke it")],
+        coerce=lambda days: int(days) or None,
+        initial="90",
+    )
+
+
 class ArchiveForm(forms.Form):
     """A new version of an agent."""
 
@@ -205,15 +217,12 @@ class FilesForm(ArchiveForm):
             return zips[0]
         try:
             # Not cleaned yet, being the later field; checked against the names that are there.
-            packed = archive_upload(pack_files(files, self.data.get("main_file", "").strip()))
+            return archive_upload(pack_files(files, self.data.get("main_file", "").strip()), self.files)
         except Refused as refusal:
             if refusal.field == "archive":
                 raise ValidationError(str(refusal)) from None
             self.add_error(refusal.field, str(refusal))
             return files[0]
-        # Among what was uploaded, so that it is closed with the request.
-        self.files.appendlist("packed", packed)
-        return packed
 
 
 class AgentForm(ArchiveForm):

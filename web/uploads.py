@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.http import HttpRequest
+from django.utils.datastructures import MultiValueDict
 
 STRANGERS_MAY_UPLOAD = "strangers_may_upload"
 """Attribute of a request whose view takes files of people who are not logged in."""
@@ -24,11 +25,13 @@ def too_large() -> str:
     return f"The file is larger than {settings.MAX_UPLOAD_BYTES // 2**20} MiB."
 
 
-def archive_upload(packed: IO[bytes]) -> UploadedFile[bytes]:
-    """A zip that was packed here, as if it had been uploaded."""
+def archive_upload(packed: IO[bytes], uploads: MultiValueDict[str, UploadedFile[bytes]]) -> UploadedFile[bytes]:
+    """A zip that was packed here, as if it had come with these files of a request: it is closed with them."""
     size = packed.seek(0, os.SEEK_END)
     packed.seek(0)
-    return UploadedFile(cast(Any, packed), "archive.zip", "application/zip", size)
+    archive: UploadedFile[bytes] = UploadedFile(cast(Any, packed), "archive.zip", "application/zip", size)
+    uploads.appendlist("packed", archive)
+    return archive
 
 
 class BoundedUploadHandler(TemporaryFileUploadHandler):

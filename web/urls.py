@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path, re_path
 
+from web.api.urls import routes
 from web.views import (
     accounts,
     agents,
@@ -34,6 +35,8 @@ site = [
     path("password-reset/complete/", accounts.PasswordResetComplete.as_view(), name="password_reset_complete"),
     path("profile/", accounts.profile, name="profile"),
     path("profile/password/", accounts.PasswordChange.as_view(), name="password_change"),
+    path("profile/tokens/", accounts.token_create, name="token_create"),
+    path("profile/tokens/<int:token_id>/revoke/", accounts.token_revoke, name="token_revoke"),
     path("users/<str:username>/", users.user, name="user"),
     path("status/", status.status, name="status"),
     path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
@@ -78,7 +81,10 @@ site = [
 
 urlpatterns = [
     path("", include((site, "web"))),
+    path("", include((routes, "api"))),
     path("admin/", admin.site.urls),
     # Only addresses with a slash at their end: others are first tried with one.
     re_path(r"^.*/$", errors.not_found),
 ]
+
+handler500 = "web.views.errors.failed"

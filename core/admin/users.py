@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from django.contrib import admin
 from django.contrib.auth import admin as auth
+from django.http import HttpRequest
 from django.urls import reverse
 
-from core.models import User
+from core.admin.base import ModelAdmin
+from core.models import ApiToken, User
 
 if TYPE_CHECKING:
     BaseUserAdmin = auth.UserAdmin[User]
@@ -37,3 +39,18 @@ class UserAdmin(BaseUserAdmin):
 
     def view_on_site(self, user: User) -> str:
         return reverse("web:user", args=[user.username])
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ModelAdmin[ApiToken]):
+    """Tokens can be looked at and revoked (deleted) here; only their owners make them."""
+
+    list_display = ("name", "owner", "hint", "created_at", "expires_at", "last_used_at")
+    search_fields = ("name", "owner__username", "owner__email")
+    list_select_related = ("owner",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        return False

@@ -9,6 +9,7 @@ from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating
 from core.models.publication import Publication
+from core.models.token import ApiToken
 from core.models.tournament import Participant, Tournament, TournamentState
 from core.models.user import User
 from core.models.validation import Validation
@@ -17,6 +18,7 @@ from core.models.verdict import Verdict
 __all__ = [
     "Agent",
     "Alarm",
+    "ApiToken",
     "Build",
     "Duel",
     "DuelOutcome",

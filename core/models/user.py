@@ -12,6 +12,10 @@ github_name = RegexValidator(
     "Enter a GitHub user name: letters, digits and single hyphens, at most 39 characters.",
 )
 
+ANONYMOUS_NAME = "anonymous"
+ANONYMOUS_EMAIL = "anonymous@arena.invalid"
+"""Of the account that owns what nobody in particular submits; no mail ever reaches it (RFC 2606)."""
+
 
 class User(AbstractUser):
     """An account; it logs in by e-mail and is shown by its user name."""
@@ -32,3 +36,8 @@ class User(AbstractUser):
 
     def __str__(self) -> str:
         return self.username
+
+    @property
+    def is_system(self) -> bool:
+        """Whether this is no person, but the account of anonymous submissions."""
+        return self.email == ANONYMOUS_EMAIL

@@ -11,10 +11,11 @@ from typing import IO, cast
 from django.db.models.fields.files import FieldFile
 
 from core.models import Duel, JobState, PlayedJob, Validation
-from environments.api import UnknownEnvironment
+from environments.api import ArenaEnvironmentError, UnknownEnvironment
 from environments.archive_format import ArtifactDamaged, DuelArchive, MatchSummary, write_duel
 from environments.records import Fault, MatchRecord
 from environments.registry import get_spec
+from environments.replay import ReplayStep, replay
 from environments.spec import EnvironmentSpec
 
 GROUPS = ("player_1", "player_2", "draw", "player_1_error", "player_2_error")
@@ -89,6 +90,16 @@ def match_get(job: PlayedJob, number: int) -> tuple[MatchRecord, int]:
             return archive.match(number), archive.match_count
         except LookupError as error:
             raise NotStored(str(error.args[0])) from None
+
+
+def replay_frames(job: PlayedJob, number: int) -> list[ReplayStep]:
+    """Every state of a match, by playing it again. Raises NotStored, also where the record does not fit the rules."""
+    record, _ = match_get(job, number)
+    try:
+        return list(replay(spec_get(job), record))
+    except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
+        # A damaged record can hold anything; the rules stumble over it in their own ways.
+        raise NotStored(f"The record of match {number} does not fit its rules, so it cannot be played again.") from None
 
 
 def match_groups(index: Sequence[MatchSummary], wanted: MatchFilter) -> list[MatchGroup]:

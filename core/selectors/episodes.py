@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.db.models import Prefetch
 from django.db.models.fields.files import FieldFile
 
@@ -78,6 +79,41 @@ def episode_list(evaluation: Evaluation) -> list[Episode]:
         Episode(int(number), float(score), int(length), float(seconds), seeds.get(int(number)))
         for number, score, length, seconds in evaluation.episodes
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class FullEpisode:
+    """One episode, complete. actions: whole numbers, or lists of numbers where an action is an array."""
+
+    number: int
+    seed: int
+    score: float
+    length: int
+    truncated: bool
+    actions: list[Any]
+
+
+def episode_get(evaluation: Evaluation, number: int) -> FullEpisode:
+    """One episode of the records; ask `records_visible` first. Raises NotStored."""
+    spec = spec_or_none(evaluation.environment_version)
+    with file_open(evaluation.records, "The records of this evaluation are") as file:
+        try:
+            record = EvaluationArchive(file).episode(number)
+        except (ArtifactDamaged, LookupError) as damage:
+            raise NotStored(str(damage.args[0])) from None
+    actions = [_action(action, spec) for action in record.actions]
+    return FullEpisode(record.number, record.seed, record.score, record.length, record.truncated, actions)
+
+
+def _action(action: int | bytes, spec: EnvironmentSpec | None) -> Any:
+    if isinstance(action, int):
+        return action
+    if spec is None or spec.action is None:
+        raise NotStored("This was played with rules that this arena no longer has, so its actions cannot be read.")
+    try:
+        return np.frombuffer(action, np.dtype(spec.action.wire).newbyteorder("<")).reshape(spec.action.shape).tolist()
+    except ValueError:
+        raise NotStored("The actions of this episode are damaged and cannot be read.") from None
 
 
 def practice_results(validation: Validation) -> list[Episode]:

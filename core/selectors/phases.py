@@ -57,7 +57,9 @@ def submissions_with_phases() -> QuerySet[Submission]:
     """Submissions with their jobs at hand, without the jobs' logs: those can be long."""
     models = {"builds": Build, "validations": Validation, "publications": Publication}
     jobs = [Prefetch(name, model._default_manager.defer("log")) for name, model in models.items()]
-    shown = Evaluation.objects.select_related("seed_list").defer("log", "episodes", "metrics", "seed_list__seeds")
+    shown = Evaluation.objects.select_related("seed_list").defer(
+        "log", "verification", "episodes", "metrics", "seed_list__seeds"
+    )
     evaluations = Prefetch("evaluations", shown)
     return Submission.objects.select_related("agent__environment").prefetch_related(*jobs, evaluations)
 

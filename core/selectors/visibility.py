@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from core.models import Evaluation, Job, JobFault
+from core.models import Build, Duel, Evaluation, Job, JobFault, Publication, Recording, Submission, Validation
 from core.selectors.agents import Viewer, agent_source_visible
 from core.selectors.episodes import seeds_hidden
 
@@ -42,3 +42,33 @@ def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
     if can_see_source or not is_players:
         return job.error
     return "The owner can read why." if job.error else ""
+
+
+def submission_of(job: Job) -> Submission | None:
+    """The submission that a job is done for; None for a duel, which has two."""
+    match job:
+        case Build() | Validation() | Publication() | Evaluation():
+            return job.submission
+        case Recording():
+            return job.evaluation.submission
+    return None
+
+
+def job_error_shown(job: Job, viewer: Viewer) -> str:
+    """As `error_shown`, for a job of any kind."""
+    submission = submission_of(job)
+    can_see_source = viewer.is_staff if submission is None else agent_source_visible(submission.agent, viewer)
+    return error_shown(job, viewer, can_see_source=can_see_source)
+
+
+def job_log_visible(job: Job, viewer: Viewer) -> bool:
+    """Whether a person may read a job's log: a duel's holds the arena's words alone, a recording's is for staff."""
+    match job:
+        case Duel():
+            return True
+        case Evaluation():
+            return arena_log_visible(job, viewer)
+        case Recording():
+            return viewer.is_staff
+    submission = submission_of(job)
+    return submission is not None and agent_source_visible(submission.agent, viewer)

@@ -48,16 +48,17 @@ def agent_create(
     archive: UploadedFile[bytes],
     tell: Callable[[str], None] = lambda _: None,
     labels: Labels = NO_LABELS,
+    is_script: bool = False,
 ) -> Submission:
     """Create an agent with its first submission and start its build; return the submission.
 
-    Sending the same form twice gives the first one's submission, built again when the arena had failed on it; `tell`
-    is given a sentence that says so. Raises Refused, saying what to do, for an archive that may not be uploaded or a
-    name that is taken.
+    is_script: submission.py is to be run, whatever else the archive holds. Sending the same form twice gives the first
+    one's submission, built again when the arena had failed on it; `tell` is given a sentence that says so. Raises
+    Refused, saying what to do, for an archive that may not be uploaded or a name that is taken.
     """
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
-    checked = _check_archive(archive, environment)
+    checked = _check_archive(archive, environment, is_script=is_script)
     try:
         with transaction.atomic():
             agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
@@ -103,6 +104,17 @@ def submission_create(
         if latest and latest.archive_sha256 == checked.sha256 and latest.deleted_at is None:
             return _submission_again(latest, archive, tell)
         return _submission_create(agent, archive, checked, number=latest.number + 1 if latest else 1, labels=labels)
+
+
+def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -> Submission:
+    """What a submission is sent again for: it is built again when the arena had failed on it. Raises Refused.
+
+    Refused is a deleted submission, and another archive than it has.
+    """
+    with transaction.atomic():
+        if submission.deleted_at is not None or submission.archive_sha256 != _sha256(archive):
+            raise Refused("This is not the archive that was submitted.", field="archive", code="not_the_same")
+        return _submission_again(submission, archive, lambda _: None)
 
 
 def submission_delete(*, submission: Submission) -> None:
@@ -157,7 +169,7 @@ class _Checked:
     form: SubmissionForm
 
 
-def _check_archive(archive: UploadedFile[bytes], environment: Environment) -> _Checked:
+def _check_archive(archive: UploadedFile[bytes], environment: Environment, *, is_script: bool = False) -> _Checked:
     """Refuse what may not be uploaded here. Nothing is unpacked."""
     file = cast(BinaryIO, archive.file)
     try:
@@ -166,15 +178,19 @@ def _check_archive(archive: UploadedFile[bytes], environment: Environment) -> _C
         read_requirements(report, lambda name: read_text(file, name))
     except (ArchiveRefused, RequirementsRefused) as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
-    if report.is_script and not environment.takes_scripts:
+    is_script = is_script or report.is_script
+    if is_script and not environment.takes_scripts:
         raise Refused(
             f"{environment} takes no scripts: the zip needs player.py at its root, not {report.entry_point}.",
             field="archive",
             code="script_not_taken",
         )
-    file.seek(0)
-    sha256 = hashlib.file_digest(cast(BytesIO, file), "sha256").hexdigest()
-    return _Checked(sha256, SubmissionForm.SCRIPT if report.is_script else SubmissionForm.PLAYER)
+    return _Checked(_sha256(archive), SubmissionForm.SCRIPT if is_script else SubmissionForm.PLAYER)
+
+
+def _sha256(archive: UploadedFile[bytes]) -> str:
+    archive.seek(0)
+    return hashlib.file_digest(cast(BytesIO, archive.file), "sha256").hexdigest()
 
 
 def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell: Callable[[str], None]) -> Submission:

@@ -29,7 +29,8 @@ def token_create(*, owner: User, name: str, now: datetime, days: int | None) -> 
     token = PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=owner.pk)
-        if tokens_in_force(owner, now=now) >= MAX_TOKENS:
+        owner.api_tokens.filter(expires_at__lte=now).delete()
+        if owner.api_tokens.count() >= MAX_TOKENS:
             raise Refused(f"You have {MAX_TOKENS} tokens, which is as many as there may be. Revoke one first.")
         row = ApiToken.objects.create(
             owner=owner,
@@ -44,7 +45,8 @@ def token_create(*, owner: User, name: str, now: datetime, days: int | None) -> 
 def token_find(token: str, *, now: datetime) -> ApiToken | None:
     """The row of a token that may be used now, with its owner; notes the day of its use."""
     # Tokens are long and random: nothing can be learned of one from how long a look into the index takes.
-    row = _in_force(now).filter(digest=token_digest(token), owner__is_active=True).select_related("owner").first()
+    rows = ApiToken.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), owner__is_active=True)
+    row = rows.filter(digest=token_digest(token)).select_related("owner").first()
     if row is not None and (row.last_used_at is None or row.last_used_at < now - USED_AGAIN):
         ApiToken.objects.filter(pk=row.pk).update(last_used_at=now)
     return row
@@ -55,16 +57,6 @@ def token_revoke(*, owner: User, token_id: int) -> bool:
     return ApiToken.objects.filter(owner=owner, pk=token_id).delete()[0] > 0
 
 
-def tokens_in_force(owner: User, *, now: datetime) -> int:
-    """How many tokens of a person have not expired; those that have are deleted."""
-    ApiToken.objects.filter(owner=owner, expires_at__lte=now).delete()
-    return ApiToken.objects.filter(owner=owner).count()
-
-
 def token_digest(token: str) -> str:
     """SHA-256 in hex."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-
-
-def _in_force(now: datetime):  # type: ignore[no-untyped-def]
-    return ApiToken.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now))

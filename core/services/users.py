@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import secrets
+
+from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 
 from core.errors import Refused
 from core.models import User
+from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME
+
+MAIL_TAKEN = "There is an account with this e-mail already."
+NAME_TAKEN = "This user name is taken. Please try a different one."
 
 
 def user_create(*, email: str, username: str, password: str, team: str = "", github: str = "") -> User:
     """Create an account. Raises Refused when the e-mail or the name is taken, also by somebody a moment ago."""
+    if email.casefold() == ANONYMOUS_EMAIL:
+        raise Refused(MAIL_TAKEN, field="email")
+    if username.casefold() == ANONYMOUS_NAME:
+        raise Refused(NAME_TAKEN, field="username")
     user = User(
         email=User.objects.normalize_email(email), username=User.normalize_username(username), team=team, github=github
     )
@@ -20,8 +31,8 @@ def user_create(*, email: str, username: str, password: str, team: str = "", git
             user.save(force_insert=True)
     except IntegrityError:
         if User.objects.filter(email__iexact=email).exists():
-            raise Refused("There is an account with this e-mail already.", field="email") from None
-        raise Refused("This user name is taken. Please try a different one.", field="username") from None
+            raise Refused(MAIL_TAKEN, field="email") from None
+        raise Refused(NAME_TAKEN, field="username") from None
     return user
 
 
@@ -31,3 +42,29 @@ def user_update(*, user: User, github: str, team: str | None = None) -> None:
     if team is not None:
         user.team = team
     user.save(update_fields=["github", "team"])
+
+
+def user_authenticate(*, email: str, password: str) -> User | None:
+    """The account that this e-mail (in any case) and password open; None when there is none, or it is closed."""
+    stored = User.objects.filter(email__iexact=email).values_list("email", flat=True).first()
+    user = authenticate(username=stored or email, password=password)
+    return user if isinstance(user, User) else None
+
+
+def anonymous_ensure() -> User:
+    """The account that owns anonymous submissions, made when it is first needed; nobody can log in to it."""
+    existing = User.objects.filter(email=ANONYMOUS_EMAIL).first()
+    # Somebody may have the name since before it was reserved.
+    for name in (ANONYMOUS_NAME, f"{ANONYMOUS_NAME}-{secrets.token_hex(4)}"):
+        if existing is not None:
+            break
+        user = User(email=ANONYMOUS_EMAIL, username=name)
+        user.set_unusable_password()
+        try:
+            with transaction.atomic():
+                user.save(force_insert=True)
+            existing = user
+        except IntegrityError:
+            existing = User.objects.filter(email=ANONYMOUS_EMAIL).first()
+    assert existing is not None, "a random name is free"
+    return existing

@@ -13,6 +13,7 @@ from django.db.models import Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
@@ -35,6 +36,7 @@ from core.models import (
 from core.selectors.evaluations import practice_list, ranking_list
 from core.services.alarms import alarm_raise
 from core.services.seeds import final_phase_start
+from core.services.tokens import token_create
 from core.tests import factories
 from core.tests.organising import REASON, enter_ledger, ready
 
@@ -58,6 +60,7 @@ def test_lists_details_search_and_dates_can_be_opened(
     )
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     alarm_raise(key="anna", message="Anna's record does not verify.")
+    token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
     address = reverse(f"admin:core_{model._meta.model_name}_changelist")
 
     assertContains(organiser.get(address), "result_list")

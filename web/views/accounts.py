@@ -6,15 +6,20 @@ from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import PasswordChangeForm
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
 
 from core.errors import Refused
 from core.models import User
+from core.selectors.tokens import token_list
+from core.services import tokens as services
 from core.services.users import user_create, user_update
-from web.forms import LoginForm, ProfileForm, SignUpForm, refuse
+from web.forms import LoginForm, ProfileForm, SignUpForm, TokenForm, refuse
 
 
 def sign_up(request: HttpRequest) -> HttpResponse:
@@ -102,4 +107,50 @@ def profile(request: HttpRequest) -> HttpResponse:
         user_update(user=request.user, **form.cleaned_data)
         messages.success(request, "Your profile is saved.")
         return redirect("web:profile")
-    return render(request, "web/account/profile.html", {"form": form})
+    return _profile_page(request, request.user, form=form)
+
+
+@require_POST
+@never_cache
+@login_required
+def token_create(request: HttpRequest) -> HttpResponse:
+    """Make a token and show it, this once: no later page can."""
+    assert isinstance(request.user, User)
+    form = TokenForm(request.POST)
+    if form.is_valid():
+        try:
+            _, token = services.token_create(owner=request.user, now=timezone.now(), **form.cleaned_data)
+        except Refused as refusal:
+            refuse(form, refusal)
+        else:
+            return _profile_page(request, request.user, new_token=token)
+    return _profile_page(request, request.user, token_form=form, status=422)
+
+
+@require_POST
+@login_required
+def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
+    """Revoke a token of one's own."""
+    assert isinstance(request.user, User)
+    if not services.token_revoke(owner=request.user, token_id=token_id):
+        raise Http404("You have no such token, or it is revoked already.")
+    messages.success(request, "The token is revoked.")
+    return redirect("web:profile")
+
+
+def _profile_page(
+    request: HttpRequest,
+    user: User,
+    *,
+    form: ProfileForm | None = None,
+    token_form: TokenForm | None = None,
+    new_token: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "form": form or ProfileForm(instance=user),
+        "tokens": token_list(user, now=timezone.now()),
+        "token_form": token_form or TokenForm(),
+        "new_token": new_token,
+    }
+    return render(request, "web/account/profile.html", context, status=status)

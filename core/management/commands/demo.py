@@ -92,6 +92,8 @@ class Command(BaseCommand):
             "SECRET_KEY_FILE": str(secret_key_path(data)),
             # Two arenas on one engine must not take each other's images for their own.
             "PLAYER_IMAGE_PREFIX": f"rl-arena-demo-{blake2b(bytes(data), digest_size=4).hexdigest()}",
+            # It listens on this machine alone.
+            "ANONYMOUS_SUBMISSIONS": os.environ.get("ANONYMOUS_SUBMISSIONS", "true"),
         }
         os.execve(
             sys.executable,

@@ -1,0 +1,92 @@
+"""What clients that know an environment by its id and a submission by theirs are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from core.models import Environment, Evaluation, JobState, Submission
+from core.selectors.agents import Viewer, agent_source_visible
+from core.selectors.episodes import submission_by_id
+from core.selectors.phases import decisive_job
+from core.selectors.visibility import error_shown
+
+
+class ClientState(StrEnum):
+    """How far a submission is, in the words of the systems before."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientResult:
+    """A submission as its client sees it. score: None until it is completed. error: None unless it failed."""
+
+    id: UUID
+    status: ClientState
+    score: float | None
+    error: str | None
+    env_id: str
+    algorithm: str
+    created_at: datetime
+
+
+_STATES = {
+    JobState.QUEUED: ClientState.PENDING,
+    JobState.RUNNING: ClientState.PROCESSING,
+    JobState.FAILED: ClientState.FAILED,
+    JobState.CANCELLED: ClientState.FAILED,
+    # A build or a validation: what follows has not begun.
+    JobState.SUCCEEDED: ClientState.PENDING,
+}
+
+
+def scored_environment(env_id: str) -> Environment | None:
+    """The environment of this id, if it is ranked by score."""
+    return Environment.objects.filter(env_id=env_id, seats=1).first()
+
+
+def client_submission(public_id: UUID) -> Submission | None:
+    """A submission to an environment that is ranked by score, with its phases; None when it is not there any more."""
+    submission = submission_by_id(public_id)
+    if submission is None or submission.deleted_at is not None or not submission.agent.environment.is_scored:
+        return None
+    return submission
+
+
+def client_result(submission: Submission, viewer: Viewer) -> ClientResult:
+    """How far it is, as far as this person may know; what is completed stays so while it is evaluated once more."""
+    agent = submission.agent
+    done = _finished(submission)
+    job = done or decisive_job(submission)
+    status = ClientState.COMPLETED if done else _STATES[JobState(job.state)] if job else ClientState.PENDING
+    error = None
+    if status == ClientState.FAILED and job is not None:
+        # Nobody can log in as the owner of an anonymous one: who has its id is who sent it.
+        can_see_source = agent.owner.is_system or agent_source_visible(agent, viewer)
+        error = error_shown(job, viewer, can_see_source=can_see_source) or "It was cancelled."
+    return ClientResult(
+        id=submission.public_id,
+        status=status,
+        score=done.score if done else None,
+        error=error,
+        env_id=agent.environment.env_id,
+        algorithm=submission.algorithm,
+        created_at=submission.created_at,
+    )
+
+
+def _finished(submission: Submission) -> Evaluation | None:
+    """The newest evaluation of the latest build that gave a score."""
+    build = submission.latest_build
+    found = [
+        one
+        for one in submission.evaluations.all()
+        if one.state == JobState.SUCCEEDED and build is not None and one.created_at >= build.created_at
+    ]
+    return max(found, key=lambda one: one.pk, default=None)

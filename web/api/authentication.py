@@ -1,0 +1,65 @@
+"""Who a program acts for, by its token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.models import AnonymousUser
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework import authentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from core.models import ApiToken, User
+from core.services.tokens import token_find
+
+if TYPE_CHECKING:
+    from drf_spectacular.openapi import AutoSchema
+
+SCHEMES = ("bearer", "token")
+BAD_HEADER = "The Authorization header must be: Bearer, a space, and your token."
+BAD_TOKEN = "This token is wrong, was revoked or has expired. Make a new one on your profile page."  # noqa: S105
+HOW_TO_GET_ONE = (
+    "Send a token: Authorization: Bearer TOKEN. You get one on your profile page, or by POST /api/v1/tokens/ with the "
+    "e-mail and password of your account."
+)
+
+
+class TokenAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer TOKEN`, or `Token TOKEN` as some clients are used to."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() not in SCHEMES:
+            return None
+        if not token or not token.isascii() or not token.isprintable() or " " in token:
+            raise AuthenticationFailed(BAD_HEADER)
+        row = token_find(token, now=timezone.now())
+        if row is None:
+            raise AuthenticationFailed(BAD_TOKEN)
+        return row.owner, row
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="api"'
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the description says it."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": HOW_TO_GET_ONE}
+
+
+def account_of(request: Request) -> User | None:
+    """The account that a request comes from."""
+    return request.user if isinstance(request.user, User) else None
+
+
+def viewer_of(request: Request) -> User | AnonymousUser:
+    """Who looks, for selectors that ask."""
+    assert isinstance(request.user, User | AnonymousUser)
+    return request.user

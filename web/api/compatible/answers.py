@@ -1,0 +1,69 @@
+"""What such clients are answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from core.health import HEALTHY, NOT_USED, UNHEALTHY
+from core.selectors.clients import ClientState
+
+
+class Submitted(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    status = serializers.ChoiceField(choices=["queued"])
+    env_id = serializers.CharField()
+    algorithm = serializers.CharField()
+
+
+class Result(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    status = serializers.ChoiceField(choices=[state.value for state in ClientState])
+    score = serializers.FloatField(allow_null=True, help_text="null until it is completed.")
+    env_id = serializers.CharField()
+    algorithm = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    error = serializers.CharField(allow_null=True, help_text="Why it failed.")
+
+
+class BoardEntry(serializers.Serializer[Any]):
+    """rank, medal: in the whole board, whatever the filter and the order."""
+
+    rank = serializers.IntegerField()
+    id = serializers.UUIDField(source="public_id")
+    user_id = serializers.CharField(source="user")
+    algorithm = serializers.CharField()
+    score = serializers.FloatField()
+    created_at = serializers.DateTimeField()
+    env_id = serializers.SerializerMethodField()
+    medal = serializers.SerializerMethodField()
+    verified = serializers.BooleanField(source="is_verified", help_text="Whether the arena measured the score itself.")
+    score_low = serializers.FloatField(allow_null=True, help_text="Of the 95% interval around the mean.")
+    score_high = serializers.FloatField(allow_null=True)
+
+    def get_env_id(self, row: object) -> str:
+        return str(self.context["env_id"])
+
+    def get_medal(self, row: Any) -> str | None:
+        return row.medal or None
+
+
+class Environments(serializers.Serializer[Any]):
+    envs = serializers.ListField(child=serializers.CharField())
+
+
+class Components(serializers.Serializer[Any]):
+    """Part by part, by the names that monitors know. celery_workers: whoever does the jobs."""
+
+    database = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
+    redis = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY, NOT_USED])
+    broker = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
+    celery_workers = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
+    storage = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
+
+
+class Health(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
+    components = Components()
+    timestamp = serializers.DateTimeField()

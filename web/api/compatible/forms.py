@@ -1,0 +1,192 @@
+"""What such clients send: their fields, and the exact sentences that they know for what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+from rest_framework import serializers
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+
+from core.models import Environment
+from core.packing import base_name, pack_script
+from core.selectors.board import SORTS, BoardFilter
+from core.selectors.clients import scored_environment
+from web.uploads import archive_upload, too_large
+
+DEFAULT_ENVIRONMENT = "CartPole-v1"
+BAD_CLIENT_ID = "client_id must be a valid UUID"
+NO_FILE = "Please upload at least one Python file"
+BAD_FILE = "Invalid file in upload"
+NO_PYTHON = "At least one Python (.py) file is required when uploading multiple files"
+NO_SUCH_MAIN_FILE = "main_file must match one of the uploaded file names"
+NO_MAIN_FILE = "main_file is required when uploading multiple files"
+MAIN_FILE_NOT_PYTHON = "main_file must be a Python (.py) file"
+NOT_PYTHON = "Only Python scripts allowed"
+FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9998, 12, 31)
+
+
+class SubmitRequest(serializers.Serializer[Any]):
+    """A script, or several files of which `main_file` is run as submission.py; or a zip as the site takes it."""
+
+    file = serializers.FileField(required=False, help_text="A Python script, or a zip with player.py or submission.py.")
+    files = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True), required=False, help_text="Several files."
+    )
+    main_file = serializers.CharField(required=False, help_text="Of several files, the one that is run.")
+    env_id = serializers.CharField(required=False, default=DEFAULT_ENVIRONMENT)
+    algorithm = serializers.CharField(required=False, default="Custom", max_length=100)
+    user_id = serializers.CharField(
+        required=False, default="anonymous", max_length=100, help_text="Who you say you are. With a token not used."
+    )
+    client_id = serializers.UUIDField(
+        required=False, help_text="An id of your own. The same files sent again under it are the same submission."
+    )
+
+
+class SubmitLabels(serializers.Serializer[Any]):
+    """Its words alone, as they are checked."""
+
+    env_id = serializers.CharField(default=DEFAULT_ENVIRONMENT, max_length=100)
+    algorithm = serializers.CharField(default="Custom", max_length=100)
+    user_id = serializers.CharField(default="anonymous", max_length=100)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitForm:
+    """What is wanted, checked. is_script: the archive was packed of a client's files."""
+
+    environment: Environment
+    archive: UploadedFile[bytes]
+    is_script: bool
+    algorithm: str
+    user_id: str
+    client_id: UUID | None
+
+
+def read_submit(request: Request) -> SubmitForm:
+    """Check a submission in the order in which clients know it. Raises ParseError or ValidationError."""
+    # Without a body there is no form either.
+    sent = request.data if isinstance(request.data, QueryDict) else QueryDict()
+    client_id = _client_id(sent.get("client_id"))
+    archive, is_script = _archive(sent, request.FILES)
+    words = {name: sent[name] for name in ("env_id", "algorithm", "user_id") if sent.get(name)}
+    labels = SubmitLabels(data=words)
+    labels.is_valid(raise_exception=True)
+    data: dict[str, str] = labels.validated_data
+    return SubmitForm(
+        environment_known(data["env_id"]), archive, is_script, data["algorithm"], data["user_id"], client_id
+    )
+
+
+def environment_known(env_id: str) -> Environment:
+    """The environment with this board. Raises ParseError."""
+    row = scored_environment(env_id) if env_id.isprintable() else None
+    if row is None:
+        raise ParseError(
+            f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments lists what there is."
+        )
+    return row
+
+
+def _client_id(text: object) -> UUID | None:
+    if not text:
+        return None
+    try:
+        return UUID(str(text))
+    except ValueError:
+        raise ParseError(BAD_CLIENT_ID) from None
+
+
+def _archive(sent: QueryDict, uploads: MultiValueDict[str, UploadedFile[bytes]]) -> tuple[UploadedFile[bytes], bool]:
+    """A zip as it came, or one packed of scripts; and whether it is the latter."""
+    many = uploads.getlist("files")
+    files = many or uploads.getlist("file")[-1:]
+    if not files:
+        # A part without a file name is no file.
+        raise ParseError(BAD_FILE if {"file", "files"} & set(sent) else NO_FILE)
+    if sum([file.size or 0 for file in files]) > settings.MAX_UPLOAD_BYTES:
+        raise ParseError(too_large())
+    if many:
+        main_file = _main_file(files, str(sent.get("main_file", "")))
+        return archive_upload(pack_script(files, main_file), uploads), True
+    name = base_name(files[0].name)
+    if name.lower().endswith(".zip"):
+        return files[0], False
+    if not name.lower().endswith(".py"):
+        raise ParseError(NOT_PYTHON)
+    return archive_upload(pack_script(files, name), uploads), True
+
+
+def _main_file(files: list[UploadedFile[bytes]], wanted: str) -> str:
+    names = [base_name(file.name) for file in files]
+    wanted = base_name(wanted)
+    if not any(name.lower().endswith(".py") for name in names):
+        raise ParseError(NO_PYTHON)
+    if not wanted:
+        raise ParseError(NO_MAIN_FILE)
+    if wanted not in names:
+        raise ParseError(NO_SUCH_MAIN_FILE)
+    if not wanted.lower().endswith(".py"):
+        raise ParseError(MAIN_FILE_NOT_PYTHON)
+    return wanted
+
+
+class FiniteField(serializers.FloatField):
+    """A number that can be compared with."""
+
+    def to_internal_value(self, data: float | str) -> float:
+        value = float(super().to_internal_value(data))
+        if not math.isfinite(value):
+            self.fail("invalid")
+        return value
+
+
+class BoardQuery(serializers.Serializer[Any]):
+    """What of a board is wanted."""
+
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=100, help_text="Rows, 1 to 100.")
+    id_query = serializers.CharField(default="", max_length=100, help_text="Part of the id.")
+    user = serializers.CharField(default="", max_length=100, help_text="Part of the user's name, in any case.")
+    algorithm = serializers.CharField(default="", max_length=100, help_text="Part of the algorithm, in any case.")
+    score_min = FiniteField(default=None)
+    score_max = FiniteField(default=None)
+    date_from = serializers.DateField(default=None, help_text="YYYY-MM-DD, in UTC, that day included.")
+    date_to = serializers.DateField(default=None, help_text="YYYY-MM-DD, in UTC, that day included.")
+    sort = serializers.ChoiceField(default="score_desc", choices=list(SORTS))
+    verified = serializers.BooleanField(
+        default=None, allow_null=True, help_text="Only scores that the arena measured, or only self-reported ones."
+    )
+
+    def validate_date_from(self, value: date | None) -> date | None:
+        return _day(value)
+
+    def validate_date_to(self, value: date | None) -> date | None:
+        return _day(value)
+
+
+class EnvironmentQuery(BoardQuery):
+    env_id = serializers.CharField(default=DEFAULT_ENVIRONMENT, max_length=100)
+
+
+def read_board_query(request: Request, kind: type[BoardQuery] = BoardQuery) -> tuple[BoardFilter, int, int]:
+    """The filter, how many rows, and how many to leave out. Raises ValidationError. Empty fields are not given ones."""
+    query = kind(data={name: value for name, value in request.query_params.items() if value})
+    query.is_valid(raise_exception=True)
+    data = dict(query.validated_data)
+    limit, offset = data.pop("limit"), data.pop("offset", 0)
+    return BoardFilter(**data), limit, offset
+
+
+def _day(value: date | None) -> date | None:
+    if value is not None and not FIRST_DAY <= value <= LAST_DAY:
+        raise serializers.ValidationError(f"A day from {FIRST_DAY} to {LAST_DAY}.")
+    return value

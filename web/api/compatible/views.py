@@ -1,0 +1,174 @@
+"""Submit, ask how it went, look at boards."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import Http404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.exceptions import NotAuthenticated, ParseError, PermissionDenied
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.cache import cached
+from core.errors import Refused
+from core.health import UNHEALTHY, health_components
+from core.models import Environment, Submission
+from core.selectors.board import board_page, environments_with_boards
+from core.selectors.clients import client_result, client_submission
+from core.services.agents import submission_delete
+from core.services.clients import CLIENT_ID_TAKEN, client_submit
+from web.api.authentication import account_of, viewer_of
+from web.api.compatible import answers, forms
+from web.api.errors import Conflict
+from web.api.parsers import BoundedFormParser
+from web.api.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
+from web.uploads import allow_strangers
+
+NOT_FOUND = "Submission not found"
+
+
+class Submit(APIView):
+    """Submit a script, several files, or a zip; ask for the result by the id that comes back."""
+
+    tag = "compatible"
+    parser_classes = [MultiPartParser, BoundedFormParser]
+    throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if account_of(request) is None:
+            if not settings.ANONYMOUS_SUBMISSIONS:
+                raise NotAuthenticated
+            allow_strangers(request._request)
+
+    @extend_schema(
+        request={"multipart/form-data": forms.SubmitRequest},
+        responses={
+            200: answers.Submitted,
+            409: OpenApiResponse(description="client_id stands for another submission."),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        form = forms.read_submit(request)
+        try:
+            submission = client_submit(
+                owner=account_of(request),
+                environment=form.environment,
+                archive=form.archive,
+                algorithm=form.algorithm,
+                user_label=form.user_id,
+                public_id=form.client_id,
+                is_script=form.is_script,
+            )
+        except Refused as refusal:
+            raise (Conflict if refusal.code == CLIENT_ID_TAKEN else ParseError)(str(refusal)) from None
+        env_id, algorithm = form.environment.env_id, submission.algorithm
+        answer = {"id": submission.public_id, "status": "queued", "env_id": env_id, "algorithm": algorithm}
+        return Response(answers.Submitted(answer).data)
+
+
+class SubmissionsRoot(Submit):
+    """The same at the address that other clients know."""
+
+
+class Results(APIView):
+    """How far a submission is, its score, and why it failed."""
+
+    tag = "compatible"
+
+    @extend_schema(
+        parameters=[OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)], responses=answers.Result
+    )
+    def get(self, request: Request, id: str) -> Response:  # noqa: A002  (its name in the address)
+        return Response(answers.Result(client_result(_submission(id), viewer_of(request))).data)
+
+
+class SubmissionById(Results):
+    """The same, and how to delete it."""
+
+    @extend_schema(
+        parameters=[OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)],
+        request=None,
+        responses={204: OpenApiResponse(description="It is deleted.")},
+    )
+    def delete(self, request: Request, id: str) -> Response:  # noqa: A002
+        """Delete a submission of yours. A body, which some clients send, is not looked at."""
+        account = account_of(request)
+        if account is None:
+            raise NotAuthenticated
+        submission = _submission(id)
+        if submission.agent.owner_id != account.pk and not account.is_staff:
+            raise PermissionDenied("Only the owner of a submission may delete it.")
+        submission_delete(submission=submission)
+        return Response(status=204)
+
+
+class Leaderboard(APIView):
+    """The board of an environment, best first. An agent stands on it with its newest version."""
+
+    tag = "compatible"
+
+    @extend_schema(parameters=[forms.EnvironmentQuery], responses=answers.BoardEntry(many=True))
+    def get(self, request: Request) -> Response:
+        env_id = request.query_params.get("env_id") or forms.DEFAULT_ENVIRONMENT
+        return _board(request, forms.environment_known(env_id))
+
+
+class LeaderboardOf(APIView):
+    """The board of the environment that the address names."""
+
+    tag = "compatible"
+
+    @extend_schema(parameters=[forms.BoardQuery], responses=answers.BoardEntry(many=True))
+    def get(self, request: Request, env_id: str) -> Response:
+        return _board(request, forms.environment_known(env_id))
+
+
+class LeaderboardEnvironments(APIView):
+    """The ids of all environments that have a board."""
+
+    tag = "compatible"
+
+    @extend_schema(responses=answers.Environments)
+    def get(self, request: Request) -> Response:
+        return Response({"envs": [row.env_id for row in environments_with_boards()]})
+
+
+class HealthCheck(APIView):
+    """Whether the arena works, part by part; at most a second old."""
+
+    tag = "compatible"
+    authentication_classes = ()
+    throttle_classes = ()
+
+    @extend_schema(responses={200: answers.Health, 503: OpenApiResponse(answers.Health, description="A part fails.")})
+    def get(self, request: Request) -> Response:
+        now = timezone.now()
+        components = cached("health", lambda: health_components(now=now))
+        is_healthy = UNHEALTHY not in components.values()
+        status = "healthy" if is_healthy else UNHEALTHY
+        answer = {"status": status, "components": components, "timestamp": now}
+        return Response(answers.Health(answer).data, status=200 if is_healthy else 503)
+
+
+def _submission(text: str) -> Submission:
+    try:
+        submission = client_submission(UUID(text))
+    except ValueError:
+        submission = None
+    if submission is None:
+        raise Http404(NOT_FOUND)
+    return submission
+
+
+def _board(request: Request, environment: Environment) -> Response:
+    filters, limit, _ = forms.read_board_query(request)
+    page = board_page(environment, filters, limit=limit)
+    return Response(answers.BoardEntry(page.rows, many=True, context={"env_id": environment.env_id}).data)

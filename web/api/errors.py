@@ -1,0 +1,62 @@
+"""Whatever goes wrong is answered in JSON: {"detail": a sentence}, or a list of sentences for each field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent, TooManyFilesSent
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework import status
+from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from core.errors import Refused
+from core.selectors.duels import NotPlayed, NotStored
+from web.api.authentication import HOW_TO_GET_ONE
+from web.api.parsers import TOO_LARGE
+
+NOTHING_HERE = "There is nothing here. /api/docs lists every address."
+
+
+class Conflict(APIException):
+    """It cannot be done as things are."""
+
+    status_code = status.HTTP_409_CONFLICT
+    default_detail = "This cannot be done at the moment."
+    default_code = "conflict"
+
+
+class Gone(APIException):
+    """What is asked for is not there any more."""
+
+    status_code = status.HTTP_404_NOT_FOUND
+    default_code = "not_found"
+
+
+def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The answer to an error; None lets it through to the log and the answer of the site."""
+    match error:
+        case NotAuthenticated():
+            # With the header that says how: it is the view that knows it.
+            error.detail = type(error.detail)(HOW_TO_GET_ONE) if isinstance(error.detail, str) else error.detail
+        case NotPlayed():
+            error = Conflict(str(error))
+        case NotStored():
+            error = Gone(str(error))
+        case Refused():
+            error = ParseError(str(error))
+        case TooManyFilesSent() | TooManyFieldsSent():
+            error = ParseError("The form has too many parts. Send fewer files, or a zip of them.")
+        case RequestDataTooBig():
+            error = ParseError(TOO_LARGE)
+        case SuspiciousOperation():
+            error = ParseError("The request is malformed.")
+    return exception_handler(error, context)
+
+
+@csrf_exempt
+def not_found(request: HttpRequest) -> JsonResponse:
+    """For every address under /api/ that is none."""
+    return JsonResponse({"detail": NOTHING_HERE}, status=404)

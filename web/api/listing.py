@@ -1,0 +1,77 @@
+"""Lists: pages, filters, order. All are checked before the database sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from rest_framework.exceptions import ValidationError
+from rest_framework.filters import OrderingFilter
+from rest_framework.pagination import PageNumberPagination
+from rest_framework.request import Request
+
+if TYPE_CHECKING:
+    # At run time it would be a circle: views ask the settings for these classes.
+    from rest_framework.views import APIView
+
+MAX_ROW_ID = 2**63 - 1
+
+
+class Pages(PageNumberPagination):
+    """?page=N&page_size=N."""
+
+    page_size = 50
+    max_page_size = 100
+    page_size_query_param = "page_size"
+    page_size_query_description = f"Rows on a page, at most {max_page_size}."
+    page_query_description = "Page, from 1."
+
+    def get_page_size(self, request: Request) -> int:
+        asked = request.query_params.get(self.page_size_query_param)
+        if asked is None:
+            return self.page_size
+        if not (asked.isascii() and asked.isdigit() and len(asked) < 6 and 1 <= int(asked) <= self.max_page_size):
+            raise ValidationError({"page_size": [f"A whole number from 1 to {self.max_page_size}."]})
+        return int(asked)
+
+
+class RowFilter(filters.Filter):
+    """The id of a row."""
+
+    field_class = forms.IntegerField
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, min_value=1, max_value=MAX_ROW_ID, **kwargs)
+
+
+class Filters(filters.DjangoFilterBackend):
+    """What of a list is wanted, by the view's `filterset_class`."""
+
+
+class Ordering(OrderingFilter):
+    """?ordering=FIELD or -FIELD, of those that a view names; equal rows by their ids."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: APIView) -> QuerySet[Any]:
+        asked = request.query_params.get(self.ordering_param)
+        allowed = [name for name, _ in self.get_valid_fields(queryset, view)]
+        if asked is None:
+            return queryset
+        if asked.removeprefix("-") not in allowed:
+            raise ValidationError({self.ordering_param: [f"One of {', '.join(allowed)}, or with - before it."]})
+        return queryset.order_by(asked, "-pk" if asked.startswith("-") else "pk")
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        names = list(getattr(view, "ordering_fields", ()))
+        if not names:
+            return []
+        return [
+            {
+                "name": self.ordering_param,
+                "required": False,
+                "in": "query",
+                "description": "By what the rows are ordered; - before it: downwards.",
+                "schema": {"type": "string", "enum": [f"{sign}{name}" for name in names for sign in ("", "-")]},
+            }
+        ]

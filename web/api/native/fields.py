@@ -1,0 +1,41 @@
+"""Parts that many answers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from core.models import JobFault, JobState
+
+JOB_STATES = [(state.value, state.label) for state in JobState]
+FAULTS = [(fault.value, fault.label) for fault in JobFault]
+
+
+class AgentName(serializers.Serializer[Any]):
+    """An agent, named."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    owner = serializers.CharField(source="owner.username")
+
+
+class Version(serializers.Serializer[Any]):
+    """A submission, named."""
+
+    id = serializers.UUIDField(source="public_id")
+    number = serializers.IntegerField()
+    agent = AgentName()
+
+
+class JobFields(serializers.Serializer[Any]):
+    """How far a job is."""
+
+    id = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=JOB_STATES)
+    attempt = serializers.IntegerField(help_text="Times it was begun.")
+    fault = serializers.ChoiceField(choices=FAULTS, help_text="Who is to blame for a failure.")
+    error_code = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)

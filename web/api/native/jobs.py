@@ -1,0 +1,122 @@
+"""Jobs: what waits, runs, or went wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.models import Job, JobFault, JobState
+from core.selectors.jobs import queue_counts, queue_place
+from core.selectors.listing import job_rows
+from core.selectors.visibility import job_error_shown, job_log_visible, submission_of
+from core.services.jobs import JOB_MODELS
+from web.api.authentication import viewer_of
+from web.api.native.fields import JobFields
+from web.api.native.submissions import PRIVATE
+from web.api.native.views import Listed, Shown, one
+
+KIND = OpenApiParameter("kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=sorted(JOB_MODELS))
+
+
+class JobAnswer(JobFields):
+    kind = serializers.CharField(source="KIND")
+    not_before = serializers.DateTimeField(allow_null=True, help_text="It rests until then after a fault.")
+    submission = serializers.SerializerMethodField(help_text="null for a duel: see /api/v1/duels/ID/.")
+    error = serializers.SerializerMethodField(help_text="A sentence, as far as you may know.")
+
+    def get_submission(self, row: Job) -> str | None:
+        submission = submission_of(row)
+        return None if submission is None else str(submission.public_id)
+
+    def get_error(self, row: Job) -> str:
+        return job_error_shown(row, viewer_of(self.context["request"]))
+
+
+class JobFullAnswer(JobAnswer):
+    queue_place = serializers.SerializerMethodField(help_text="Among the waiting jobs of its kind, from 1.")
+
+    def get_queue_place(self, row: Job) -> int | None:
+        return queue_place(row)
+
+
+class JobFilter(filters.FilterSet):
+    state = filters.ChoiceFilter(choices=JobState.choices)
+    fault = filters.ChoiceFilter(choices=JobFault.choices)
+
+    class Meta:
+        model = Job
+        fields = ["state", "fault"]
+        exclude = ["log"]
+
+
+class OfKind:
+    """Rows of the kind that the address names."""
+
+    kwargs: dict[str, Any]
+
+    def get_queryset(self) -> QuerySet[Job]:
+        kind = self.kwargs.get("kind", "build")
+        if kind not in JOB_MODELS:
+            raise Http404(f"There is no such kind of job. There are: {', '.join(sorted(JOB_MODELS))}.")
+        return job_rows(kind)
+
+
+@extend_schema(parameters=[KIND])
+class JobList(OfKind, Listed[Job]):
+    """The jobs of a kind, newest first."""
+
+    tag = "jobs"
+    serializer_class = JobAnswer
+    filterset_class = JobFilter
+    ordering_fields = ("created_at",)
+
+
+@extend_schema(parameters=[KIND])
+class JobShown(OfKind, Shown[Job]):
+    """One job."""
+
+    tag = "jobs"
+    serializer_class = JobFullAnswer
+
+
+class LogAnswer(serializers.Serializer[Any]):
+    log = serializers.CharField()
+
+
+class JobLog(OfKind, APIView):
+    """The log of a job; of a private agent for its owner alone."""
+
+    tag = "jobs"
+
+    @extend_schema(parameters=[KIND], responses={200: LogAnswer, 403: OpenApiResponse(description=PRIVATE)})
+    def get(self, request: Request, kind: str, pk: int) -> Response:
+        row = one(self.get_queryset(), pk=pk)
+        if not job_log_visible(row, viewer_of(request)):
+            raise PermissionDenied(PRIVATE)
+        return Response({"log": row.log})
+
+
+class QueueAnswer(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    waiting = serializers.IntegerField()
+    running = serializers.IntegerField()
+
+
+class Queues(APIView):
+    """How many jobs of each kind wait and run."""
+
+    tag = "jobs"
+
+    @extend_schema(responses=QueueAnswer(many=True))
+    def get(self, request: Request) -> Response:
+        return Response(QueueAnswer(queue_counts(), many=True).data)

@@ -1,0 +1,100 @@
+"""Tokens: made with e-mail and password, listed, revoked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.models import ApiToken
+from core.services.tokens import MAX_DAYS, token_create, token_revoke
+from core.services.users import user_authenticate
+from web.api.native.views import Acting, checked, refusals
+from web.api.throttling import AccountLoginThrottle, AccountThrottle, LoginThrottle, StrangerThrottle
+
+WRONG = "E-mail and password do not match an account."
+
+
+class TokenRequest(serializers.Serializer[Any]):
+    email = serializers.CharField(max_length=254)
+    password = serializers.CharField(max_length=1000, trim_whitespace=False, style={"input_type": "password"})
+    name = serializers.CharField(max_length=50, default="API", help_text="What it is for.")
+    days = serializers.IntegerField(
+        min_value=1, max_value=MAX_DAYS, default=90, allow_null=True, help_text="How long it is good; null: for ever."
+    )
+
+
+class TokenAnswer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    hint = serializers.CharField(help_text="How it begins.")
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(allow_null=True, help_text="To the day.")
+
+
+class NewTokenAnswer(TokenAnswer):
+    token = serializers.SerializerMethodField(help_text="The token itself: it is never shown again.")
+
+    def get_token(self, row: ApiToken) -> str:
+        return str(self.context["token"])
+
+
+class TokenList(Acting):
+    """Your tokens."""
+
+    tag = "tokens"
+    throttle_classes = [StrangerThrottle, AccountThrottle, LoginThrottle, AccountLoginThrottle]
+
+    @extend_schema(responses=TokenAnswer(many=True))
+    def get(self, request: Request) -> Response:
+        """Your tokens, newest first, without what they are."""
+        return Response(TokenAnswer(self.account(request).api_tokens.all(), many=True).data)
+
+    @extend_schema(request=TokenRequest, responses={201: NewTokenAnswer})
+    def post(self, request: Request) -> Response:
+        """Make a token with your e-mail and password."""
+        form = checked(TokenRequest, request)
+        owner = user_authenticate(email=form["email"], password=form["password"])
+        if owner is None:
+            raise AuthenticationFailed(WRONG)
+        with refusals():
+            row, token = token_create(owner=owner, name=form["name"], days=form["days"], now=timezone.now())
+        return Response(NewTokenAnswer(row, context={"token": token}).data, status=201)
+
+
+class TokenShown(Acting):
+    """One of your tokens."""
+
+    tag = "tokens"
+
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is good for nothing any more.")})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Revoke a token of yours."""
+        if not token_revoke(owner=self.account(request), token_id=pk):
+            raise Http404("You have no such token.")
+        return Response(status=204)
+
+
+class AccountAnswer(serializers.Serializer[Any]):
+    username = serializers.CharField()
+    email = serializers.CharField()
+    team = serializers.CharField()
+    github = serializers.CharField()
+    is_staff = serializers.BooleanField()
+
+
+class Me(Acting):
+    """Who you are here."""
+
+    tag = "tokens"
+
+    @extend_schema(responses=AccountAnswer)
+    def get(self, request: Request) -> Response:
+        return Response(AccountAnswer(self.account(request)).data)

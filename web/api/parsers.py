@@ -1,0 +1,64 @@
+"""What requests may hold. Answers are JSON, whatever was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import IO, Any
+
+from django.conf import settings
+from rest_framework.exceptions import ParseError
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser, FormParser, JSONParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+TOO_LARGE = "The request is larger than this address takes."
+
+
+class BoundedJSONParser(JSONParser):
+    """A JSON object, at most as large as a form may be without its files."""
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        check_length(parser_context)
+        try:
+            data = super().parse(stream, media_type, parser_context)
+        except RecursionError:
+            raise ParseError("The JSON is nested too deeply.") from None
+        if not isinstance(data, dict):
+            raise ParseError("The body must be a JSON object.")
+        return data
+
+
+class BoundedFormParser(FormParser):
+    """A form without files, as programs send it that have forgotten them."""
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        check_length(parser_context)
+        return super().parse(stream, media_type, parser_context)
+
+
+def check_length(parser_context: Mapping[str, Any] | None) -> None:
+    """Raise ParseError before a body is read into memory that is too large for it."""
+    request: Request = (parser_context or {})["request"]
+    # Django reads as much as the header says; without the header nothing.
+    length = str(request.META.get("CONTENT_LENGTH") or "0")
+    if not length.isdecimal() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        raise ParseError(TOO_LARGE)
+
+
+class OnlyJSON(BaseContentNegotiation):
+    """The first parser that fits, and the first renderer always."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        kind = (request.content_type or "").partition(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == kind), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        renderer = next(iter(renderers))
+        return renderer, str(renderer.media_type)

@@ -1,0 +1,78 @@
+"""An arena with something of everything, and programs that ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from core.models import Environment, Evaluation, User
+from core.services.tokens import token_create
+from core.tests import factories
+from core.tests.factories import Cast
+from web.tests import scored
+from web.tests.arena import Stage, staged
+
+Program = Callable[[User | None], Client]
+RATE = "100000/minute"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_kept() -> Iterator[None]:
+    """What one test asked for or used up is nothing to the next."""
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def cast(db: None) -> Cast:
+    return factories.cast()
+
+
+@pytest.fixture
+def program() -> Program:
+    """A program with a token of this person; None has no token."""
+
+    def program_of(person: User | None) -> Client:
+        if person is None:
+            return Client()
+        _, token = token_create(owner=person, name="test", now=timezone.now(), days=1)
+        return Client(headers={"Authorization": f"Bearer {token}"})
+
+    return program_of
+
+
+@pytest.fixture
+def cart_pole(db: None) -> Environment:
+    return scored.environment()
+
+
+@pytest.fixture
+def open_to_all(settings: Settings) -> None:
+    settings.ANONYMOUS_SUBMISSIONS = True
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """A played edition, and a board with alice's verified and bob's self-reported score."""
+
+    cast: Cast
+    stage: Stage
+    cart_pole: Environment
+    verified: Evaluation
+    reported: Evaluation
+
+
+@pytest.fixture
+def arena(cast: Cast, cart_pole: Environment) -> Arena:
+    stage = staged(cast, factories.environment(), match_count=4)
+    made = scored.submission(cast.alice, cart_pole, "balance")
+    verified = scored.with_files(scored.evaluation(made, scored.scores_around(300, 20)))
+    reported = scored.script(cast.bob, cart_pole, "boast", 500.0)
+    return Arena(cast, stage, cart_pole, verified, reported)

@@ -1,0 +1,200 @@
+"""The description of the API: complete, true, and shown by a page of our own."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal
+
+import hypothesis
+import pytest
+import schemathesis
+from django.core import signals
+from django.core.handlers.wsgi import WSGIHandler
+from django.db import close_old_connections
+from django.test import Client
+from django.utils import timezone
+from drf_spectacular.drainage import GENERATOR_STATS
+from hypothesis import strategies
+from playwright.sync_api import expect, sync_playwright
+from pytest_django.fixtures import Settings
+from pytest_django.live_server_helper import LiveServer
+from rest_framework.throttling import SimpleRateThrottle
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from core.services.tokens import token_create
+from core.tests import factories
+from web.api.schema import schema_text
+from web.api.tests.conftest import Arena
+
+SCHEMA = "/api/schema"
+EXAMPLES = 25
+SEED = 20_261_121
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    unsupported_method,
+]
+RATES = dict.fromkeys(("stranger", "account", "login", "upload"), "1000000/second")
+
+
+@cache
+def _site() -> WSGIHandler:
+    return WSGIHandler()
+
+
+def _whole(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    """The site as a program that ends every request, which the client that sends them does not."""
+    response = _site()(environ, start_response)
+    try:
+        return [b"".join(response)]
+    finally:
+        response.close()
+
+
+def description() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads(schema_text())
+    return schema
+
+
+def test_the_description_is_made_without_a_doubt(capsys: pytest.CaptureFixture[str]) -> None:
+    schema_text.cache_clear()
+    GENERATOR_STATS.reset()
+    assert description()["openapi"].startswith("3.")
+    assert not GENERATOR_STATS, capsys.readouterr().err
+
+
+def test_every_operation_says_what_it_is_and_what_may_go_wrong() -> None:
+    for path, operations in description()["paths"].items():
+        for operation in operations.values():
+            assert operation["description"], path
+            assert path == "/health" or {"401", "429"} <= set(operation["responses"])
+            assert all(answer["description"] or answer["content"] for answer in operation["responses"].values())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_the_description_and_its_page_are_everyone_s(client: Client, slash: str) -> None:
+    assert client.get(f"/api/schema{slash}").json() == description()
+    response = client.get(f"/api/docs{slash}")
+    assert response.status_code == 200
+    page = response.content.decode()
+    assert "<script>" not in page
+    assert "<style" not in page
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_shows_and_tries_every_address(
+    live_server: LiveServer, chromium_path: str, scheme: Literal["light", "dark"]
+) -> None:
+    factories.environment()
+    person = factories.user("alice")
+    session = Client()
+    session.force_login(person)
+    troubles: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox", "--disable-gpu"])
+        context = browser.new_context(base_url=live_server.url, color_scheme=scheme)
+        cookie = session.cookies["sessionid"].value
+        context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
+        page = context.new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.goto("/api/docs")
+        expect(page.locator(".opblock")).to_have_count(sum(map(len, description()["paths"].values())))
+        assert page.evaluate("document.documentElement.classList.contains('dark-mode')") == (scheme == "dark")
+        for operation in ("get_environment_list", "delete_token_shown"):
+            block = page.locator(f"[id$='{operation}']")
+            block.locator(".opblock-summary-control").click()
+            block.get_by_role("button", name="Try it out").click()
+            for field in block.locator("input[placeholder='id']").all():
+                field.fill("1")
+            block.get_by_role("button", name="Execute").click()
+        expect(page.locator("[id$='get_environment_list'] .live-responses-table")).to_contain_text("tic-tac-toe")
+        # Alice has no such token; without the CSRF token the answer would be another.
+        expect(page.locator("[id$='delete_token_shown'] .live-responses-table")).to_contain_text("no such token")
+        browser.close()
+    assert [trouble for trouble in troubles if "404" not in trouble] == []
+
+
+@pytest.fixture
+def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[BaseSchema]:
+    """The described API over an arena with something of everything. It never says that it has been asked too often."""
+    settings.ANONYMOUS_SUBMISSIONS = True
+    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", RATES)
+    # Bad requests are what this is about.
+    monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
+    # As Django's own test client does it: the connection outlives the request.
+    ends = (signals.request_started, signals.request_finished)
+    for end in ends:
+        end.disconnect(close_old_connections)
+    yield schemathesis.openapi.from_wsgi(SCHEMA, _whole)
+    for end in ends:
+        end.connect(close_old_connections)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_stranger", [True, False], ids=["stranger", "alice"])
+def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: bool) -> None:
+    """What is asked is drawn from the description, sometimes against it; half of it is about something that exists."""
+    _, token = token_create(owner=arena.cast.alice, name="schema", now=timezone.now(), days=1)
+    headers = {} if is_stranger else {"Authorization": f"Bearer {token}"}
+    for result in api.get_all_operations():
+        assert isinstance(result, Ok)
+        operation = result.ok()
+        cases = operation.as_strategy(GenerationMode.POSITIVE) | operation.as_strategy(GenerationMode.NEGATIVE)
+
+        @hypothesis.seed(SEED)
+        @hypothesis.settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
+            phases=[hypothesis.Phase.generate],
+        )
+        @hypothesis.given(case=cases, aimed=strategies.booleans())
+        def ask(case: schemathesis.Case[Any], aimed: bool) -> None:
+            if aimed:
+                case.path_parameters = aim(case, arena)
+            case.call_and_validate(checks=CHECKS, headers=headers)
+
+        ask()
+
+
+def aim(case: schemathesis.Case[Any], arena: Arena) -> dict[str, Any]:
+    """What the parts of an address are for something that exists."""
+    path = case.operation.path
+    rows = {
+        "agents": arena.stage.anna.agent_id,
+        "tournaments": arena.stage.tournament.pk,
+        "duels": arena.stage.duel.pk,
+        "evaluations": arena.verified.pk,
+        "jobs": arena.stage.anna.builds.get().pk,
+        "tokens": 1,
+    }
+    values = {
+        "id": next((row for name, row in rows.items() if f"/{name}/" in path), arena.verified.submission.public_id),
+        "public_id": arena.stage.anna.public_id,
+        "number": 1,
+        "kind": "build",
+        "slug": "cart-pole",
+        "env_id": "CartPole-v1",
+    }
+    return {name: str(values[name]) for name in case.path_parameters or {}}

@@ -1,0 +1,73 @@
+"""Every address of the API. Each is good with and without a slash at its end: no program is sent elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import URLPattern, path, re_path
+from rest_framework.views import APIView
+
+from web.api.compatible import views as compatible
+from web.api.errors import not_found
+from web.api.native import agents, duels, environments, evaluations, jobs, submissions, tokens, tournaments
+from web.api.schema import docs, schema
+
+
+def both(route: str, view: type[APIView], name: str) -> list[URLPattern]:
+    """An address and its twin; only the first is described."""
+    twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
+    # drf-spectacular leaves out views without a schema.
+    hidden: dict[str, Any] = {"schema": None}
+    return [path(route, view.as_view(), name=name), path(twin, view.as_view(**hidden))]
+
+
+def native(route: str, view: type[APIView], name: str) -> list[URLPattern]:
+    return both(f"api/v1/{route}", view, name)
+
+
+routes = [
+    *both("api/submit/", compatible.Submit, "submit"),
+    *both("api/results/<str:id>", compatible.Results, "results"),
+    *both("api/leaderboard/", compatible.Leaderboard, "leaderboard"),
+    *both("api/leaderboard/environments", compatible.LeaderboardEnvironments, "leaderboard_environments"),
+    *both("leaderboard/<str:env_id>", compatible.LeaderboardOf, "leaderboard_of"),
+    *both("submissions/", compatible.SubmissionsRoot, "submissions"),
+    *both("submissions/<str:id>", compatible.SubmissionById, "submission_by_id"),
+    *both("health", compatible.HealthCheck, "health"),
+    *native("tokens/", tokens.TokenList, "tokens"),
+    *native("tokens/<int:pk>/", tokens.TokenShown, "token"),
+    *native("me/", tokens.Me, "me"),
+    *native("environments/", environments.EnvironmentList, "environments"),
+    *native("environments/<slug:slug>/", environments.EnvironmentShown, "environment"),
+    *native("environments/<slug:slug>/board/", environments.EnvironmentBoard, "board"),
+    *native("environments/<slug:slug>/seeds/", environments.EnvironmentSeeds, "seeds"),
+    *native("agents/", agents.AgentList, "agents"),
+    *native("agents/<int:pk>/", agents.AgentShown, "agent"),
+    *native("agents/<int:pk>/submissions/", agents.AgentVersions, "agent_submissions"),
+    *native("submissions/", submissions.SubmissionList, "native_submissions"),
+    *native("submissions/<uuid:public_id>/", submissions.SubmissionShown, "native_submission"),
+    *native("submissions/<uuid:public_id>/archive.zip", submissions.SubmissionArchive, "archive"),
+    *native("tournaments/", tournaments.TournamentList, "tournaments"),
+    *native("tournaments/<int:pk>/", tournaments.TournamentShown, "tournament"),
+    *native("tournaments/<int:pk>/participants/", tournaments.ParticipantList, "participants"),
+    *native("ratings/", tournaments.RatingList, "ratings"),
+    *native("duels/", duels.DuelList, "duels"),
+    *native("duels/<int:pk>/", duels.DuelShown, "duel"),
+    *native("duels/<int:pk>/matches/", duels.MatchList, "matches"),
+    *native("duels/<int:pk>/matches/<int:number>/", duels.MatchShown, "match"),
+    *native("duels/<int:pk>/matches/<int:number>/replay/", duels.MatchReplay, "replay"),
+    *native("evaluations/", evaluations.EvaluationList, "evaluations"),
+    *native("evaluations/<int:pk>/", evaluations.EvaluationShown, "evaluation"),
+    *native("evaluations/<int:pk>/episodes/", evaluations.EpisodeList, "episodes"),
+    *native("evaluations/<int:pk>/episodes/<int:number>/", evaluations.EpisodeShown, "episode"),
+    *native("jobs/", jobs.Queues, "jobs"),
+    *native("jobs/<slug:kind>/", jobs.JobList, "jobs_of_kind"),
+    *native("jobs/<slug:kind>/<int:pk>/", jobs.JobShown, "job"),
+    *native("jobs/<slug:kind>/<int:pk>/log/", jobs.JobLog, "job_log"),
+    path("api/docs", docs, name="docs"),
+    path("api/docs/", docs),
+    path("api/schema", schema, name="schema"),
+    path("api/schema/", schema),
+    # With JSON, and never sent to the same address with a slash.
+    re_path(r"^api(?:/.*)?$", not_found),
+]
