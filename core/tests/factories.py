@@ -10,6 +10,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from django.core.files.base import ContentFile
+from django.db import transaction
 
 from core.models import (
     Agent,
@@ -165,7 +166,9 @@ def _evaluation(submission: Submission, state: JobState, **fields: object) -> Ev
         environment_version=agent.environment.spec_id,
     )
     made = _job(row, state, seconds=7, **fields)
-    standing_decide(agent=agent_lock(agent.pk))
+    # As services do: the agent stays locked to the end of their transaction.
+    with transaction.atomic():
+        standing_decide(agent=agent_lock(agent.pk))
     made.refresh_from_db()
     return made
 
