@@ -33,6 +33,8 @@ MAX_FALL_BACKS = 5
 """Lines that may be given up; every one costs a round of pip."""
 WAIT_SECONDS = 1.0
 """Between two looks at another worker that installs the same."""
+NEWS_SECONDS = 5.0
+"""Between two lines about it; `log` raises when the build shall end."""
 Log = Callable[[str], None]
 
 
@@ -82,7 +84,7 @@ def package_image(
     """
     key = hashlib.sha256("\n".join((RECIPE, base_id, *lines)).encode()).hexdigest()[:20]
     tag = f"{prefix}-requirements:{key}"
-    waiting_ends = 0.0
+    waits_since = told_at = 0.0
     while True:
         if found := _existing(client, tag):
             log("These requirements have been installed before; their image is reused.")
@@ -96,11 +98,15 @@ def package_image(
                 # Another may have ended between the look and the name.
                 return _existing(client, tag) or _make(client, base_id, lines, base, tag, prefix, pip, log)
         except NameTaken:
-            if not waiting_ends:
-                waiting_ends = time.monotonic() + 2 * INSTALL_SECONDS
+            if not waits_since:
+                waits_since = told_at = time.monotonic()
                 log("Another build installs the same requirements; waiting for it.")
-        if time.monotonic() > waiting_ends:
+        if time.monotonic() > waits_since + 2 * INSTALL_SECONDS:
             raise BuilderUnavailable("Another build holds the same requirements for too long.", code="installer_busy")
+        if time.monotonic() > told_at + NEWS_SECONDS:
+            told_at = time.monotonic()
+            # Who listens may also end the build here: it was cancelled, or the worker stops.
+            log(f"Still waiting after {told_at - waits_since:.0f} s.")
         time.sleep(WAIT_SECONDS)
 
 

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import itertools
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -16,19 +15,17 @@ from pathlib import Path
 from tqdm import tqdm
 
 from duel_runner.command_line import (
-    BAD_ARGUMENTS,
-    INTERRUPTED,
     LABEL,
     BadArgument,
     add_sandbox_options,
     chosen_sandbox,
     display_name,
     player_image,
+    run_command,
 )
 from duel_runner.cores import free_core
 from duel_runner.referee import PlatformFault, PlayedDuel, run_duel
 from duel_runner.sandbox.base import Container, Launch, SandboxError
-from environments.api import UnknownEnvironment
 from environments.classic import classic_document, match_result
 from environments.records import DuelRecord, Fault, Outcome
 from environments.registry import all_specs, get_spec
@@ -54,20 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return try_evaluation.main(words[1:])
     options = _parser().parse_args(words)
-    # A stop from outside becomes an exception, so that no player is left behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        spec = get_spec(options.environment)
-        if spec.seats == 1:
-            raise BadArgument(f"{spec.name} has one seat: python -m duel_runner {EVALUATE} --help")
-        with tempfile.TemporaryDirectory(prefix="arena-") as folder:
-            return _play(spec, options, Path(folder))
-    except (BadArgument, UnknownEnvironment) as error:
-        print(f"duel_runner: {error}", file=sys.stderr)
-        return BAD_ARGUMENTS
-    except KeyboardInterrupt:
-        print("duel_runner: interrupted.", file=sys.stderr)
-        return INTERRUPTED
+    return run_command(lambda folder: _play(_spec(options), options, folder))
+
+
+def _spec(options: argparse.Namespace) -> EnvironmentSpec:
+    spec = get_spec(options.environment)
+    if spec.seats == 1:
+        raise BadArgument(f"{spec.name} has one seat: python -m duel_runner {EVALUATE} --help")
+    return spec
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -106,7 +97,6 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     names = (display_name(options.player_1), display_name(options.player_2))
     if options.output is not None and str(options.output) != "-" and not options.output.parent.is_dir():
         raise BadArgument(f"The folder {options.output.parent} of the output does not exist.")
-    folder.chmod(0o711)
     images = [player_image(player, options.sandbox, folder / f"player-{index}")
               for index, player in enumerate((options.player_1, options.player_2), start=1)]  # fmt: skip
     sandbox = chosen_sandbox(options, folder / "channel")

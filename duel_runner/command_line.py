@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from duel_runner.sandbox.base import FOLDER_PREFIX, Sandbox
+from environments.api import MissingExtra, UnknownEnvironment
 
 BAD_ARGUMENTS, INTERRUPTED = 2, 130
 LABEL = "arena.command-line"
@@ -13,6 +18,24 @@ LABEL = "arena.command-line"
 
 class BadArgument(Exception):
     """What was asked for cannot be run; the message says why."""
+
+
+def run_command(action: Callable[[Path], int]) -> int:
+    """Run a command with a temporary folder of its own; return its exit status, 2 for bad arguments, 130 for Ctrl-C."""
+    # A stop from outside becomes an exception, so that nothing of a submission is left behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        with tempfile.TemporaryDirectory(prefix="arena-") as name:
+            folder = Path(name)
+            # Submissions run as another user and must reach what is theirs in it.
+            folder.chmod(0o711)
+            return action(folder)
+    except (BadArgument, UnknownEnvironment, MissingExtra) as error:
+        print(f"duel_runner: {error}", file=sys.stderr)
+        return BAD_ARGUMENTS
+    except KeyboardInterrupt:
+        print("duel_runner: interrupted.", file=sys.stderr)
+        return INTERRUPTED
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -14,19 +13,17 @@ from pathlib import Path
 
 from core.scores import summarise_scores
 from duel_runner.command_line import (
-    BAD_ARGUMENTS,
-    INTERRUPTED,
     LABEL,
     BadArgument,
     add_sandbox_options,
     chosen_sandbox,
     display_name,
     player_image,
+    run_command,
 )
 from duel_runner.cores import free_core
 from duel_runner.referee import PlatformFault, PlayedEvaluation, run_evaluation
 from duel_runner.sandbox.base import Container, Launch, SandboxError
-from environments.api import MissingExtra, UnknownEnvironment
 from environments.episodes import write_evaluation
 from environments.registry import all_specs, get_spec, use_folder
 from environments.spec import EnvironmentSpec
@@ -42,24 +39,18 @@ def main(arguments: Sequence[str]) -> int:
     Returns 0 when every episode was played, 3 when the player failed, 1 when the platform did, 2 for bad arguments.
     """
     options = _parser().parse_args(arguments)
-    # A stop from outside becomes an exception, so that no player is left behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        if options.environments is not None:
-            use_folder(options.environments)
-        spec = get_spec(options.environment)
-        if spec.seats != 1:
-            raise BadArgument(f"{spec.name} is played by {spec.seats}: python -m duel_runner --help")
-        # Said before any player is started.
-        spec.make()
-        with tempfile.TemporaryDirectory(prefix="arena-") as folder:
-            return _play(spec, options, Path(folder))
-    except (BadArgument, UnknownEnvironment, MissingExtra) as error:
-        print(f"duel_runner: {error}", file=sys.stderr)
-        return BAD_ARGUMENTS
-    except KeyboardInterrupt:
-        print("duel_runner: interrupted.", file=sys.stderr)
-        return INTERRUPTED
+    return run_command(lambda folder: _play(_spec(options), options, folder))
+
+
+def _spec(options: argparse.Namespace) -> EnvironmentSpec:
+    if options.environments is not None:
+        use_folder(options.environments)
+    spec = get_spec(options.environment)
+    if spec.seats != 1:
+        raise BadArgument(f"{spec.name} is played by {spec.seats}: python -m duel_runner --help")
+    # What is missing is said before any player is started.
+    spec.make()
+    return spec
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,7 +81,6 @@ def _positive(text: str) -> int:
 
 
 def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:
-    folder.chmod(0o711)
     for path in (options.records, options.log):
         if path is not None and not path.parent.is_dir():
             raise BadArgument(f"The folder {path.parent} does not exist.")

@@ -5,21 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from duel_runner.command_line import (
-    BAD_ARGUMENTS,
-    INTERRUPTED,
     LABEL,
     BadArgument,
     add_sandbox_options,
     chosen_sandbox,
     image_name,
+    run_command,
     unpack,
 )
 from duel_runner.sandbox.base import FOLDER_PREFIX, SandboxError
@@ -36,17 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     Returns 0 when it has a score, 3 when it has none, 1 when the platform failed, 2 for bad arguments.
     """
     options = _parser().parse_args(arguments)
-    # A stop from outside becomes an exception, so that no script is left behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        with tempfile.TemporaryDirectory(prefix="arena-") as folder:
-            return _run(options, Path(folder))
-    except BadArgument as error:
-        print(f"duel_runner: {error}", file=sys.stderr)
-        return BAD_ARGUMENTS
-    except KeyboardInterrupt:
-        print("duel_runner: interrupted.", file=sys.stderr)
-        return INTERRUPTED
+    return run_command(lambda folder: _run(options, folder))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,7 +52,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace, folder: Path) -> int:
-    folder.chmod(0o711)
     if options.log is not None and not options.log.parent.is_dir():
         raise BadArgument(f"The folder {options.log.parent} of the output does not exist.")
     image = _image(options, folder / "files")

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
+import docker
 import pytest
 
-from builder.container import lines
+from builder import packages
+from builder.container import NameTaken, lines
 from builder.errors import BuilderUnavailable, BuildFailed
 from builder.installer import Installer
-from builder.packages import MAX_FALL_BACKS, Network, fetch_all, is_met, warning
+from builder.packages import MAX_FALL_BACKS, Network, fetch_all, is_met, package_image, warning
 
 MISSING = (
     "ERROR: Could not find a version that satisfies the requirement {0} (from versions: 2.0, 9.0)\n"
@@ -116,3 +118,34 @@ def test_missing_certificates_are_the_platforms_trouble(tmp_path: Path) -> None:
     assert Network(certificates=str(tmp_path / "bundle.crt")).read_certificates() == b"certificates"
     with pytest.raises(BuilderUnavailable):
         Network(certificates=str(tmp_path / "nothing.crt")).read_certificates()
+
+
+def test_a_build_that_waits_for_another_ends_when_nobody_wants_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Taken:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def __enter__(self) -> None:
+            raise NameTaken
+
+        def __exit__(self, *_: object) -> None: ...
+
+    class Cancelled(Exception):
+        pass
+
+    said: list[str] = []
+
+    def log(line: str) -> None:
+        said.append(line)
+        if len(said) == 3:
+            raise Cancelled
+
+    monkeypatch.setattr(packages, "Installer", Taken)
+    monkeypatch.setattr(packages, "_existing", lambda *_: None)
+    monkeypatch.setattr(packages, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(packages, "NEWS_SECONDS", 0.0)
+    with pytest.raises(Cancelled):
+        package_image(
+            cast(docker.DockerClient, None), "sha256:1", ("numpy",), base={}, prefix="test", network=Network(), log=log
+        )
+    assert said[0] == "Another build installs the same requirements; waiting for it."
+    assert said[1:] == ["Still waiting after 0 s."] * 2
