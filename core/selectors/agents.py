@@ -139,9 +139,10 @@ def version_list(agent: Agent, *, is_publishing: bool, number: int | None = None
     ]
 
 
-def user_agent_list(user: User) -> list[UserAgent]:
-    """A user's agents, by environment and name."""
-    agents = list(user.agents.select_related("environment").order_by("environment__name", "name"))
+def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[UserAgent]:
+    """Some of a user's agents, by environment and name."""
+    ordered = user.agents.select_related("environment").order_by("environment__name", "name")
+    agents = list(ordered[offset : offset + limit])
     last: dict[int, Participant] = {}
     places = Participant.objects.filter(
         submission__agent__in=agents, tournament__state=TournamentState.FINISHED

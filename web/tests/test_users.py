@@ -8,6 +8,7 @@ from core.models import Environment, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests.conftest import As
+from web.views import users
 
 pytestmark = pytest.mark.django_db
 
@@ -55,5 +56,20 @@ def test_more_agents_take_no_more_queries(
     players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(4)]
     for edition in (1, 2, 3):
         factories.tournament(players, edition=edition)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         assert client.get("/users/alice/").status_code == 200
+
+
+def test_many_agents_are_shown_page_by_page(
+    client: Client, cast: Cast, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "AGENTS_A_PAGE", 2)
+    for name in ("a", "b", "c"):
+        factories.agent(cast.alice, environment, name)
+
+    first, last = (client.get(f"/users/alice/{query}").content.decode() for query in ("", "?page=99"))
+
+    assert [f"/agents/{name}/" in first for name in "abc"] == [True, True, False]
+    assert [f"/agents/{name}/" in last for name in "abc"] == [False, False, True]
+    assert "page 1 of 2" in first
+    assert 'href="?page=2#agents"' in first
