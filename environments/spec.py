@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import platform
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -160,7 +162,11 @@ class EnvironmentSpec:
 
     @property
     def runtime(self) -> str:
-        """Versions of the packages in which the rules are, e.g. `gymnasium 1.4.0`; empty when they are all here."""
+        """What scores can depend on to the last bit; empty when all rules are here.
+
+        Versions of the packages in which the rules are, and what NumPy computes with on this processor, e.g.
+        `gymnasium 1.4.0, numpy 2.4.6, x86_64 X86_V4`.
+        """
         if self.gymnasium is None:
             return ""
         found = []
@@ -168,7 +174,7 @@ class EnvironmentSpec:
             # The extras box2d and mujoco are called as their packages are; one of an organiser's need not be.
             with suppress(PackageNotFoundError):
                 found.append(f"{package} {version(package)}")
-        return ", ".join(found)
+        return ", ".join([*found, _processor()])
 
     @property
     def picture(self) -> str:
@@ -242,6 +248,15 @@ class EnvironmentSpec:
         """The frame as a stand-alone SVG picture."""
         renderer: Callable[[Frame], str] = _load(self.renderer)
         return renderer(frame)
+
+
+@cache
+def _processor() -> str:
+    """The kind of processor, and which of NumPy's ways to compute a cosine is taken on it."""
+    from numpy.lib.introspect import opt_func_info
+
+    ways = opt_func_info(func_name="^cos$", signature="float64").get("cos", {})
+    return " ".join([platform.machine(), *(way["current"] for way in ways.values())])
 
 
 def _array_faults(name: str, array: ArraySpec) -> list[tuple[str, str]]:
