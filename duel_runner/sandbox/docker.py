@@ -305,7 +305,11 @@ def _copy(source: str, target: str) -> str:
 def _remove(container: Any) -> None:
     """Kill and remove a container; it may be gone, or being removed by another."""
     try:
-        container.remove(force=True)
+        try:
+            container.remove(force=True)
+        except requests.ReadTimeout:
+            # gVisor is slow now and then to let go of many processes; the engine goes on removing, and says so.
+            container.remove(force=True)
     except NotFound:
         return
     except APIError as error:

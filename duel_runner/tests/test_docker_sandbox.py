@@ -10,11 +10,12 @@ from pathlib import Path
 
 import docker
 import pytest
+import requests
 from django.conf import settings
-from docker.errors import NotFound
+from docker.errors import APIError, NotFound
 
 from duel_runner.sandbox.base import Ending, Launch, PlayerDidNotStart, SandboxError, SandboxUnavailable
-from duel_runner.sandbox.docker import DockerSandbox
+from duel_runner.sandbox.docker import DockerSandbox, _remove
 from duel_runner.tests.docker_probes import ENDS, READY, SLEEPER
 from environments.spec import Limits
 
@@ -181,3 +182,22 @@ def test_an_engine_that_does_not_answer_is_named(
             call()
         assert caught.value.code == "engine_unavailable"
     assert list(channels.iterdir()) == []
+
+
+def test_an_engine_that_is_slow_to_remove_a_container_is_asked_again() -> None:
+    class Slow:
+        """Stands for a container: the first call is not answered in time, the second says that it is under way."""
+
+        calls = 0
+
+        def remove(self, *, force: bool) -> None:
+            self.calls += 1
+            if self.calls == 1:
+                raise requests.ReadTimeout
+            response = requests.Response()
+            response.status_code = 409
+            raise APIError("removal is already in progress", response)
+
+    slow = Slow()
+    _remove(slow)
+    assert slow.calls == 2
