@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from duel_runner.faults import PlatformFault, PlayerFault, sentence
 from duel_runner.protocol import END, START, STEP, Encoder, Question, new_tuple
-from environments.api import Action
 from environments.records import Fault, MatchRecord, Outcome
 from environments.spec import EnvironmentSpec
 
@@ -56,15 +55,15 @@ class Match:
             raise self._broken(error) from error
         return self._ask(self._environment.to_move)
 
-    def choose(self, player: int, action: Action) -> list[Question]:
+    def choose(self, player: int, action: int) -> list[Question]:
         """Take a player's action; return the requests that follow, END included.
 
         Raises ValueError, with a sentence, when the action is not valid; PlatformFault when the environment breaks.
         """
         seat = self._seat_of[player]
         environment, movers = self._environment, self._valid
-        if not isinstance(action, int) or action not in movers[seat]:
-            raise ValueError(f"{action!r} is not among {_shorten(movers[seat])}.")
+        if action not in movers[seat]:
+            raise ValueError(f"{action} is not among {_shorten(movers[seat])}.")
         self.move_counts[player] += 1
         if len(movers) == 1:
             self._actions.append(action)

@@ -146,10 +146,10 @@ class Encoder:
 
         Raises struct.error when the number of values or a value does not fit the environment's spec.
         """
-        if type(values) is bytes and len(values) == self._bytes:
-            return values
         if type(values) is array and values.typecode == self._typecode and len(values) == self._count:
             return values.tobytes()
+        if type(values) is bytes and len(values) == self._bytes:
+            return values
         return self._pack(*values)
 
     def questions(self, batch: Sequence[Question]) -> bytes:
