@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import platform
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -230,10 +231,13 @@ def test_what_gymnasium_cannot_make_is_the_environments_fault(name: str, argumen
         spec.make()
 
 
-def test_the_runtime_names_the_packages_that_hold_the_rules() -> None:
+def test_the_runtime_names_the_packages_that_hold_the_rules_and_the_kind_of_processor() -> None:
     cart, ant = get_spec("cart-pole"), installed(get_spec("ant"))
-    assert cart.runtime == f"gymnasium {gymnasium.__version__}, numpy {np.__version__}"
-    assert ant.runtime.startswith(f"{cart.runtime}, mujoco ")
+    packages, _, processor = cart.runtime.rpartition(", ")
+    assert packages == f"gymnasium {gymnasium.__version__}, numpy {np.__version__}"
+    assert processor.split()[0] == platform.machine()
+    assert ant.runtime.startswith(f"{packages}, mujoco ")
+    assert ant.runtime.endswith(f", {processor}")
     assert get_spec("quarto").runtime == ""
     source = GymnasiumSource("CartPole-v1", extra="of-an-organiser")
     assert replace(cart, gymnasium=source).runtime == cart.runtime
