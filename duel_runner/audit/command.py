@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from abc import ABC, abstractmethod
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
@@ -25,7 +26,7 @@ EXIT_CODES = (
 AnyResult = TypeVar("AnyResult", Duel, Evaluation)
 
 
-class VerifyCommand(BaseCommand, Generic[AnyResult, Record]):
+class VerifyCommand(ABC, BaseCommand, Generic[AnyResult, Record]):
     """Check one finished job from its record, and on demand have it played again."""
 
     kind: ClassVar[type[Duel | Evaluation]]
@@ -33,29 +34,29 @@ class VerifyCommand(BaseCommand, Generic[AnyResult, Record]):
     parts: ClassVar[str]
     """What it consists of, one and many."""
 
+    @abstractmethod
     def get(self, number: int) -> AnyResult:
         """The job of this number. Raises its DoesNotExist, and CommandError for one that nobody can check."""
-        raise NotImplementedError
 
+    @abstractmethod
     def audit(self, job: AnyResult) -> Audit[Record]:
         """Check it and keep the verdict. Raises PlatformFault."""
-        raise NotImplementedError
 
+    @abstractmethod
     def endings(self, record: Record) -> Iterator[tuple[int, str]]:
         """Number and end of every part, in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def facts(self, job: AnyResult) -> Sequence[str]:
         """What a person wants to know besides the verdict, in lines."""
-        raise NotImplementedError
 
+    @abstractmethod
     def images(self, job: AnyResult) -> Iterable[tuple[str, str]]:
         """Who plays again, and the digest of the image."""
-        raise NotImplementedError
 
+    @abstractmethod
     def differences(self, job: AnyResult, record: Record, arena: Sandbox) -> list[Mismatch]:
         """Play again in this sandbox; what went otherwise. Raises SandboxError and PlatformFault."""
-        raise NotImplementedError
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         kind = self.kind.KIND
