@@ -55,7 +55,7 @@ def archive_name(submission: Submission, filename: str) -> str:
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def valid(self) -> SubmissionQuerySet:
-        """Submissions that may play: latest build and validation succeeded, not deleted, agent and owner in play."""
+        """Submissions that may play: latest build and validation succeeded, image kept, agent and owner in play."""
         latest = {"submission": models.OuterRef("pk")}
         builds = apps.get_model("core", "Build").objects.filter(**latest).order_by("-pk")
         validations = apps.get_model("core", "Validation").objects.filter(**latest).order_by("-pk")
@@ -66,6 +66,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
             build_state="SUCCEEDED",
             validation_state="SUCCEEDED",
             deleted_at=None,
+            image_removed_at=None,
             agent__is_disabled=False,
             agent__owner__is_active=True,
         )
@@ -101,6 +102,9 @@ class Submission(models.Model):
     archive_bytes = models.PositiveBigIntegerField()
     image = models.CharField(max_length=200, blank=True, help_text="Set by the build.")
     image_digest = models.CharField(max_length=100, blank=True)
+    image_removed_at = models.DateTimeField(
+        null=True, editable=False, help_text="Its image is not kept any longer since then: it plays no more."
+    )
     needs_fresh_container = models.BooleanField(
         default=False, help_text="Cannot be forked: found out by the validation."
     )

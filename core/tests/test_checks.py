@@ -139,3 +139,9 @@ def test_a_machine_without_an_engine_is_told_so_and_only_at_deployment(
     assert run_checks(tags=[ENGINE_TAG]) == []
     settings.SANDBOX = "process"
     assert engine_messages() == []
+
+
+def test_nothing_is_kept_for_a_negative_time(settings: Settings) -> None:
+    settings.KEEP_RECORDS_DAYS = -1
+    found = run_checks(tags=[TAG])
+    assert [(message.id, message.msg) for message in found] == [("arena.E020", "KEEP_RECORDS_DAYS is -1.")]

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from core.errors import Refused
-from core.selectors.duels import NotPlayed, NotStored
+from core.selectors.duels import NotKept, NotPlayed, NotStored
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
 
@@ -28,11 +28,18 @@ class Conflict(APIException):
     default_code = "conflict"
 
 
-class Gone(APIException):
-    """What is asked for is not there any more."""
+class Missing(APIException):
+    """What is asked for is not there."""
 
     status_code = status.HTTP_404_NOT_FOUND
     default_code = "not_found"
+
+
+class Gone(APIException):
+    """What is asked for was there, and is not kept any longer."""
+
+    status_code = status.HTTP_410_GONE
+    default_code = "gone"
 
 
 def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -43,8 +50,10 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
             error.detail = type(error.detail)(HOW_TO_GET_ONE) if isinstance(error.detail, str) else error.detail
         case NotPlayed():
             error = Conflict(str(error))
-        case NotStored():
+        case NotKept():
             error = Gone(str(error))
+        case NotStored():
+            error = Missing(str(error))
         case Refused():
             error = ParseError(str(error))
         case TooManyFilesSent() | TooManyFieldsSent():
