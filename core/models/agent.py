@@ -116,7 +116,14 @@ class Submission(models.Model):
 
     class Meta:
         ordering = ["agent", "number"]
-        constraints = [models.UniqueConstraint(fields=["agent", "number"], name="submission_number_unique")]
+        constraints = [
+            models.UniqueConstraint(fields=["agent", "number"], name="submission_number_unique"),
+            models.CheckConstraint(
+                condition=models.Q(number__gte=1, form__in=["PLAYER", "SCRIPT"])
+                & (models.Q(image_removed_at=None) | models.Q(image="")),
+                name="submission_is_whole",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.agent} v{self.number}"

@@ -6,6 +6,7 @@ from django.db import models
 
 from core.models.agent import Submission
 from core.models.duel import Duel
+from core.models.limits import finite
 from core.models.user import User
 
 
@@ -27,7 +28,21 @@ class LedgerEntry(models.Model):
     class Meta:
         verbose_name_plural = "ledger entries"
         ordering = ["pk"]
-        constraints = [models.UniqueConstraint(fields=["duel", "submission", "seat"], name="ledger_entry_unique")]
+        constraints = [
+            models.UniqueConstraint(fields=["duel", "submission", "seat"], name="ledger_entry_unique"),
+            models.CheckConstraint(
+                condition=models.Q(seat__lte=1) & ~models.Q(submission=models.F("opponent")) & finite("score"),
+                name="ledger_entry_in_range",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(wins__gt=0)
+                | models.Q(losses__gt=0)
+                | models.Q(draws__gt=0)
+                | models.Q(errors__gt=0)
+                | models.Q(opponent_errors__gt=0),
+                name="ledger_entry_has_matches",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.submission} from seat {self.seat} in duel {self.duel_id}"
@@ -40,6 +55,9 @@ class LedgerVoid(models.Model):
     reason = models.CharField(max_length=200)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=~models.Q(reason=""), name="ledger_void_has_reason")]
 
     def __str__(self) -> str:
         return f"duel {self.duel_id} void: {self.reason}"
@@ -55,6 +73,7 @@ class Rating(models.Model):
 
     class Meta:
         ordering = ["-value"]
+        constraints = [models.CheckConstraint(condition=finite("value"), name="rating_is_a_number")]
 
     def __str__(self) -> str:
         return f"{self.submission}: {self.value:.0f}"

@@ -265,7 +265,7 @@ def test_an_agent_never_stands_with_two_evaluations(agent: Agent) -> None:
     second = factories.evaluation(submission, JobState.FAILED, scores=())
 
     with pytest.raises(IntegrityError), transaction.atomic():
-        Evaluation.objects.filter(pk=second.pk).update(is_current=True, state=JobState.SUCCEEDED, score=1.0)
+        factories.moved(Evaluation.objects.filter(pk=second.pk), JobState.SUCCEEDED, is_current=True, score=1.0)
     with pytest.raises(IntegrityError), transaction.atomic():
         Evaluation.objects.filter(pk=second.pk).update(is_current=True)
 

@@ -100,7 +100,7 @@ def test_the_example_in_python_works(live_server: LiveServer, folder: Path) -> N
 
 def finish(submission: Submission) -> None:
     """What the workers do with it."""
-    submission.builds.update(state=JobState.SUCCEEDED)
+    factories.moved(submission.builds.all(), JobState.SUCCEEDED)
     Evaluation.objects.create(
         submission=submission,
         agent=submission.agent,
