@@ -82,7 +82,7 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 @register(TAG)
 def check_retention(**_: Any) -> list[CheckMessage]:
     """arena.E020: things cannot be kept for a negative time."""
-    names = (name for name in dir(settings) if name.startswith("KEEP_") and name.endswith("_DAYS"))
+    names = sorted(name for name in set(dir(settings)) if name.startswith("KEEP_") and name.endswith("_DAYS"))
     hint = "Set it to a number of days, or to 0 to keep for ever."
     return [
         Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E020")

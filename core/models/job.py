@@ -73,7 +73,11 @@ class Job(models.Model):
                 fields=["state", "lease_expires_at"],
                 condition=models.Q(state__in=["QUEUED", "RUNNING"]),
                 name="%(class)s_open",
-            )
+            ),
+            # SQLite takes a partial index only for the very condition that a query has.
+            models.Index(fields=["id"], condition=models.Q(state="QUEUED"), name="%(class)s_waiting"),
+            models.Index(fields=["lease_expires_at"], condition=models.Q(state="RUNNING"), name="%(class)s_running"),
+            models.Index(fields=["created_at", "id"], name="%(class)s_created"),
         ]
 
     @property

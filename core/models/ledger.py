@@ -73,6 +73,7 @@ class Rating(models.Model):
 
     class Meta:
         ordering = ["-value"]
+        indexes = [models.Index(fields=["-value", "id"], name="rating_best")]
         constraints = [models.CheckConstraint(condition=finite("value"), name="rating_is_a_number")]
 
     def __str__(self) -> str:

@@ -57,6 +57,7 @@ class Participant(models.Model):
 
     class Meta:
         ordering = ["rank", "submission__agent__name"]
+        indexes = [models.Index(fields=["tournament", "rank", "id"], name="participant_ranked")]
         constraints = [
             models.UniqueConstraint(fields=["tournament", "submission"], name="participant_unique"),
             models.CheckConstraint(

@@ -108,5 +108,6 @@ def finish(submission: Submission) -> None:
         environment_version=submission.agent.environment.spec_id,
         is_verified=False,
         state=JobState.SUCCEEDED,
+        ended_at=factories.NOON,
         score=12.5,
     )
