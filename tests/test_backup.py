@@ -379,7 +379,7 @@ def test_what_is_deleted_while_a_backup_is_made_is_told_apart_from_what_was_lost
 
     assert made.gone == (str(deleted.archive.name),)
     assert made.missing == (str(lost.name),)
-    assert "2 files were missing when the backup was made" in run("restore", made.path, "--replace")
+    assert "Missing when the backup was made, and still: 2" in run("restore", made.path, "--replace")
     assert Submission.objects.get(pk=deleted.pk).deleted_at is None
 
 
@@ -389,7 +389,7 @@ def test_files_that_are_not_kept_any_longer_are_not_missed(backup: Path, tmp_pat
     submission_delete(submission=Submission.objects.get(agent__name="last"))
     said = run("backup", tmp_path / "second.tar")
     assert "Missing" not in said
-    assert "deleted" not in said
+    assert "Deleted" not in said
 
 
 def test_old_backups_of_a_folder_are_deleted_when_a_new_one_is_there(tmp_path: Path) -> None:

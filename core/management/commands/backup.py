@@ -34,7 +34,7 @@ class Command(BaseCommand):
         size = made.size_bytes / 1024**2
         self.stdout.write(f"{made.path}: the database and {made.file_count} files, {size:.1f} MiB, in {seconds:.1f} s.")
         if made.gone:
-            self.stdout.write(f"{len(made.gone)} files were deleted by the arena meanwhile.")
+            self.stdout.write(f"Deleted by the arena meanwhile: {len(made.gone)}")
         for name in made.missing[:SHOWN]:
             self.stderr.write(f"Missing from the store already: {name}")
         if len(made.missing) > SHOWN:

@@ -32,5 +32,5 @@ class Command(BaseCommand):
         )
         if done.missing:
             self.stdout.write(
-                f"{len(done.missing)} files were missing when the backup was made, and are: {done.missing[0]}"
+                f"Missing when the backup was made, and still: {len(done.missing)}, e.g. {done.missing[0]}"
             )

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, dry_run: bool, **options: Any) -> None:
         verb = "would go" if dry_run else "removed"
         for cleared in retention_apply(now=timezone.now(), dry_run=dry_run):
-            kept = f"kept {cleared.days} days" if cleared.days else "kept for ever"
+            kept = f"kept for {cleared.days} days" if cleared.days else "kept for ever"
             if cleared.what.startswith("archives"):
                 kept = "not kept"
             self.stdout.write(f"{cleared.what}, {kept}: {cleared.count} {verb}")
