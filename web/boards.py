@@ -38,7 +38,8 @@ class BoardForm(forms.Form):
     def wanted(self) -> BoardFilter:
         """What of the address is understood."""
         self.full_clean()
-        found = {name: value for name, value in self.cleaned_data.items() if value not in ("", None, False)}
+        # Left out is what asks for nothing. A bound of 0 asks for something, though it equals False.
+        found = {name: value for name, value in self.cleaned_data.items() if value or type(value) is float}
         sort = self.data.get("sort", "")
         return BoardFilter(**found, sort=sort if sort in SORTS else "score_desc")
 

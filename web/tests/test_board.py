@@ -115,6 +115,13 @@ def test_the_board_is_filtered(client: Client, agents: list[Submission], query: 
         assert "Nobody stands here yet" not in page
 
 
+def test_zero_is_a_bound_like_any_other(client: Client, cast: Cast, task: Environment) -> None:
+    for name, score in (("above", 5.0), ("below", -5.0)):
+        scored.evaluation(scored.submission(cast.bob, task, name), [score] * 20)
+    assert names(html(client, "?score_min=0")) == ["above"]
+    assert names(html(client, "?score_max=0")) == ["below"]
+
+
 def test_an_id_finds_its_row_and_keeps_its_true_rank(client: Client, agents: list[Submission]) -> None:
     page = html(client, f"?id_query={agents[1].public_id}")
     assert names(page) == ["beta"]
