@@ -8,11 +8,10 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import PasswordChangeForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from core.errors import Refused
 from core.models import User
@@ -110,11 +109,12 @@ def profile(request: HttpRequest) -> HttpResponse:
     return _profile_page(request, request.user, form=form)
 
 
-@require_POST
 @never_cache
 @login_required
 def token_create(request: HttpRequest) -> HttpResponse:
-    """Make a token and show it, this once: no later page can."""
+    """Make a token and show it, this once: no later page can. Who comes here from the login gets the form."""
+    if request.method != "POST":
+        return _to_tokens()
     assert isinstance(request.user, User)
     form = TokenForm(request.POST)
     if form.is_valid():
@@ -127,15 +127,20 @@ def token_create(request: HttpRequest) -> HttpResponse:
     return _profile_page(request, request.user, token_form=form, status=422)
 
 
-@require_POST
 @login_required
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
-    """Revoke a token of one's own."""
+    """Revoke a token of one's own. As above, who comes from the login gets the list."""
+    if request.method != "POST":
+        return _to_tokens()
     assert isinstance(request.user, User)
     if not services.token_revoke(owner=request.user, token_id=token_id):
         raise Http404("You have no such token, or it is revoked already.")
     messages.success(request, "The token is revoked.")
     return redirect("web:profile")
+
+
+def _to_tokens() -> HttpResponse:
+    return redirect(f"{reverse('web:profile')}#tokens")
 
 
 def _profile_page(
