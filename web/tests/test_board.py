@@ -105,7 +105,6 @@ def test_a_script_stands_below_with_its_own_mark_and_does_not_stretch_the_scale(
         ("date_from=2026-03-02", []),
         ("date_to=2026-03-01&user=alice", ["alpha"]),
         ("user=nobody", []),
-        ("page=7", []),
     ],
 )
 def test_the_board_is_filtered(client: Client, agents: list[Submission], query: str, found: list[str]) -> None:
@@ -168,6 +167,15 @@ def test_a_board_of_many_pages_shows_one(client: Client, cast: Cast, task: Envir
     assert len(names(first)) == 50
     assert names(second) == ["agent-02", "agent-01", "agent-00"]
     assert 'href="/environments/cart-pole/?user=bob&amp;page=2#leaderboard"' in first
+
+
+def test_a_page_beyond_the_end_leads_back_with_the_filter(client: Client, agents: list[Submission]) -> None:
+    page = html(client, "?user=alice&page=7")
+    assert names(page) == []
+    assert "The board has no such page." in page
+    assert f'href="{ADDRESS}?user=alice#leaderboard">Show the first' in page
+    assert "page 7 of" not in page
+    assert "Compare the chosen" not in page
 
 
 def test_hidden_seeds_are_on_no_page_but_their_hash_and_the_public_ones_are(
