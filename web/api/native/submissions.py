@@ -67,10 +67,14 @@ class SubmissionAnswer(serializers.Serializer[Any]):
 
 
 class SubmissionFullAnswer(SubmissionAnswer):
-    """With what only its owner may know of a failure, for its owner."""
+    """With what only those may know who may read its source."""
 
     error = serializers.SerializerMethodField(help_text="Why its latest failed phase failed.")
-    warnings = serializers.ListField(child=serializers.CharField(), help_text="Of the build.")
+    warnings = serializers.SerializerMethodField(help_text="Of the build.")
+
+    def get_warnings(self, row: Submission) -> list[str]:
+        visible = agent_source_visible(row.agent, viewer_of(self.context["request"]))
+        return list(row.warnings) if visible else []
 
     def get_error(self, row: Submission) -> str:
         viewer = viewer_of(self.context["request"])

@@ -135,6 +135,15 @@ def test_submissions_show_how_far_they_are(client: Client, arena: Arena) -> None
     assert list(get(client, f"submissions/?agent={2**70}", 400)) == ["agent"]
 
 
+def test_warnings_of_a_build_are_for_those_who_may_read_the_source(arena: Arena, program: Program) -> None:
+    row = arena.verified.submission
+    row.warnings = ["requirements.txt names my-own-package."]
+    row.save()
+    for person, sees in ((None, False), (arena.cast.bob, False), (arena.cast.alice, True), (arena.cast.olga, True)):
+        answer = get(program(person), f"submissions/{row.public_id}/")
+        assert answer["warnings"] == (row.warnings if sees else [])
+
+
 def test_tournaments_their_tables_and_ratings(client: Client, arena: Arena) -> None:
     tournament = arena.stage.tournament
     assert [row["edition"] for row in listed(client, "tournaments/?environment=tic-tac-toe&state=RUNNING")] == [1]
@@ -151,6 +160,8 @@ def test_duels_their_matches_and_replays(client: Client, arena: Arena) -> None:
     duel = arena.stage.duel
     anna = arena.stage.anna.agent_id
     assert [row["id"] for row in listed(client, f"duels/?agent={anna}&state=SUCCEEDED")] == [duel.pk]
+    for bad in ("0", "1.5", str(2**70), "1e49"):
+        assert list(get(client, f"duels/?agent={bad}", 400)) == ["agent"]
     row = get(client, f"duels/{duel.pk}/")
     assert (row["player_1"]["agent"]["name"], row["player_1_errors"], row["is_void"]) == ("anna", 1, False)
     matches = listed(client, f"duels/{duel.pk}/matches/?page_size=3")
