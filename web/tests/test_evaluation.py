@@ -11,8 +11,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from core.models import Environment, Evaluation, JobState, Recording, SeedList, Submission, Verdict
+from core.models import Environment, Evaluation, JobFault, JobState, Recording, SeedList, Submission, Verdict
+from core.services.users import anonymous_ensure
 from core.services.verdicts import verdict_keep
+from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import scored
 from web.tests.conftest import As
@@ -312,6 +314,18 @@ def test_the_status_is_found_by_id(client: Client, player: Submission) -> None:
     assert address(row) in page
     part = client.get("/status/", {"id": str(player.public_id)}, headers={"HX-Target": "found"}).content.decode()
     assert "<html" not in part
+
+
+def test_who_sent_an_anonymous_script_reads_on_the_status_page_why_it_failed(
+    client: Client, cast: Cast, task: Environment
+) -> None:
+    sentences = {}
+    for owner in (anonymous_ensure(), cast.alice):
+        made = factories.submission(factories.agent(owner, task))
+        factories.build(made, JobState.FAILED, fault=JobFault.PLAYER, error="step.py does not fit")
+        _, page = status(client, made.public_id)
+        sentences[owner.username] = ("step.py does not fit" in page, "The owner can read why." in page)
+    assert sentences == {"anonymous": (True, False), "alice": (False, True)}
 
 
 @pytest.mark.parametrize(
