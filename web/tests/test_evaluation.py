@@ -7,15 +7,18 @@ import zipfile
 from typing import Any
 
 import pytest
+from django.core import signals
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from core.models import Environment, Evaluation, JobFault, JobState, Recording, SeedList, Submission, Verdict
+from core.selectors.duels import file_get
 from core.services.users import anonymous_ensure
 from core.services.verdicts import verdict_keep
 from core.tests import factories
 from core.tests.factories import Cast
+from web import media
 from web.tests import scored
 from web.tests.conftest import As
 
@@ -237,6 +240,27 @@ def test_a_video_can_be_sought_in(client: Client, evaluation: Evaluation) -> Non
     assert body(client, path, Range="bytes=0-1", **{"If-Range": whole["ETag"]})[0].status_code == 206
     assert body(client, path, Range="bytes=0-1", **{"If-Range": '"other"'})[0].status_code == 200
     assert body(client, address(evaluation, "episodes/best/poster"))[0]["Content-Type"] == "image/webp"
+
+
+def test_a_video_whose_visitor_leaves_is_closed(
+    client: Client, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored.recording(evaluation, Recording.Choice.BEST, video=bytes(1000))
+    opened: list[Any] = []
+    # A request that ends would close the database, too.
+    monkeypatch.setattr(signals.request_finished, "send", lambda **_: None)
+    monkeypatch.setattr(media, "file_get", lambda *asked: opened.append(file_get(*asked)) or opened[-1])
+    path = address(evaluation, "episodes/best/video")
+    for headers in ({}, {"Range": "bytes=0-9"}, {"Range": "bytes=-"}, {"Range": "bytes=1000-"}):
+        client.get(path, headers=headers).close()
+        assert opened.pop().closed, headers
+
+
+def test_asking_for_a_videos_head_gives_that_of_the_whole(client: Client, evaluation: Evaluation) -> None:
+    scored.recording(evaluation, Recording.Choice.BEST, video=bytes(1000))
+    response = client.head(address(evaluation, "episodes/best/video"), headers={"Range": "bytes=0-9"})
+    assert (response.status_code, response["Content-Length"]) == (200, "1000")
+    response.close()
 
 
 @pytest.mark.parametrize("rest", ["median/video", "best/steps", "sixth/video"])
