@@ -134,6 +134,18 @@ def test_an_unknown_environment_is_not_a_board(client: Client, arena: Arena, env
         assert "GET /api/leaderboard/environments lists what there is." in response.json()["detail"]
 
 
+@pytest.mark.parametrize("address", [BOARD, "/leaderboard/CartPole-v1"])
+def test_a_mistake_of_the_arena_is_answered_in_json_at_every_address(
+    client: Client, arena: Arena, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("web.api.compatible.views.board_page")
+    client.raise_request_exception = False
+    response = client.get(address)
+    assert (response.status_code, response.json()) == (
+        500, {"detail": "The arena made a mistake. It is in its log."},
+    )  # fmt: skip
+
+
 def test_the_environments_with_a_board(client: Client, arena: Arena) -> None:
     for address in ("/api/leaderboard/environments", "/api/leaderboard/environments/"):
         assert client.get(address).json() == {"envs": ["CartPole-v1"]}
