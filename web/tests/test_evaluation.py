@@ -286,7 +286,9 @@ def test_damaged_or_missing_texts_are_said_to_be_so(client: Client, evaluation: 
     row = scored.recording(evaluation, Recording.Choice.BEST, frames=FRAMES)
     with row.text.storage.open(str(row.text.name), "wb") as file:
         file.write(b'{"frames": ["a"], "actions": []}')
-    assert "damaged" in client.get(address(evaluation, "episodes/best/")).content.decode()
+    page = client.get(address(evaluation, "episodes/best/")).content.decode()
+    assert "damaged" in page
+    assert f'href="{address(evaluation)}">Back to the evaluation' in page
     assert "damaged" in client.get(address(evaluation, "episodes/best/frames.json")).json()["error"]
     row.steps.storage.delete(str(row.steps.name))
     assert "no longer stored" in html(client, evaluation)
