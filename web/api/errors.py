@@ -8,7 +8,7 @@ from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooMa
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import status
-from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
+from rest_framework.exceptions import APIException, NotAuthenticated, NotFound, ParseError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -28,13 +28,6 @@ class Conflict(APIException):
     default_code = "conflict"
 
 
-class Gone(APIException):
-    """What is asked for is not there any more."""
-
-    status_code = status.HTTP_404_NOT_FOUND
-    default_code = "not_found"
-
-
 def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to an error; None lets it through to the log and the answer of the site."""
     match error:
@@ -44,7 +37,7 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
         case NotPlayed():
             error = Conflict(str(error))
         case NotStored():
-            error = Gone(str(error))
+            error = NotFound(str(error))
         case Refused():
             error = ParseError(str(error))
         case TooManyFilesSent() | TooManyFieldsSent():
