@@ -110,13 +110,10 @@ class BoardPage:
 class Comparison:
     """Evaluations side by side.
 
-    episodes: (number, each one's score) for every seed of the list that the first verified one of them played; None
-    for one that has not played it. differences: paired difference of the row's evaluation less the column's on common
-    seeds, None without any.
+    differences: paired difference of the row's evaluation less the column's on common seeds, None without any.
     """
 
     evaluations: tuple[Evaluation, ...]
-    episodes: tuple[tuple[int, tuple[float | None, ...]], ...]
     differences: tuple[tuple[Interval | None, ...], ...]
 
 
@@ -159,14 +156,8 @@ def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
         .order_by("pk")
     }
     found = tuple(latest[public_id] for public_id in wanted if public_id in latest)
-    seeds = next((row.seed_list_id for row in found if row.seed_list_id is not None), None)
-    played = [_scores(row) if row.seed_list_id == seeds else {} for row in found]
     return Comparison(
         evaluations=found,
-        episodes=tuple(
-            (number, tuple(scores.get(number) for scores in played))
-            for number in sorted({n for s in played for n in s})
-        ),
         differences=tuple(tuple(None if row is other else _difference(row, other) for other in found) for row in found),
     )
 
