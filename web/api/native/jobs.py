@@ -56,7 +56,6 @@ class JobFilter(filters.FilterSet):
     class Meta:
         model = Job
         fields = ["state", "fault"]
-        exclude = ["log"]
 
 
 class OfKind:
