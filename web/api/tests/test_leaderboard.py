@@ -55,6 +55,13 @@ def test_every_known_address_has_it(client: Client, arena: Arena, address: str) 
     assert [row["user_id"] for row in board(client, address=address)] == ["alice", "bob"]
 
 
+def test_an_environment_of_a_name_space_has_its_board(client: Client, arena: Arena) -> None:
+    arena.cart_pole.env_id = "ALE/Pong-v5"
+    arena.cart_pole.save()
+    for address in ("/leaderboard/ALE/Pong-v5", "/leaderboard/ALE/Pong-v5/", "/leaderboard/ALE%2FPong-v5"):
+        assert [row["env_id"] for row in board(client, address=address)] == ["ALE/Pong-v5"] * 2
+
+
 def test_self_reported_scores_come_after_verified_ones_however_high(client: Client, arena: Arena) -> None:
     rows = board(client)
     assert [(row["rank"], row["medal"], row["verified"]) for row in rows] == [(1, "gold", True), (2, None, False)]
