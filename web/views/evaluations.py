@@ -33,12 +33,6 @@ from web.views.notices import explained, status_of
 
 Context = dict[str, Any]
 CHOICES = ("best", "median", "worst")
-RECORDING = "web/evaluation/recording.html"
-FRAGMENTS = {
-    "evaluation": "web/evaluation/body.html",
-    "episodes": "web/evaluation/episodes.html",
-    **{f"recording-{choice}": RECORDING for choice in CHOICES},
-}
 
 
 def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
@@ -61,7 +55,8 @@ def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
         "has_seeds": any(episode.seed is not None for episode in episodes),
         "metrics": selectors.metric_list(row),
     }
-    fragments = FRAGMENTS if recordings else {key: FRAGMENTS[key] for key in ("evaluation", "episodes")}
+    fragments = {"evaluation": "web/evaluation/body.html"}
+    fragments |= {f"recording-{view.key}": "web/evaluation/recording.html" for view in recordings}
     return render_page(request, "web/evaluation/evaluation.html", context, fragments)
 
 
