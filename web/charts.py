@@ -80,8 +80,8 @@ class Series:
 
 
 def short(value: float) -> str:
-    """A number for an axis: 0, 2.5, −12, 1500, 2.5e+06."""
-    text = f"{value:.4g}" if value else "0"
+    """A number for an axis: 0, 2.5, −12, 12346, 2.5e+06."""
+    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}" if value else "0"
     return text.replace("-", "−")
 
 
