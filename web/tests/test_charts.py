@@ -104,7 +104,8 @@ def test_long_episodes_keep_their_last_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0.0, "0"), (-12.0, "−12"), (1500.0, "1500"), (-12_345.6, "−12346"), (2.5e6, "2.5e+06"), (0.1 + 0.2, "0.3")]
+    ("value", "shown"),
+    [(0.0, "0"), (-12.0, "−12"), (1500.0, "1500"), (-12_345.6, "−12346"), (2.5e6, "2.5e+06"), (0.1 + 0.2, "0.3")],
 )
 def test_axis_labels_are_short(value: float, shown: str) -> None:
     assert short(value) == shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -147,8 +148,7 @@ def frames(request: HttpRequest, job: PlayedJob, number: int, names: tuple[str, 
         states = frame_views(spec_get(job), record, names)
     except NotStored as missing:
         return JsonResponse({"error": str(missing)}, status=status_of(missing))
-    fields = ("svg", "text", "caption", "seats")
-    return JsonResponse({"frames": [{name: getattr(state, name) for name in fields} for state in states]})
+    return JsonResponse({"frames": [asdict(state) for state in states]})
 
 
 def frame_number(request: HttpRequest, count: int) -> int:

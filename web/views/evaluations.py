@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -88,8 +89,7 @@ def episode_states(request: HttpRequest, evaluation_id: int, choice: str) -> Jso
         states = _states(row, _recording(row, choice))
     except NotStored as missing:
         return JsonResponse({"error": str(missing)}, status=status_of(missing))
-    fields = ("svg", "text", "caption", "seats")
-    return JsonResponse({"frames": [{name: getattr(state, name) for name in fields} for state in states]})
+    return JsonResponse({"frames": [asdict(state) for state in states]})
 
 
 @explained
