@@ -228,6 +228,15 @@ def test_the_guide_describes_state_and_actions_of_this_environment(client: Clien
     assert "np.zeros((8,), &quot;float32&quot;)" in ant
 
 
+def test_a_script_is_shown_the_id_that_it_is_given(client: Client, db: None) -> None:
+    """Gymnasium makes a Taxi-v4; clients of older systems know it as Taxi-v3."""
+    factories.environment("taxi")
+    page = client.get("/environments/taxi/").content.decode()
+    assert "python -u submission.py Taxi-v4</code>" in page
+    assert "duel_runner script my_script --environment Taxi-v4</code>" in page
+    assert "else &quot;Taxi-v4&quot;)" in page
+
+
 def test_an_environment_without_scripts_offers_none(client: Client, task: Environment) -> None:
     Environment.objects.update(takes_scripts=False)
     assert "Or upload a script" not in html(client)
