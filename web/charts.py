@@ -123,6 +123,8 @@ def whiskers(
         return [], []
     making = [row for row, makes in zip(rows, scaled_by, strict=False) if makes] or rows
     scale = scale_of([*(value for row in making for value in row), *marks], start=3, end=97)
+    if not math.isfinite(scale.high - scale.low):
+        return [None] * len(rows), []
     placed = [
         Whisker(scale(low), scale(value), scale(high)) if scale.low <= low and high <= scale.high else None
         for low, value, high in rows

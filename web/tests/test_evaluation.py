@@ -176,6 +176,16 @@ def test_a_script_is_explained_and_its_log_is_its_owners(cast: Cast, task: Envir
     assert (text, response["Content-Type"]) == (HOSTILE.encode(), "text/plain; charset=utf-8")
 
 
+def test_a_running_script_has_no_mean_so_far(client: Client, cast: Cast, task: Environment) -> None:
+    row = scored.script(cast.alice, task, "script", 12.5)
+    Evaluation.objects.filter(pk=row.pk).update(
+        state=JobState.RUNNING, score=None, is_current=False, claim_token=scored.CLAIM, lease_expires_at=row.ended_at
+    )
+    page = html(client, row)
+    assert "The script runs" in page
+    assert "Mean so far" not in page
+
+
 def test_the_arenas_log_of_a_verified_evaluation_is_public(client: Client, evaluation: Evaluation) -> None:
     Evaluation.objects.update(log="20 episodes of cart-pole-v1")
     assert body(client, address(evaluation, "logs/arena/"))[1] == b"20 episodes of cart-pole-v1"
