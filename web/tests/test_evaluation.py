@@ -4,10 +4,11 @@ import io
 import json
 import re
 import zipfile
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from django.core import signals
+from django.db.models.fields.files import FieldFile
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -256,10 +257,15 @@ def test_a_video_whose_visitor_leaves_is_closed(
     client: Client, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scored.recording(evaluation, Recording.Choice.BEST, video=bytes(1000))
-    opened: list[Any] = []
+    opened: list[IO[bytes]] = []
+
+    def opening(field: FieldFile, what: str) -> IO[bytes]:
+        opened.append(file_get(field, what))
+        return opened[-1]
+
     # A request that ends would close the database, too.
     monkeypatch.setattr(signals.request_finished, "send", lambda **_: None)
-    monkeypatch.setattr(media, "file_get", lambda *asked: opened.append(file_get(*asked)) or opened[-1])
+    monkeypatch.setattr(media, "file_get", opening)
     path = address(evaluation, "episodes/best/video")
     for headers in ({}, {"Range": "bytes=0-9"}, {"Range": "bytes=-"}, {"Range": "bytes=1000-"}):
         client.get(path, headers=headers).close()
