@@ -145,6 +145,10 @@ class SeedListAdmin(ReadOnlyAdmin[SeedList]):
         is_shown = request.user.is_superuser or (obj is not None and obj.is_public)
         return () if is_shown else ("seeds",)
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        # By what an address may ask for, e.g. seeds__0__gt, anybody could find hidden seeds.
+        return lookup.partition("__")[0] != "seeds" and super().lookup_allowed(lookup, value, request)
+
     def get_readonly_fields(self, request: HttpRequest, obj: SeedList | None = None) -> list[str]:
         hidden = self.get_exclude(request, obj)
         return [name for name in super().get_readonly_fields(request, obj) if name not in hidden]

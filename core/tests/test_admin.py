@@ -218,8 +218,10 @@ def test_hidden_seeds_are_shown_to_superusers_alone(client: Client, people: fact
 
     assertContains(page, ranking.sha256)
     assert (str(ranking.seeds[0]) in page.content.decode()) is is_superuser
-    # Nor can anybody find them by looking for them.
+    # Nor can anybody find them by looking for them, or by asking in which half they are.
     assertContains(found, "0 seed lists")
+    for question in ("seeds__0__gt", "seeds__contains", "seeds"):
+        assert client.get(reverse("admin:core_seedlist_changelist"), {question: "1"}).status_code == 400
 
 
 def test_revealed_seeds_are_shown_to_all_staff(client: Client, people: factories.Cast) -> None:
