@@ -31,7 +31,8 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The first moment a zip can name: with the real times of the files no two archives would be equal."""
 LEFT_OUT = frozenset({"__pycache__"})
 FILE_MODE = 0o100644
-
+NAME_CHARACTERS = 100
+"""Of an environment, in the name of a folder."""
 
 STORE = FOLDER.parent / "data" / "examples"
 """Where weights are kept unless the caller says otherwise."""
@@ -204,9 +205,9 @@ def _weights_path(folder: Path, environment: str, arguments: Mapping[str, Any], 
     """Where the weights are that this very `train.py` writes for this environment: another finds none there."""
     seen = json.dumps([environment, arguments, version("gymnasium"), version("numpy")], sort_keys=True)
     digest = hashlib.sha256(seen.encode() + (folder / "train.py").read_bytes()).hexdigest()
-    # Names of environments may hold slashes.
-    where = re.sub(r"[^\w.-]", "_", f"{folder.name}-{environment}-{digest[:16]}")
-    return store / where / _example(folder.name).weights
+    # Names of environments may hold slashes, and whoever asks for an archive may ask for any name.
+    where = re.sub(r"[^\w.-]", "_", environment, flags=re.ASCII)[:NAME_CHARACTERS]
+    return store / f"{folder.name}-{where}-{digest[:16]}" / _example(folder.name).weights
 
 
 def _train(folder: Path, environment: str, arguments: Mapping[str, Any], weights: Path) -> None:

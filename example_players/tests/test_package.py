@@ -160,6 +160,14 @@ def test_nothing_is_learned_unless_asked_and_weights_of_unknown_origin_stay_out(
     assert inside(make_archive("q_learning", store=tmp_path / "store"))["q_table.npy"] == "learned in FrozenLake-v1 {}"
 
 
+@pytest.mark.parametrize("environment", ["x" * 300, "é" * 200, "../../etc", "a\0b"])
+def test_an_archive_can_be_asked_for_by_any_name_of_an_environment(environment: str, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    assert make_archive("q_learning", environment, store=tmp_path / "store") == make_archive(
+        "q_learning", store=tmp_path / "store"
+    )
+
+
 def test_a_training_that_fails_leaves_nothing_and_names_its_command(
     learner: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
