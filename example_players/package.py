@@ -47,7 +47,7 @@ class Example:
     """What an example player is for.
 
     environments: slugs of games and Gymnasium's ids, empty for all whose actions are numbers; a player that learns is
-    trained for the first when none is named. arrays: it knows how to answer with arrays, too. weights: the file that
+    trained for the first when none is named. arrays: it knows the arrays that BOXES want, too. weights: the file that
     its `train.py` writes.
     """
 
@@ -55,11 +55,11 @@ class Example:
     arrays: bool = False
     weights: str = ""
 
-    def fits(self, environment: str) -> bool:
+    def fits(self, environment: str, *, takes_arrays: bool) -> bool:
         """Whether it plays an environment, named as in `environments`."""
         if self.environments:
             return environment in self.environments
-        return self.arrays or environment not in BOXES
+        return not takes_arrays or (self.arrays and environment in BOXES)
 
 
 EXAMPLES: Mapping[str, Example] = {
@@ -93,7 +93,8 @@ def names(environment: str | None = None) -> tuple[str, ...]:
     if environment is None:
         return tuple(found)
     what, _ = _made_of(environment)
-    return tuple(name for name in found if _example(name).fits(what))
+    takes_arrays = _takes_arrays(environment)
+    return tuple(name for name in found if _example(name).fits(what, takes_arrays=takes_arrays))
 
 
 def make_archive(
@@ -199,6 +200,14 @@ def _made_of(environment: str) -> tuple[str, Mapping[str, Any]]:
     except UnknownEnvironment:
         return environment, {}
     return (spec.slug, {}) if spec.gymnasium is None else (spec.gymnasium.id, spec.gymnasium.arguments)
+
+
+def _takes_arrays(environment: str) -> bool:
+    """Whether the actions of an environment are arrays."""
+    try:
+        return get_spec(environment).action is not None
+    except UnknownEnvironment:
+        return environment in BOXES
 
 
 def _weights_path(folder: Path, environment: str, arguments: Mapping[str, Any], store: Path) -> Path:
