@@ -16,7 +16,7 @@ from core.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, l
 from core.errors import Refused
 from core.models import Environment, SeedList, Submission, TournamentState, User
 from core.queues import wake
-from core.services.seeds import final_phase_start, seed_list_reveal, seed_lists_ensure
+from core.services.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_list_reveal, seed_lists_ensure
 
 START_TASK = "tournament_manager.tasks.tournament_start"
 FINAL_PHASE = Question(
@@ -51,8 +51,8 @@ class EnvironmentForm(EnvironmentModelForm):
 
     def clean_episodes_per_evaluation(self) -> int:
         count: int = self.cleaned_data["episodes_per_evaluation"]
-        if count < 1:
-            raise ValidationError("A submission is ranked by at least one episode.")
+        if count < FEWEST_HIDDEN_SEEDS:
+            raise ValidationError("At least two: a hidden seed that is alone could be found from its hash.")
         return count
 
 

@@ -182,7 +182,7 @@ def test_an_environment_with_one_seat_offers_what_evaluations_need(organiser: Cl
     assertContains(page, 'name="episodes_per_evaluation"')
     assertContains(page, 'name="takes_scripts"')
     assertNotContains(page, 'name="matches_per_duel"')
-    assertContains(organiser.post(address, {**form, "episodes_per_evaluation": 0}), "at least one episode")
+    assertContains(organiser.post(address, {**form, "episodes_per_evaluation": 1}), "At least two")
     assert organiser.post(address, form).status_code == 302
 
     task.refresh_from_db()
