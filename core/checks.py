@@ -8,6 +8,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Advice
 
+from environments.registry import BadInfo, all_specs
+
 TAG = "arena"
 ENGINE_TAG = "engine"
 SANDBOXES = ("docker", "process")
@@ -77,6 +79,17 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
             hint = f"Set it to {smallest} or more, or leave it out."
             found.append(Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E005"))
     return found
+
+
+@register(TAG)
+def check_environments(**_: Any) -> list[CheckMessage]:
+    """arena.E006: a file about an environment is wrong, and without it no page and no worker knows any rules."""
+    try:
+        all_specs()
+    except BadInfo as error:
+        hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/environments.md."
+        return [Error(str(error), hint=hint, id="arena.E006")]
+    return []
 
 
 @register(TAG, deploy=True)

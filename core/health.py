@@ -16,13 +16,13 @@ from django.db.models import Q
 from core.cache import SteadyRedisCache
 from core.models import JobState
 from core.queues import waiting_count
-from core.services.jobs import JOB_MODELS
+from core.services.jobs import JOB_MODELS, QUEUES_AND_TASKS
 
 logger = logging.getLogger(__name__)
 
 HEALTHY, UNHEALTHY, NOT_USED = "healthy", "unhealthy", "not used"
 STUCK_AFTER = timedelta(minutes=5)
-"""A job that waits so long while nobody does any of its kind waits for workers that are not there."""
+"""A job that waits so long while nothing of its queue is done waits for workers that are not there."""
 
 
 def health_components(*, now: datetime) -> dict[str, str]:
@@ -61,13 +61,20 @@ def _redis() -> None:
 
 
 def _workers(now: datetime) -> None:
-    rested = Q(not_before=None) | Q(not_before__lte=now)
+    long_ago = now - STUCK_AFTER
+    # One that has rested is woken by the watchdog, which takes its time.
+    rested = Q(not_before=None) | Q(not_before__lt=long_ago)
+    waiting, busy = {}, set()
     for kind, model in JOB_MODELS.items():
-        jobs = model._default_manager
-        waits = jobs.filter(rested, state=JobState.QUEUED, created_at__lt=now - STUCK_AFTER)
-        runs = jobs.filter(state=JobState.RUNNING, lease_expires_at__gt=now)
-        if waits.exists() and not runs.exists():
-            raise _Unhealthy(f"a {kind} has waited for more than {STUCK_AFTER} and no worker does any")
+        jobs, queue = model._default_manager, QUEUES_AND_TASKS[kind][0]
+        if jobs.filter(rested, state=JobState.QUEUED, created_at__lt=long_ago).exists():
+            waiting[queue] = kind
+        if jobs.filter(state=JobState.RUNNING, lease_expires_at__gt=now).exists():
+            # The same workers do all kinds of a queue.
+            busy.add(queue)
+    for queue, kind in waiting.items():
+        if queue not in busy:
+            raise _Unhealthy(f"waiting for more than {STUCK_AFTER}, with no worker of the queue {queue}: {kind}")
 
 
 def _storage() -> None:

@@ -18,13 +18,13 @@ NAME_TAKEN = "This user name is taken. Please try a different one."
 
 def user_create(*, email: str, username: str, password: str, team: str = "", github: str = "") -> User:
     """Create an account. Raises Refused when the e-mail or the name is taken, also by somebody a moment ago."""
+    # As it will be stored: other characters can become these.
+    username = User.normalize_username(username)
     if email.casefold() == ANONYMOUS_EMAIL:
         raise Refused(MAIL_TAKEN, field="email")
     if username.casefold() == ANONYMOUS_NAME:
         raise Refused(NAME_TAKEN, field="username")
-    user = User(
-        email=User.objects.normalize_email(email), username=User.normalize_username(username), team=team, github=github
-    )
+    user = User(email=User.objects.normalize_email(email), username=username, team=team, github=github)
     user.password = make_password(password)
     try:
         with transaction.atomic():

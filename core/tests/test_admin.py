@@ -182,7 +182,7 @@ def test_an_environment_with_one_seat_offers_what_evaluations_need(organiser: Cl
     assertContains(page, 'name="episodes_per_evaluation"')
     assertContains(page, 'name="takes_scripts"')
     assertNotContains(page, 'name="matches_per_duel"')
-    assertContains(organiser.post(address, {**form, "episodes_per_evaluation": 0}), "at least one episode")
+    assertContains(organiser.post(address, {**form, "episodes_per_evaluation": 1}), "At least two")
     assert organiser.post(address, form).status_code == 302
 
     task.refresh_from_db()
@@ -218,8 +218,10 @@ def test_hidden_seeds_are_shown_to_superusers_alone(client: Client, people: fact
 
     assertContains(page, ranking.sha256)
     assert (str(ranking.seeds[0]) in page.content.decode()) is is_superuser
-    # Nor can anybody find them by looking for them.
+    # Nor can anybody find them by looking for them, or by asking in which half they are.
     assertContains(found, "0 seed lists")
+    for question in ("seeds__0__gt", "seeds__contains", "seeds"):
+        assert client.get(reverse("admin:core_seedlist_changelist"), {question: "1"}).status_code == 400
 
 
 def test_revealed_seeds_are_shown_to_all_staff(client: Client, people: factories.Cast) -> None:

@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 
 from core.checks import ENGINE_TAG, TAG
 from core.engine import LIMITS
+from environments import registry
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +32,21 @@ def arena_messages(*, deployment: bool = False) -> list[CheckMessage]:
 
 def test_good_settings_pass() -> None:
     assert arena_messages() == []
+
+
+def test_a_file_about_an_environment_that_is_wrong_is_named(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings.ENVIRONMENTS_DIR = tmp_path
+    (tmp_path / "mine.yml").write_text("slug: mine\n")
+    monkeypatch.setattr(registry, "_own_folders", [tmp_path])
+    registry.all_specs.cache_clear()
+    try:
+        (message,) = arena_messages()
+    finally:
+        registry.all_specs.cache_clear()
+    assert (message.id, message.msg.rpartition("/")[2]) == ("arena.E006", "mine.yml: version: this key is missing.")
+    assert str(tmp_path) in str(message.hint)
 
 
 def test_an_unknown_sandbox_is_refused(settings: Settings) -> None:

@@ -80,6 +80,16 @@ def test_only_the_last_part_of_a_path_counts(path: str) -> None:
             "a.py would be run as submission.py, but there is another submission.py.",
             "main_file",
         ),
+        # An archive's player is run before any script, and player.py before all others.
+        *(
+            (
+                sent(wanted, first),
+                wanted,
+                f"The arena would run {first}, not {wanted}. Leave {first} out, or choose it as the main file.",
+                "main_file",
+            )
+            for wanted, first in [("train.py", "player.py"), ("agent.py", "player.py"), ("train.py", "main.py")]
+        ),
     ],
 )
 def test_what_cannot_be_packed_is_refused(files: list[Sent], main_file: str, sentence: str, field: str) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from ctypes.util import find_library
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from timeit import timeit
 from typing import Any
@@ -124,11 +125,7 @@ def record(job: Job, folder: Path) -> Recording:
         made += [VIDEO, STILL]
     except CannotRecord as error:
         no_video = str(error)
-    totals, total = [], 0.0
-    for reward in rewards:
-        total += reward
-        totals.append(total)
-    data = {"rewards": rewards, "returns": totals, "video": facts or None}
+    data = {"rewards": rewards, "returns": _returns(rewards), "video": facts or None}
     (folder / RETURNS).write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
     return Recording(tuple(made), no_video)
 
@@ -181,7 +178,7 @@ def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
 
 
 def headless() -> None:
-    """Have drawing done without a display. Raises CannotRecord where MuJoCo is asked for and no way is found.
+    """Have drawing done without a display, MuJoCo's where a library for it is found.
 
     Called before anything is drawn: the libraries look once.
     """
@@ -201,9 +198,15 @@ def _rewards(spec: EnvironmentSpec, job: Job) -> list[float]:
     environment = GymnasiumEnvironment(spec)
     rewards = [reward for reward in _played(environment, job) if reward is not None]
     environment.close()
-    if job.score is not None and sum(rewards, 0.0) != job.score:
-        raise ReplayMismatch(f"The episode gives the score {sum(rewards, 0.0)} when it is played again.")
+    score = _returns(rewards)[-1] if rewards else 0.0
+    if job.score is not None and score != job.score:
+        raise ReplayMismatch(f"The episode gives the score {score} when it is played again.")
     return rewards
+
+
+def _returns(rewards: list[float]) -> list[float]:
+    """The return after each step, added up as the referee does: since Python 3.12 `sum` rounds otherwise."""
+    return list(accumulate(rewards, initial=0.0))[1:]
 
 
 def _played(environment: GymnasiumEnvironment, job: Job) -> Iterator[float | None]:

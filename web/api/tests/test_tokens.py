@@ -193,6 +193,8 @@ def test_a_redis_that_is_down_stops_nobody(
 def test_the_anonymous_account_is_nobody_s(db: None) -> None:
     for fields in (
         {"email": "a@arena.example", "username": "Anonymous"},
+        # Wide letters, which are stored as usual ones.
+        {"email": "a@arena.example", "username": "\uff21nonymous"},
         {"email": ANONYMOUS_EMAIL.upper(), "username": "ada"},
     ):
         with pytest.raises(Refused):
