@@ -12,6 +12,7 @@ import pytest
 from benchmarks import evaluations, fairness, pixels, players, recording, runner, sweep, tournament
 from benchmarks.arena import Edition, playing_seconds
 from benchmarks.common import Panel, count_moves, draw, play_bare, take_turns, text_table
+from benchmarks.http_baseline import servers
 from benchmarks.memory import players_bytes
 from benchmarks.own_python import CannotInstall, own_python
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
@@ -176,3 +177,14 @@ def test_own_lock_files_carry_hashes_and_no_addresses(folder: str) -> None:
     assert pinned
     assert all(line.endswith("\\") for line in pinned)
     assert "://" not in text
+
+
+def test_no_folder_is_copied_for_a_module_that_has_the_name_of_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "arena_click.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(servers, "PACKAGES", ("arena_click",))
+    with pytest.raises(AssertionError, match=r"arena_click\.py is not the package arena_click"):
+        servers.copy_packages(tmp_path / "copied")
+    assert not (tmp_path / "copied").exists()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import zipfile
 from io import BytesIO
+from typing import IO
 
 import pytest
 
@@ -22,10 +23,9 @@ def sent(*names: str) -> list[Sent]:
     return [Sent(name) for name in names]
 
 
-def names(packed: object) -> list[str]:
-    assert isinstance(packed, object)
-    with zipfile.ZipFile(packed) as archive:  # type: ignore[call-overload]
-        return list(archive.namelist())
+def names(packed: IO[bytes]) -> list[str]:
+    with zipfile.ZipFile(packed) as archive:
+        return archive.namelist()
 
 
 def test_a_player_keeps_its_name_and_a_script_is_renamed() -> None:
