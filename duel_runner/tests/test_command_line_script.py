@@ -44,6 +44,18 @@ def test_the_main_file_of_a_folder_becomes_submission_py_and_the_folder_stays_as
         assert sorted(path.name for path in folder.iterdir()) == ["helper.py", "train.py"]
 
 
+def test_a_main_file_never_takes_the_place_of_another_submission_py(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(GOOD)
+    with folders({"train.py": "1 / 0", "submission.py": GOOD}, {"train.py": "1 / 0"}) as (folder, linked):
+        (linked / "submission.py").symlink_to(mine)
+        assert "Score: 12.5" in run("script", folder, *BASE, "--main-file", "submission.py").stderr
+        for script in (folder, linked):
+            refused = run("script", script, *BASE, "--main-file", "train.py", code=2).stderr
+            assert "train.py would be run as submission.py, but there is another submission.py." in refused
+    assert mine.read_text() == GOOD
+
+
 def test_a_script_without_a_score_is_told_why(tmp_path: Path) -> None:
     (tmp_path / "raises.py").write_text(GOOD + "1 / 0")
     (tmp_path / "sleeps.py").write_text("import time; time.sleep(60)")
