@@ -11,6 +11,7 @@ import pytest
 from duel_runner.protocol import Kind
 from duel_runner.referee import run_duel
 from duel_runner.sandbox.base import Ending, Launch, SandboxError
+from duel_runner.sandbox.host import PlayerHost
 from duel_runner.sandbox.process import namespace_command
 from duel_runner.tests.arenas import COUNTER, FIRST_VALID, LABEL, LIMITS, SPEC, Arena, ask, greet, leave, until
 
@@ -155,6 +156,19 @@ def test_leftovers_are_reaped_by_their_label(arena: Arena) -> None:
     assert kept.ending() is Ending.RUNNING
     left.close()
     kept.close()
+
+
+def test_what_a_dead_worker_has_left_is_reaped_when_its_players_have_ended_with_it(arena: Arena) -> None:
+    host = arena.start(FIRST_VALID)
+    assert isinstance(host, PlayerHost)
+    # As the kernel does with all that the worker had open.
+    host._control.close()
+    assert until(lambda: not host.box.is_alive())
+
+    assert arena.sandbox.reap(LABEL, frozenset) >= 1
+
+    assert list(arena.channels.iterdir()) == []
+    host.close()
 
 
 def test_a_missing_folder_is_the_platforms_fault(arena: Arena) -> None:
