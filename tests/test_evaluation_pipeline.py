@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.cache import cache
-from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
 from builder.packages import Network
@@ -28,6 +26,7 @@ from duel_runner.referee import run_evaluation
 from duel_runner.sandbox.base import Host, Launch, Sandbox, Seat
 from duel_runner.sandbox.docker import DockerSandbox
 from duel_runner.sandbox.process import ProcessSandbox
+from duel_runner.tests.commands import verify
 from duel_runner.verify.evaluations import verify_evaluation
 from environments.episodes import EvaluationArchive, EvaluationRecord, evaluation_sha256
 from environments.spec import EnvironmentSpec, Limits
@@ -129,16 +128,6 @@ def board(environment: Environment) -> list[BoardRow]:
 def recorded(evaluation: Evaluation) -> EvaluationRecord:
     with evaluation.records.open("rb") as file:
         return EvaluationArchive(file).record()
-
-
-def verify(evaluation: Evaluation, *options: str) -> tuple[object, str]:
-    output = io.StringIO()
-    code: object = 0
-    try:
-        call_command("verify_evaluation", str(evaluation.pk), *options, stdout=output, stderr=output)
-    except SystemExit as ended:
-        code = ended.code
-    return code, output.getvalue()
 
 
 @rows

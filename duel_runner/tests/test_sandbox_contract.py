@@ -12,7 +12,6 @@ from duel_runner.protocol import Kind
 from duel_runner.referee import run_duel
 from duel_runner.sandbox.base import Ending, Launch, SandboxError
 from duel_runner.sandbox.host import PlayerHost
-from duel_runner.sandbox.process import namespace_command
 from duel_runner.tests.arenas import COUNTER, FIRST_VALID, LABEL, LIMITS, SPEC, Arena, ask, greet, leave, until
 
 
@@ -184,9 +183,8 @@ def test_the_player_folder_is_its_working_folder_and_its_files_are_there(arena: 
     assert "['player.py'] import os" in leave(container)
 
 
+@pytest.mark.usefixtures("namespaces")
 def test_a_player_has_no_network(arena: Arena) -> None:
-    if arena.sandbox.name == "process" and not namespace_command():
-        pytest.skip("this machine allows no namespaces")
     source = FIRST_VALID + (
         "\nimport socket\n"
         "try:\n"
