@@ -132,7 +132,9 @@ def recorded(evaluation: Evaluation) -> EvaluationRecord:
 
 @rows
 @pytest.mark.slow
-def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded(sandbox: str, environment: Environment) -> None:
+def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded_and_plays_the_same_again(
+    sandbox: str, environment: Environment
+) -> None:
     submission = upload(environment, "balancer", BALANCING)
 
     deliver_messages()
@@ -154,14 +156,6 @@ def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded(sandbox: 
         (choice, JobState.SUCCEEDED) for choice in ("BEST", "MEDIAN", "WORST")
     ]
     assert all(one.steps and one.video and one.poster for one in recordings), [one.log for one in recordings]
-
-
-@rows
-@pytest.mark.slow
-def test_a_player_that_repeats_itself_plays_the_same_evaluation_again(sandbox: str, environment: Environment) -> None:
-    upload(environment, "balancer", BALANCING)
-    deliver_messages(drawing=False)
-    evaluation = Evaluation.objects.get()
 
     code, said = verify(evaluation, "--replay-players")
 
