@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -13,8 +9,7 @@ import pytest
 from django.conf import settings
 
 from duel_runner.tests.playing import folders
-from duel_runner.tests.test_command_line import ROOT, run
-from duel_runner.tests.test_sandbox_contract import running
+from duel_runner.tests.test_command_line import run, stop
 
 GOOD = """
 import json, sys
@@ -97,17 +92,7 @@ def test_values_that_make_no_sense_are_refused_with_a_sentence(tmp_path: Path) -
 
 def test_a_stop_from_outside_leaves_no_script_behind() -> None:
     with folders({"submission.py": "while True: pass"}) as (folder,):
-        command = [sys.executable, "-m", "duel_runner", "script", str(folder), *BASE]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        word = f"--player {folder}"
-        deadline = time.monotonic() + 30
-        while not running(word) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert running(word)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
-        assert process.returncode == 143
-        assert running(word) == []
+        stop(folder, "script", folder, *BASE)
 
 
 @pytest.mark.docker
