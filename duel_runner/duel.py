@@ -85,7 +85,7 @@ class Duel:
                 self._run_out_of_time(self._clock() - begun)
         self.playing_seconds = self._clock() - begun
         self._report()
-        self._say_goodbye(poll)
+        self._say_goodbye()
         # Both, before anybody waits for the end of one.
         for link in self.links:
             link.hang_up()
@@ -310,7 +310,7 @@ class Duel:
         self._note(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
         self._take_out(slower, PlayerFault.DUEL_TIME)
 
-    def _say_goodbye(self, poll: select.poll) -> None:
+    def _say_goodbye(self) -> None:
         """Let the last `end()` calls run, within the time of a move."""
         until = self._clock() + self._limits.move_seconds
         while self._clock() < until:

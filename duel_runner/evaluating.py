@@ -16,15 +16,11 @@ from core.worker import PlatformFault, Pulse
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker
 from duel_runner.cores import pinned
-from duel_runner.faults import PlayerFault
-from duel_runner.protocol import plain_text
+from duel_runner.faults import with_output
 from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, SandboxError
 from duel_runner.scripts import evaluate_script
 from environments.episodes import EpisodeRecord
-
-QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
-"""Faults that say little without the player's output."""
 
 
 def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
@@ -91,16 +87,9 @@ def practise(validation: Validation, pulse: Pulse) -> None:
         if played.failure is None:
             validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
         else:
-            code, error = played.failure.fault.value, _with_output(played.failure, played.player_log)
+            code = played.failure.fault.value
+            error = with_output(code, played.failure.sentence, played.player_log)
             validation_fail(validation=validation, artifacts=artifacts, code=code, error=error, log=pulse.text)
-
-
-def _with_output(failure: referee.Failure, player_log: str) -> str:
-    """The sentence of a failure; of a player that did not start or died with the last line of its output."""
-    last_line = plain_text(player_log).strip().rpartition("\n")[2][:300]
-    if failure.fault not in QUOTED or not last_line or last_line in failure.sentence:
-        return failure.sentence
-    return f"{failure.sentence} Its output ends with: {last_line}"
 
 
 def _play(

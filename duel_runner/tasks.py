@@ -1,4 +1,4 @@
-"""Background work of the runner: validations and duels, by the id of their job."""
+"""Background work of the runner: validations, evaluations, recordings and duels, by the id of their job."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
 from duel_runner.drawing import draw
 from duel_runner.evaluating import evaluate, practise
-from duel_runner.faults import PlayerFault
+from duel_runner.faults import with_output
 from duel_runner.presence import tokens_alive
-from duel_runner.protocol import plain_text
 from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, SandboxError
 from environments.records import Fault
@@ -35,8 +34,6 @@ PREPARED_DUELS = 2
 """Duels at the head of the queue whose players are made ready while another duel is played."""
 IDLE_CONNECTION_SECONDS = 30.0
 """A connection to the database that was idle for so long may be cut: one is opened anew."""
-QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
-"""Faults that say little without the player's output."""
 
 
 def validation_run(job_id: int) -> None:
@@ -147,11 +144,8 @@ def first_fault(duel: referee.PlayedDuel) -> tuple[str, str] | None:
     """
     for match in duel.record.matches:
         if match.fault is Fault.PLAYER:
-            sentence = f"Match {match.number}: {match.error}"
-            last_line = plain_text(duel.player_logs[match.faulty_player or 0]).strip().rpartition("\n")[2][:300]
-            if match.error_code in QUOTED and last_line and last_line not in sentence:
-                sentence += f" Its output ends with: {last_line}"
-            return match.error_code, sentence
+            log = duel.player_logs[match.faulty_player or 0]
+            return match.error_code, with_output(match.error_code, f"Match {match.number}: {match.error}", log)
     return None
 
 

@@ -70,14 +70,16 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
 def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> ScriptEnd:
     """How the script ended, told by its supervisor, or by its container when that is lost."""
     begun, printed = time.monotonic(), ""
+    longest = limits.seconds + KILL_SECONDS
     cpu_seconds: float | None = None
 
     def end(ending: Ending, message: dict[str, Any]) -> ScriptEnd:
-        wall, status = time.monotonic() - begun, message.get("status")
+        status = message.get("status")
         return ScriptEnd(
             ending,
             status if type(status) is int else None,
-            min(_seconds(message.get("wall_seconds"), wall), wall),
+            # A busy host may have heard of the script long after it began.
+            min(_seconds(message.get("wall_seconds"), time.monotonic() - begun), longest),
             cpu_seconds if cpu_seconds is not None else _seconds(message.get("cpu_seconds"), None),
             plain_output(str(message.get("log", printed)))[: MAX_LOG_BYTES + 64],
         )
@@ -97,7 +99,7 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
         elif not control.is_open:
             ending = box.ending()
             return end(Ending.OUT_OF_MEMORY if ending is Ending.OUT_OF_MEMORY else Ending.KILLED, {})
-        elif time.monotonic() - begun > limits.seconds + KILL_SECONDS:
+        elif time.monotonic() - begun > longest:
             return end(Ending.TIMED_OUT, {})
         watch(plain_output(printed))
 

@@ -98,6 +98,15 @@ class FakeContainer:
         self._thread.join(5)
         self._theirs.close()
 
+    def most_at_once(self) -> int:
+        """How many matches were running when most were."""
+        running: set[int] = set()
+        most = 0
+        for asked in self.asked:
+            running.discard(asked.match) if asked.kind is Kind.END else running.add(asked.match)
+            most = max(most, len(running))
+        return most
+
     def _run(self) -> None:
         with contextlib.suppress(OSError):
             requests = self._requests()
