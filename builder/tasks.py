@@ -17,7 +17,7 @@ from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission,
 from core.services.artifacts import sbom_store
 from core.services.jobs import job_fail
 from core.services.phases import build_succeed
-from core.worker import PlatformFault, Pulse, perform
+from core.worker import PlatformFault, Pulse, perform_next
 
 logger = logging.getLogger(__name__)
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -25,7 +25,7 @@ OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 def build_run(job_id: int) -> None:
     """Make the image of a submission and send it on to validation."""
-    perform(Build, job_id, _build)
+    perform_next(Build, job_id, _build)
 
 
 def images_remove_unused(_: int = 0) -> None:

@@ -7,6 +7,7 @@ from django_q.brokers import get_broker
 from django_q.tasks import async_task
 
 TOURNAMENT_TASK = "tournament_manager.tasks.tournaments_advance"
+QUICK_TASK = "duel_runner.tasks.quick_run"
 IMAGES_TASK = "builder.tasks.images_remove_unused"
 
 

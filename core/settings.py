@@ -157,8 +157,11 @@ CACHES: dict[str, Any] = {
 
 # --- Jobs -------------------------------------------------------------------------------------------------
 QUEUES = ("build", "duel", "tournament", "publish")
+# Served where an operator reserves a worker for it.
+EXTRA_QUEUES = ("quick",)
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 60)
 JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 3)
+STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
 VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)
 VERIFY_PER_RUN = env.number("VERIFY_PER_RUN", 20)
@@ -181,6 +184,7 @@ Q_CLUSTER: dict[str, Any] = {
         "build": {},
         # Recycled seldom: a worker's containers go with it.
         "duel": {"workers": DUEL_PARALLELISM, "queue_limit": DUEL_PARALLELISM, "recycle": 2000},
+        "quick": {},
         "tournament": {},
         "publish": {},
     },

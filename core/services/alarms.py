@@ -11,6 +11,11 @@ from core.models import Alarm
 logger = logging.getLogger(__name__)
 
 
+def standstill_key(queue: str) -> str:
+    """The key of the alarm that a queue has work and finishes nothing."""
+    return f"queue-{queue}-stands-still"
+
+
 def alarm_raise(*, key: str, message: str, address: str = "") -> Alarm:
     """Call the organisers: a line at ERROR every time, and one open alarm per key."""
     logger.error("ALARM %s: %s", key, message)
