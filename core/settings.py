@@ -98,7 +98,10 @@ EMAIL_PORT = env.number("EMAIL_PORT", 25)
 EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
 EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
 EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", False)
-DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localhost")
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localhost")
+EMAIL_TIMEOUT = 10
+EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
+ADMINS = [(address, address) for address in env.words("ADMINS")]
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)
@@ -161,6 +164,7 @@ QUEUES = ("build", "duel", "tournament", "publish")
 EXTRA_QUEUES = ("quick",)
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 60)
 JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 3)
+QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
 STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
 VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)

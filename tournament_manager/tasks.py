@@ -12,6 +12,8 @@ from core.errors import Refused
 from core.models import Environment
 from core.queues import waiting_count
 from core.services.jobs import jobs_requeue_expired, jobs_wake_waiting
+from core.services.watch import watch
+from core.worker import worker_name
 from tournament_manager import editions
 
 logger = logging.getLogger(__name__)
@@ -38,6 +40,7 @@ def tournament_start(environment_id: int) -> None:
 def watchdog(_: int = 0) -> None:
     """Every minute: take jobs from dead workers, send lost messages again, look after every environment."""
     jobs_requeue_expired()
+    watch(worker=worker_name())
     # While messages wait in a queue its workers are only busy; more of them would pile up.
     idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
     jobs_wake_waiting(older_than=WAKE_AFTER, queues=idle)
