@@ -112,7 +112,10 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / "data")))
 DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(
-        env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"), conn_max_age=60
+        env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"),
+        conn_max_age=60,
+        # A database that was restarted costs nobody a request or a message.
+        conn_health_checks=True,
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -157,8 +160,9 @@ CACHES: dict[str, Any] = {
 
 # --- Jobs -------------------------------------------------------------------------------------------------
 QUEUES = ("build", "duel", "tournament", "publish")
-JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 60)
-JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 3)
+JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 30)
+JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 5)
+JOB_REST_SECONDS = env.number("JOB_REST_SECONDS", 30)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
 VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)
 VERIFY_PER_RUN = env.number("VERIFY_PER_RUN", 20)

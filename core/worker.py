@@ -15,7 +15,10 @@ from typing import Self, TypeVar
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
+from core.engine import engine_is_down
+from core.errors import StoreFailed
 from core.models import Job, JobState
+from core.services.artifacts import store_is_down
 from core.services.jobs import job_claim, job_hand_back, job_heartbeat, job_release, job_take
 from core.states import StaleJob
 
@@ -24,6 +27,17 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 
 NEWS_SECONDS = 1.0
 """New log lines and progress reach the row at most this often."""
+
+PERSISTS: dict[str, Callable[[], bool]] = {
+    "engine_unavailable": engine_is_down,
+    "store_full": store_is_down,
+    "store_failed": store_is_down,
+}
+"""By the code of a fault that would meet every job: whether it is still there."""
+
+_trouble: Callable[[], bool] | None = None
+"""Of the last job that this process gave back for such a fault. While it is there no other job is taken, so that an
+outage does not use up the attempts of all that wait."""
 
 _stopping = mmap.mmap(-1, 1)
 """Not 0 once the workers shall stop: a byte that a process shares with all that it forks."""
@@ -69,13 +83,24 @@ def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], N
 
     Does nothing when the job is gone, taken or over: messages may come twice or late.
     """
-    job = job_claim(kind=kind, job_id=job_id, worker=worker_name())
+    job = job_claim(kind=kind, job_id=job_id, worker=worker_name()) if _is_well() else None
     return Performed.NOT_CLAIMED if job is None else _perform(job, action)
 
 
 def perform_waiting(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
     """As `perform`, for a job that was read a moment ago, along with its RELATED."""
-    return _perform(job, action) if job_take(job=job, worker=worker_name()) else Performed.NOT_CLAIMED
+    is_ours = _is_well() and job_take(job=job, worker=worker_name())
+    return _perform(job, action) if is_ours else Performed.NOT_CLAIMED
+
+
+def _is_well() -> bool:
+    """Whether what troubled this process is over; jobs that it leaves alone are waked again by the watchdog."""
+    global _trouble  # noqa: PLW0603  # one for each process, like the process itself
+    if _trouble is not None and _trouble():
+        logger.warning("This worker takes no job: what failed the last one is not over yet.")
+        return False
+    _trouble = None
+    return True
 
 
 def _perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
@@ -89,7 +114,9 @@ def _perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
             return Performed.GIVEN_BACK
         except StaleJob:
             logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
-        except PlatformFault as fault:
+        except (PlatformFault, StoreFailed) as fault:
+            global _trouble  # noqa: PLW0603  # see _is_well
+            _trouble = PERSISTS.get(fault.code)
             logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
             code, error = fault.code, str(fault)
             _give_back(job, lambda: job_release(job=job, code=code, error=error, log=pulse.text))
@@ -110,6 +137,9 @@ def _give_back(job: Job, write: Callable[[], None]) -> None:
         write()
     except StaleJob:
         logger.warning("%s %s was taken from this worker meanwhile.", job.KIND, job.pk)
+    except Error as error:
+        # Then nobody renews its lease, and when that ends it is given back.
+        logger.warning("%s %s could not be given back: %s", job.KIND, job.pk, error)
 
 
 class Pulse:
