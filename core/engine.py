@@ -44,6 +44,19 @@ def connect(seconds: int = ENGINE_SECONDS) -> docker.DockerClient:
         raise NoEngine from error
 
 
+def engine_is_down() -> bool:
+    """Whether no engine answers here, or too slowly to start anything."""
+    try:
+        client = connect(_PROBE_SECONDS)
+        try:
+            client.ping()
+        finally:
+            client.close()
+    except (NoEngine, DockerException, requests.RequestException):
+        return True
+    return False
+
+
 def missing_limits(info: Mapping[str, Any]) -> list[str]:
     """The limits that this engine takes without a word and does not keep, from what it says of itself."""
     missing = [name for key, name in LIMITS.items() if not info.get(key)]

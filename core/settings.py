@@ -115,7 +115,10 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / "data")))
 DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(
-        env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"), conn_max_age=60
+        env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"),
+        conn_max_age=60,
+        # A database that was restarted costs nobody a request or a message.
+        conn_health_checks=True,
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -162,8 +165,9 @@ CACHES: dict[str, Any] = {
 QUEUES = ("build", "duel", "tournament", "publish")
 # Served where an operator reserves a worker for it.
 EXTRA_QUEUES = ("quick",)
-JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 60)
-JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 3)
+JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 30)
+JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 5)
+JOB_REST_SECONDS = env.number("JOB_REST_SECONDS", 30)
 QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
 STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))

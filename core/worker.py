@@ -19,8 +19,11 @@ from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
 from core.beacon import activity
+from core.engine import engine_is_down
+from core.errors import StoreFailed
 from core.models import Job, JobState
 from core.selectors.lines import jobs_in_line
+from core.services.artifacts import store_is_down
 from core.services.jobs import job_claim, job_hand_back, job_heartbeat, job_put_off, job_release, job_take
 from core.states import StaleJob
 
@@ -31,6 +34,17 @@ HEADS, LOOKS = 8, 3
 """How many jobs at the head of a line a worker tries to claim before it looks at the line again, and how often."""
 NEWS_SECONDS = 1.0
 """New log lines and progress reach the row at most this often."""
+
+PERSISTS: dict[str, Callable[[], bool]] = {
+    "engine_unavailable": engine_is_down,
+    "store_full": store_is_down,
+    "store_failed": store_is_down,
+}
+"""By the code of a fault that would meet every job: whether it is still there."""
+
+_trouble: Callable[[], bool] | None = None
+"""Of the last job that this process gave back for such a fault. While it is there no other job is taken, so that an
+outage does not use up the attempts of all that wait."""
 
 _stopping = mmap.mmap(-1, 8)
 """When the workers were asked to stop, 0 before: a float that a process shares with all that it forks. The clock is
@@ -94,7 +108,7 @@ def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], N
     if is_stopping():
         job_put_off(kind=kind, job_id=job_id)
         return Performed.GIVEN_BACK
-    job = job_claim(kind=kind, job_id=job_id, worker=worker_name())
+    job = job_claim(kind=kind, job_id=job_id, worker=worker_name()) if _is_well() else None
     return Performed.NOT_CLAIMED if job is None else _perform(job, action)
 
 
@@ -104,7 +118,9 @@ def perform_next(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Puls
     So there are as many messages as jobs, and what they name does not matter.
     """
     for _ in range(LOOKS):
-        for number in () if is_stopping() else jobs_in_line(kind, count=HEADS):
+        if is_stopping() or not _is_well():
+            break
+        for number in jobs_in_line(kind, count=HEADS):
             # Other workers look at the same line; whoever is slower goes on to the next.
             if (outcome := perform(kind, number, action)) is not Performed.NOT_CLAIMED:
                 return outcome
@@ -113,7 +129,18 @@ def perform_next(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Puls
 
 def perform_waiting(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
     """As `perform`, for a job that was read a moment ago, along with its RELATED."""
-    return _perform(job, action) if job_take(job=job, worker=worker_name()) else Performed.NOT_CLAIMED
+    is_ours = _is_well() and job_take(job=job, worker=worker_name())
+    return _perform(job, action) if is_ours else Performed.NOT_CLAIMED
+
+
+def _is_well() -> bool:
+    """Whether what troubled this process is over; jobs that it leaves alone are waked again by the watchdog."""
+    global _trouble  # noqa: PLW0603  # one for each process, like the process itself
+    if _trouble is not None and _trouble():
+        logger.warning("This worker takes no job: what failed the last one is not over yet.")
+        return False
+    _trouble = None
+    return True
 
 
 def _perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
@@ -137,7 +164,9 @@ def _do(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
             return Performed.GIVEN_BACK
         except StaleJob:
             logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
-        except PlatformFault as fault:
+        except (PlatformFault, StoreFailed) as fault:
+            global _trouble  # noqa: PLW0603  # see _is_well
+            _trouble = PERSISTS.get(fault.code)
             logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
             code, error = fault.code, str(fault)
             activity.fault(f"{job.KIND} {job.pk}: {error} ({code})")
@@ -160,6 +189,9 @@ def _give_back(job: Job, write: Callable[[], None]) -> None:
         write()
     except StaleJob:
         logger.warning("%s %s was taken from this worker meanwhile.", job.KIND, job.pk)
+    except Error as error:
+        # Then nobody renews its lease, and when that ends it is given back.
+        logger.warning("%s %s could not be given back: %s", job.KIND, job.pk, error)
 
 
 class Pulse:

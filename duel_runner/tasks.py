@@ -28,6 +28,7 @@ from duel_runner.presence import tokens_alive
 from duel_runner.protocol import plain_text
 from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, SandboxError
+from duel_runner.sandbox.channel import remove_abandoned_channels
 from environments.records import Fault
 
 AWAKE_SECONDS = 60.0
@@ -106,8 +107,12 @@ def _next_duel() -> Performed:
 
 
 def leftovers_reap(_: int = 0) -> None:
-    """Remove containers of this arena on this host whose worker has died."""
-    sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
+    """Remove containers of this arena on this host whose worker has died, and their channels."""
+    try:
+        sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
+    finally:
+        # Of a container that was never made there is nothing else.
+        remove_abandoned_channels(settings.CHANNEL_DIR)
 
 
 def _validate(validation: Validation, pulse: Pulse) -> None:

@@ -11,13 +11,15 @@ from django.utils import timezone
 from core.errors import Refused
 from core.models import Environment
 from core.queues import waiting_count
+from core.services.artifacts import artifacts_sweep
 from core.services.jobs import jobs_requeue_expired, jobs_wake_waiting
 from core.services.watch import watch
 from core.worker import worker_name
 from tournament_manager import editions
 
 logger = logging.getLogger(__name__)
-WAKE_AFTER = timedelta(minutes=10)
+WAKE_AFTER = timedelta(minutes=1)
+"""How long a job waits, while its queue is empty, before its message is taken for lost."""
 
 
 def tournaments_advance(environment_id: int) -> None:
@@ -35,6 +37,11 @@ def tournament_start(environment_id: int) -> None:
         logger.warning("No edition started: %s", refusal)
     else:
         logger.info("Started %s.", tournament)
+
+
+def artifacts_remove_unused(_: int = 0) -> None:
+    """Delete files that workers have left which died or were refused."""
+    artifacts_sweep()
 
 
 def watchdog(_: int = 0) -> None:

@@ -27,8 +27,9 @@ UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 LOG_LIMIT_CHARACTERS = 64 * 1024
 HISTORY_LIMIT = 20
 """Attempts that a job's history keeps, the latest of them."""
-BACK_OFF, BACK_OFF_LIMIT = timedelta(seconds=30), timedelta(minutes=10)
-"""How long a job rests after its first failure by the platform, four times as long after every other, and at most."""
+REST_LIMIT = timedelta(minutes=10)
+"""How long a job rests at most after a failure by the platform: the first time JOB_REST_SECONDS, then four times as
+long after every other."""
 
 JOB_MODELS: dict[str, type[Job]] = {
     model.KIND: model for model in (Build, Validation, Duel, Evaluation, Recording, Publication)
@@ -120,10 +121,10 @@ def job_fail(*, job: Job, fault: JobFault, code: str, error: str, log: str = "",
     _finish(job, JobState.FAILED, fault=fault, error_code=code[:50], error=error, log=log_tail(log), **fields)
 
 
-def job_release(*, job: Job, code: str, error: str, log: str = "") -> None:
+def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool = True) -> None:
     """Give a running job back after a platform fault; without attempts left it fails.
 
-    It rests first, so that an outage does not use up all attempts at once; the watchdog wakes it then.
+    It rests first, so that an outage does not use up all attempts at once; the lookout wakes it then.
     """
     history = _history(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
@@ -134,7 +135,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "") -> None:
         JobState.QUEUED,
         expected_token=job.claim_token,
         **UNCLAIMED,
-        not_before=_in(min(BACK_OFF * 4 ** (job.attempt - 1), BACK_OFF_LIMIT)),
+        not_before=_in(rest_after(job.attempt) if rests else timedelta()),
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
@@ -143,10 +144,16 @@ def job_release(*, job: Job, code: str, error: str, log: str = "") -> None:
     )
 
 
+def rest_after(attempt: int) -> timedelta:
+    """How long a job rests when this attempt was failed by the platform."""
+    seconds: int = settings.JOB_REST_SECONDS * 4 ** (attempt - 1)
+    return min(timedelta(seconds=seconds), REST_LIMIT)
+
+
 def job_hand_back(*, job: Job, log: str = "") -> None:
     """Give a running job back because its worker is asked to stop; this costs it no attempt.
 
-    The watchdog wakes it: a message sent at once might be taken by the very workers that stop.
+    The lookout wakes it: a message sent at once might be taken by the very workers that stop.
     """
     code, error = "worker_stopped", "Its worker was stopped."
     transition(
@@ -209,12 +216,21 @@ def job_requeue(*, job: Job, reason: str) -> None:
 
 
 def jobs_requeue_expired() -> int:
-    """Give back what has lost its lease; return how many. The worker is taken for dead."""
+    """Give back what has lost its lease; return how many. The worker is taken for dead.
+
+    Whoever dies with its first worker need not rest, for that has little to do with it; the next time it may well have.
+    """
     count = 0
     for model in JOB_MODELS.values():
         for job in model._default_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now()):
             try:
-                job_release(job=job, code="worker_lost", error="The worker stopped answering.", log=job.log)
+                job_release(
+                    job=job,
+                    code="worker_lost",
+                    error="The worker stopped answering.",
+                    log=job.log,
+                    rests=job.attempt > 1,
+                )
             except StaleJob:
                 continue
             logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
@@ -222,10 +238,10 @@ def jobs_requeue_expired() -> int:
     return count
 
 
-def jobs_wake_waiting(*, older_than: timedelta, queues: Collection[str] | None = None) -> int:
+def jobs_wake_waiting(*, older_than: timedelta = timedelta(), queues: Collection[str] | None = None) -> int:
     """Wake every job that has rested enough or has waited long: its message may be lost. Return how many.
 
-    queues: those in which messages may be lost; None: all.
+    queues: those in which messages may be lost; None: all, empty: none, then only what has rested is woken.
     """
     count = 0
     rested = Q(not_before__lte=Now())
