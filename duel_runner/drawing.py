@@ -41,7 +41,7 @@ def draw(recording: Recording, pulse: Pulse) -> None:
     with tempfile.TemporaryDirectory(prefix="arena-recording-") as name:
         folder = Path(name)
         try:
-            made = video.record_apart(job, folder)
+            made = video.record_apart(job, folder, watch=pulse.raise_if_lost)
         except ReplayMismatch as mismatch:
             sentence = f"Episode {episode.number} of evaluation {evaluation.pk} cannot be played again: {mismatch}"
             alarm_raise(

@@ -119,6 +119,7 @@ def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: 
     assert duel.not_before is not None
     assert f"{duel.not_before.astimezone(UTC):%H:%M} UTC (attempt 2 of" in page
     assert "Last time: The engine did not answer." in page
+    assert "Duel: 1 attempt that came to nothing" in page
     assert HOSTILE not in page
 
 
