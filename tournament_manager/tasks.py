@@ -6,7 +6,7 @@ import logging
 from datetime import timedelta
 
 from django.conf import settings
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from core.errors import Refused
 from core.models import Environment
@@ -22,9 +22,10 @@ WAKE_AFTER = timedelta(minutes=1)
 
 def tournaments_advance(environment_id: int) -> None:
     """Refresh standings, end and start editions of one environment. Safe to call at any time, any number of times."""
-    environment = Environment.objects.filter(pk=environment_id, seats__gt=1).first()
+    # The database's clock, as everywhere: this machine's may be wrong.
+    environment = Environment.objects.annotate(now=Now()).filter(pk=environment_id, seats__gt=1).first()
     if environment is not None:
-        editions.advance(environment, now=timezone.now())
+        editions.advance(environment, now=environment.now)
 
 
 def tournament_start(environment_id: int) -> None:
@@ -48,9 +49,9 @@ def watchdog(_: int = 0) -> None:
     # While messages wait in a queue its workers are only busy; more of them would pile up.
     idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
     jobs_wake_waiting(older_than=WAKE_AFTER, queues=idle)
-    for environment in Environment.objects.filter(seats__gt=1):
+    for environment in Environment.objects.annotate(now=Now()).filter(seats__gt=1):
         try:
-            editions.advance(environment, now=timezone.now())
+            editions.advance(environment, now=environment.now)
         except Exception:
             # One environment in trouble must not stop the others.
             logger.exception("%s cannot be brought up to date.", environment)

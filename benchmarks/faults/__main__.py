@@ -14,9 +14,11 @@ import argparse
 import multiprocessing
 import os
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -34,9 +36,9 @@ from benchmarks.faults.services import (
     Postgres,
     RedisServer,
     Store,
-    fake_time,
     needed_programs,
     until,
+    wrong_clock,
 )
 
 STORE_BYTES = 48 << 20
@@ -59,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--base-image", default="rl-arena-base", help="image with Python and NumPy")
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         needed_programs()
         report = run(options)
@@ -106,7 +109,13 @@ def _apart(target: Any, *arguments: Any) -> dict[str, Any]:
     """What a function returns that runs in a process of its own."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=lambda: sender.send(target(*arguments)))
+
+    def work() -> None:
+        # Workers are to be ended also when this is.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        sender.send(target(*arguments))
+
+    process = context.Process(target=work)
     process.start()
     sender.close()
     try:
@@ -114,6 +123,8 @@ def _apart(target: Any, *arguments: Any) -> dict[str, Any]:
     except EOFError:
         raise CannotRun("a season ended before its time; its message stands above.") from None
     finally:
+        if sys.exc_info()[0] is not None:
+            process.terminate()
         process.join()
     return found
 
@@ -133,7 +144,7 @@ def _season(
     }
     begun = time.monotonic()
     season = Season(folder, variables, size)
-    workers = Workers(season, None if faulty else fake_time())
+    workers = Workers(season, None if faulty else wrong_clock(folder))
     driver = Driver(season, workers, services, options.seed)
     found: dict[str, Any] = {"unsettled": ""}
     try:
@@ -169,12 +180,9 @@ def _season(
 
 def _play_under_faults(season: Season, driver: Driver, options: argparse.Namespace) -> None:
     """Edition after edition until the deck is done."""
-    import threading
-
     words = [word.strip().lower() for word in (options.kinds or "").split(",") if word.strip()]
-    cards = [
-        card for card in deck(options.faults, options.seed) if not words or any(w in card[0].lower() for w in words)
-    ]
+    whole = deck(options.faults, options.seed)
+    cards = [card for card in whole if not words or any(word in card[0].lower() for word in words)]
     deadline = time.monotonic() + 60 * options.minutes
     season.start_edition()
     hands = threading.Thread(target=driver.run, args=(cards, deadline), name="driver")
@@ -228,9 +236,7 @@ def print_report(report: Mapping[str, Any]) -> None:
     """One line per kind, then what matters."""
     print()
     for kind, row in report["kinds"].items():
-        print(
-            f"{kind}: {row['count']} times, over after {row['median_seconds']} s (median), {row['most_seconds']} s (most)"
-        )
+        print(f"{kind}: {row['count']} times, over after {row['median_seconds']} s, at most {row['most_seconds']} s")
     for name in ("lost", "duplicated", "leftovers", "differences", "slow_reruns", "unrecovered", "not_injected"):
         for line in report[name][:20]:
             print(f"{name}: {line}")

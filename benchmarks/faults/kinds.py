@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
@@ -10,7 +11,7 @@ import time
 from functools import partial
 from typing import Any
 
-import psycopg
+import psycopg2
 
 from benchmarks.faults.driver import Driver, Fault, Hit, NotInjected, kill, partial_file, stop
 from benchmarks.faults.season import LEASE_SECONDS, again
@@ -114,11 +115,11 @@ def engine_restarted(driver: Driver, draw: random.Random) -> Result:
         number = draw.choice((signal.SIGTERM, signal.SIGKILL))
         before, begun = engine.pid, time.monotonic()
         engine.stop(number)
-        away = time.monotonic() - begun
         engine.start()
         if engine.pid == before:
             raise NotInjected("it is the same engine")
-        return driver.next_success(begun), f"by {number.name}, away for {time.monotonic() - begun:.0f} s ({away:.0f} s)"
+        away = time.monotonic() - begun
+        return driver.next_success(begun), f"by {number.name}, away for {away:.1f} s"
 
 
 def database_restarted(driver: Driver, draw: random.Random) -> Result:
@@ -131,7 +132,8 @@ def database_restarted(driver: Driver, draw: random.Random) -> Result:
         postgres.start()
         if postgres.pid == before:
             raise NotInjected("it is the same server")
-        return driver.next_success(begun), f"{how}, away for {time.monotonic() - begun:.1f} s"
+        away = time.monotonic() - begun
+        return driver.next_success(begun), f"{how}, away for {away:.1f} s"
 
 
 def connections_cut(driver: Driver, _: random.Random) -> Result:
@@ -140,9 +142,12 @@ def connections_cut(driver: Driver, _: random.Random) -> Result:
         begun = time.monotonic()
         ask = "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s"
         try:
-            with psycopg.connect(driver.services.postgres.url("postgres"), autocommit=True) as connection:
-                row = connection.execute(ask, [driver.services.database]).fetchone()
-        except psycopg.Error as error:
+            # To another database: this connection is not to end itself.
+            with contextlib.closing(psycopg2.connect(driver.services.postgres.url("postgres"))) as connection:
+                cursor = connection.cursor()
+                cursor.execute(ask, [driver.services.database])
+                row = cursor.fetchone()
+        except psycopg2.Error as error:
             raise NotInjected(f"the database does not answer: {error}") from error
         count = int(row[0]) if row else 0
         if not count:
@@ -173,7 +178,8 @@ def redis_restarted(driver: Driver, draw: random.Random) -> Result:
         redis.start()
         if redis.pid == before:
             raise NotInjected("it is the same server")
-        return driver.next_success(begun), f"away for {time.monotonic() - begun:.1f} s"
+        away = time.monotonic() - begun
+        return driver.next_success(begun), f"away for {away:.1f} s"
 
 
 def message_twice(driver: Driver, draw: random.Random) -> Result:
@@ -221,7 +227,7 @@ def clock_wrong(driver: Driver, draw: random.Random) -> Result:
 
     with driver.alone_with("clock"):
         name, ahead = driver.workers.clocked, draw.choice((HOUR, -HOUR))
-        driver.workers.clock_file.write_text(f"{ahead:+.0f}")
+        driver.workers.set_clock(int(ahead))
         try:
             until(lambda: abs(driver.clock(name)[1] - ahead) < 60, 20, f"the clock of {name} is wrong")
             begun = time.monotonic()
@@ -234,7 +240,7 @@ def clock_wrong(driver: Driver, draw: random.Random) -> Result:
 
             seconds = driver.seconds_until(has_played, begun)
         finally:
-            driver.workers.clock_file.write_text("+0")
+            driver.workers.set_clock(0)
         until(lambda: abs(driver.clock(name)[1]) < 60, 60, f"the clock of {name} is right again")
         return seconds, f"{name} by {ahead / HOUR:+.0f} h"
 
@@ -250,7 +256,8 @@ def store_read_only(driver: Driver, draw: random.Random) -> Result:
             time.sleep(draw.uniform(2.0, 5.0))
         finally:
             store.writable()
-        return driver.next_success(time.monotonic()), f"for {time.monotonic() - begun:.1f} s"
+        away = time.monotonic() - begun
+        return driver.next_success(time.monotonic()), f"for {away:.1f} s"
 
 
 def store_full(driver: Driver, draw: random.Random) -> Result:
@@ -264,7 +271,8 @@ def store_full(driver: Driver, draw: random.Random) -> Result:
             time.sleep(draw.uniform(2.0, 5.0))
         finally:
             store.empty()
-        return driver.next_success(time.monotonic()), f"for {time.monotonic() - begun:.1f} s"
+        away = time.monotonic() - begun
+        return driver.next_success(time.monotonic()), f"for {away:.1f} s"
 
 
 def _containers(client: Any, hit: Hit, draw: random.Random) -> list[Any]:

@@ -10,6 +10,7 @@ import hashlib
 import io
 import itertools
 import json
+import logging
 import os
 import random
 import sys
@@ -125,8 +126,11 @@ class Season:
         import django
 
         django.setup()
+        logging.getLogger("django-q").setLevel(logging.ERROR)
         from django.core.management import call_command
 
+        # The workers have a log of their own.
+        logging.getLogger().setLevel(logging.ERROR)
         call_command("migrate", verbosity=0, interactive=False)
         call_command("sync_environments", verbosity=0, stdout=io.StringIO())
         self._prepare()
@@ -329,10 +333,10 @@ class Season:
             for row in Duel.objects.order_by().values("pk").annotate(entries=Count("ledger_entries"))
             if row["entries"] > 4
         ]
-        for submission in Submission.objects.annotate(times=Count("validations")).filter(times__gt=1):
-            found.append(f"{submission}: {submission.times} validations of one build")
-        for row in Evaluation.objects.order_by().values("submission").annotate(times=Count("pk")).filter(times__gt=1):
-            found.append(f"submission {row['submission']}: {row['times']} evaluations")
+        twice = Submission.objects.annotate(times=Count("validations")).filter(times__gt=1)
+        found += [f"{submission}: {submission.times} validations of one build" for submission in twice]
+        scores = Evaluation.objects.order_by().values("submission").annotate(times=Count("pk")).filter(times__gt=1)
+        found += [f"submission {row['submission']}: {row['times']} evaluations" for row in scores]
         return found
 
     @again
@@ -349,12 +353,10 @@ class Season:
         client = connect()
         try:
             for container in client.containers.list(all=True, ignore_removed=True):
-                if container.labels.get(worker_label()) not in alive:
-                    found.append(f"container {container.name} {container.status}")
+                found += [f"container {container.name}"] if container.labels.get(worker_label()) not in alive else []
             for image in client.images.list():
                 found += [f"image {tag}" for tag in image.tags if tag.startswith(self.prefix) and tag not in named]
-                if not image.tags:
-                    found.append(f"image {image.short_id} without a name")
+                found += [] if image.tags else [f"image {image.short_id} without a name"]
             networks = client.networks.list()
             found += [f"network {row.name}" for row in networks if row.name not in ("none", "host", "bridge")]
             found += [f"volume {volume.name}" for volume in client.volumes.list()]
@@ -390,9 +392,9 @@ class Season:
 class Workers:
     """The workers of a season as `run_workers` keeps them: a supervisor and a cluster of each name."""
 
-    def __init__(self, season: Season, fake_time: Path | None) -> None:
-        self.clock_file = season.folder / "clock"
-        self.clock_file.write_text("+0")
+    def __init__(self, season: Season, wrong_clock: Path | None) -> None:
+        self._clock = season.folder / "clock"
+        self.set_clock(0)
         variables: dict[str, dict[str, str]] = {
             "build": {"Q_CLUSTER_NAME": "build"},
             "tournament": {"Q_CLUSTER_NAME": "tournament"},
@@ -400,16 +402,8 @@ class Workers:
         for number in range(1, DUEL_WORKERS + 1):
             variables[f"duel-{number}"] = {"Q_CLUSTER_NAME": "duel", "DUEL_PARALLELISM": "1"}
         self.clocked = f"duel-{DUEL_WORKERS}"
-        if fake_time is not None:
-            variables[self.clocked] |= {
-                "LD_PRELOAD": str(fake_time),
-                "FAKETIME_TIMESTAMP_FILE": str(self.clock_file),
-                "FAKETIME_CACHE_DURATION": "1",
-                # What a wrong clock shows, and nothing that the kernel measures.
-                "DONT_FAKE_MONOTONIC": "1",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-                "NO_FAKE_STAT": "1",
-            }
+        if wrong_clock is not None:
+            variables[self.clocked] |= {"LD_PRELOAD": str(wrong_clock), "FAULTS_CLOCK": str(self._clock)}
         # By the hundredth kill a pause that grows would leave most of the workers down; in operation it should.
         supervisor.BACK_OFF_SECONDS = (1.0,)
         self._log = (season.folder / "workers.log").open("a")
@@ -426,6 +420,12 @@ class Workers:
     def _run(self) -> None:
         while not self._ended.wait(0.2):
             self._supervisor.step()
+
+    def set_clock(self, ahead: int) -> None:
+        """Let the clock of one worker be so many seconds ahead from now on."""
+        # In its place: the workers have mapped it.
+        with self._clock.open("r+b" if self._clock.exists() else "wb") as file:
+            file.write(ahead.to_bytes(8, sys.byteorder, signed=True))
 
     def stop(self) -> None:
         """Ask all to stop, as every upgrade does it."""

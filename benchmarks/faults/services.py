@@ -147,6 +147,8 @@ class Engine:
 
     def start(self) -> None:
         """Start it and wait for its answer."""
+        # One that was killed has not removed it, and another process may have its id by now.
+        (self._folder / "pid").unlink(missing_ok=True)
         command = [
             "dockerd", "--host", self.host, "--data-root", str(self._folder / "data"),
             "--exec-root", str(self._folder / "run"), "--pidfile", str(self._folder / "pid"),
@@ -155,7 +157,8 @@ class Engine:
             "--containerd", str(self._start_containerd()),
         ]  # fmt: skip
         with (self._folder / "log").open("ab") as log:
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            # Without a parent that would have to notice its end.
+            subprocess.run(["setsid", "--fork", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
         until(self.answers, START_SECONDS, f"an answer of the engine (see {self._folder / 'log'})")
 
     def answers(self) -> bool:
@@ -174,10 +177,13 @@ class Engine:
         end_process(self.pid, number)
 
     def end(self) -> None:
-        """Stop it for good, with its containerd and what it has mounted."""
-        with contextlib.suppress(OSError, ValueError):
+        """Stop it for good, with all that runs in it, its containerd and what it has mounted."""
+        with contextlib.suppress(OSError, ValueError, CannotRun):
+            if not self.answers():
+                # Whatever it has left running it ends when it begins.
+                self.start()
             self.stop()
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, CannotRun):
             end_process(int((self._folder / "containerd.pid").read_text()), signal.SIGTERM)
         mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
         for mount in sorted((path for path in mounts if path.startswith(str(self._folder))), reverse=True):
@@ -206,11 +212,10 @@ class Engine:
             "containerd", "--config", str(config), "--root", str(self._folder / "containerd"),
             "--state", str(self._folder / "containerd-run"), "--address", str(address),
         ]  # fmt: skip
+        # The shell's id is that of the program that takes its place.
+        command = ["setsid", "--fork", "sh", "-c", 'echo $$ >"$0"; exec "$@"', str(pid_file), *command]
         with (self._folder / "containerd.log").open("ab") as log:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-        pid_file.write_text(str(process.pid))
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
         until(address.exists, START_SECONDS, "a socket of containerd")
         return address
 
@@ -285,17 +290,22 @@ def needed_programs() -> None:
     """Raise CannotRun when a program is missing, naming the package that has it."""
     for program, package in (
         ("dockerd", "docker.io"), ("containerd", "containerd"), ("redis-server", "redis-server"), ("mount", "mount"),
+        ("setsid", "util-linux"), ("cc", "gcc libc6-dev"),
     ):  # fmt: skip
         if shutil.which(program) is None:
             raise CannotRun(f"{program} is missing (on Debian: apt install {package}).")
     if os.geteuid() != 0:
         raise CannotRun("Engines and file systems of its own take root.")
-    fake_time()
 
 
-def fake_time() -> Path:
-    """The library that shows a process another time. Raises CannotRun."""
-    for folder in sorted(Path("/usr/lib").glob("*/faketime")):
-        if (library := folder / "libfaketimeMT.so.1").exists():
-            return library
-    raise CannotRun("libfaketime is missing (on Debian: apt install libfaketime).")
+def wrong_clock(folder: Path) -> Path:
+    """A library that shows a process a clock as wrong as a file says. Raises CannotRun.
+
+    Not libfaketime, whose `clock_nanosleep` fails or returns at once under Python: seen with its version 0.9.10.
+    """
+    library = folder / "clock.so"
+    source = Path(__file__).with_name("clock.c")
+    done = subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=False)
+    if done.returncode:
+        raise CannotRun("The library of the wrong clock cannot be compiled.")
+    return library

@@ -1,0 +1,20 @@
+"""The local store of files."""
+
+from __future__ import annotations
+
+import contextlib
+
+from django.core.files import File
+from django.core.files.storage import FileSystemStorage
+
+
+class LocalStorage(FileSystemStorage):
+    """A folder of this machine. Of a file for which there is no room nothing is left."""
+
+    def _save(self, name: str, content: File[bytes]) -> str:
+        try:
+            return super()._save(name, content)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self.delete(name)
+            raise
