@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
+from datetime import timedelta
 
+from django.conf import settings
 from django.db import Error, connection
 
 from core.folders import remove_abandoned
+from core.queues import waiting_count
 from core.scratch import FOLDERS, PREFIX
 from core.services.jobs import jobs_requeue_expired, jobs_wake_waiting
 from core.services.schedules import schedules_mend
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
+LOST_AFTER = timedelta(seconds=20)
+"""How long a job waits, while no message does in its queue, before its own is taken for lost."""
 
 
 class Lookout:
@@ -46,7 +51,10 @@ class Lookout:
 
 
 def look() -> None:
-    """Take jobs from dead workers, wake what has rested enough, and bring schedules back from a wrong clock."""
+    """Take jobs from dead workers, bring schedules back from a wrong clock, and wake what waits for nothing."""
     jobs_requeue_expired()
-    jobs_wake_waiting(queues=())
     schedules_mend()
+    jobs_wake_waiting(queues=())
+    # While messages wait in a queue its workers are only busy; more of them would pile up.
+    idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
+    jobs_wake_waiting(older_than=LOST_AFTER, queues=idle)

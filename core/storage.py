@@ -13,7 +13,8 @@ class LocalStorage(FileSystemStorage):
 
     def _save(self, name: str, content: File[bytes]) -> str:
         try:
-            return super()._save(name, content)
+            saved: str = super()._save(name, content)  # type: ignore[misc]  # the stubs leave it out
+            return saved
         except OSError:
             with contextlib.suppress(OSError):
                 self.delete(name)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 
-from django.conf import settings
 from django.db.models.functions import Now
 
 from core.errors import Refused
+from core.lookout import look
 from core.models import Environment
-from core.queues import waiting_count
 from core.services.artifacts import artifacts_sweep
-from core.services.jobs import jobs_requeue_expired, jobs_wake_waiting
 from tournament_manager import editions
 
 logger = logging.getLogger(__name__)
-WAKE_AFTER = timedelta(minutes=1)
-"""How long a job waits, while its queue is empty, before its message is taken for lost."""
 
 
 def tournaments_advance(environment_id: int) -> None:
@@ -44,11 +39,8 @@ def artifacts_remove_unused(_: int = 0) -> None:
 
 
 def watchdog(_: int = 0) -> None:
-    """Every minute: take jobs from dead workers, send lost messages again, look after every environment."""
-    jobs_requeue_expired()
-    # While messages wait in a queue its workers are only busy; more of them would pile up.
-    idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
-    jobs_wake_waiting(older_than=WAKE_AFTER, queues=idle)
+    """Every minute: look after every environment, and do what the lookouts do, should no cluster have one."""
+    look()
     for environment in Environment.objects.annotate(now=Now()).filter(seats__gt=1):
         try:
             editions.advance(environment, now=environment.now)

@@ -45,7 +45,7 @@ STORE_BYTES = 48 << 20
 SLOWEST_RERUN_SECONDS = 60.0
 """A killed worker's job has to run elsewhere within this."""
 FULL = Size(agents=12, scored_agents=3, match_count=10, pause_seconds=0.002)
-SHORT = Size(agents=4, scored_agents=1, match_count=10, pause_seconds=0.002)
+SHORT = Size(agents=6, scored_agents=1, match_count=10, pause_seconds=0.002)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             stack.callback(redis.stop)
             engine = Engine(folder, options.base_image)
             stack.callback(engine.end)
-            parts = []
+            parts: list[dict[str, Any]] = []
             for number, name in enumerate(("faulty", "clean")):
                 store = Store(folder / name / "files", STORE_BYTES)
                 stack.callback(store.end)

@@ -11,7 +11,8 @@ import time
 from functools import partial
 from typing import Any
 
-import psycopg2
+import psycopg2  # type: ignore[import-untyped]  # it ships no types
+from redis import RedisError
 
 from benchmarks.faults.driver import Driver, Fault, Hit, NotInjected, kill, partial_file, stop
 from benchmarks.faults.season import LEASE_SECONDS, again
@@ -159,10 +160,15 @@ def messages_flushed(driver: Driver, _: random.Random) -> Result:
     """Every message that waits is lost, and whatever else Redis keeps."""
     with driver.alone_with("redis"):
         begun = time.monotonic()
-        pipe = driver.services.redis.client(driver.services.number).pipeline(transaction=True)
+        pipe: Any = driver.services.redis.client(driver.services.number).pipeline(transaction=True)
         for name in ("build", "duel", "tournament"):
             pipe.llen(f"django_q:{name}:q")
-        *lengths, before, _, after = pipe.dbsize().flushall().dbsize().execute()
+        for call in (pipe.dbsize, pipe.flushdb, pipe.dbsize):
+            call()
+        try:
+            *lengths, before, _, after = pipe.execute()
+        except RedisError as error:
+            raise NotInjected(f"Redis does not answer: {error}") from error
         if not before or after:
             raise NotInjected(f"{before} keys before, {after} after")
         return driver.next_success(begun), f"{before} keys, {sum(lengths)} messages"
@@ -187,7 +193,6 @@ def message_twice(driver: Driver, draw: random.Random) -> Result:
     from django.db import Error
     from django_q.brokers import get_broker
     from django_q.tasks import async_task
-    from redis import RedisError
 
     from core.models import Duel
 
@@ -199,7 +204,7 @@ def message_twice(driver: Driver, draw: random.Random) -> Result:
             raise NotInjected(f"no duel can be chosen: {type(error).__name__}") from error
         begun = time.monotonic()
         try:
-            client = driver.services.redis.client(driver.services.number)
+            client: Any = driver.services.redis.client(driver.services.number)
             spare = get_broker("spare")
             async_task("duel_runner.tasks.duel_run", duel.pk, broker=spare)
             message = client.lpop(spare.list_key)

@@ -333,8 +333,8 @@ class Season:
             for row in Duel.objects.order_by().values("pk").annotate(entries=Count("ledger_entries"))
             if row["entries"] > 4
         ]
-        twice = Submission.objects.annotate(times=Count("validations")).filter(times__gt=1)
-        found += [f"{submission}: {submission.times} validations of one build" for submission in twice]
+        builds = Submission.objects.order_by().values("pk").annotate(times=Count("validations")).filter(times__gt=1)
+        found += [f"submission {row['pk']}: {row['times']} validations of one build" for row in builds]
         scores = Evaluation.objects.order_by().values("submission").annotate(times=Count("pk")).filter(times__gt=1)
         found += [f"submission {row['submission']}: {row['times']} evaluations" for row in scores]
         return found
@@ -405,7 +405,7 @@ class Workers:
         if wrong_clock is not None:
             variables[self.clocked] |= {"LD_PRELOAD": str(wrong_clock), "FAULTS_CLOCK": str(self._clock)}
         # By the hundredth kill a pause that grows would leave most of the workers down; in operation it should.
-        supervisor.BACK_OFF_SECONDS = (1.0,)
+        supervisor.BACK_OFF_SECONDS = (1.0,) * 5
         self._log = (season.folder / "workers.log").open("a")
         self._supervisor = Supervisor(
             [sys.executable, "-m", "benchmarks.faults.worker", "qcluster"],

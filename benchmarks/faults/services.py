@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -66,8 +67,8 @@ class Postgres:
         self._folder.mkdir()
         if self._user is not None:
             os.chown(self._folder, self._user, -1)
-        initdb = [self._programs / "initdb", "-D", self._data, "-U", "arena", "-A", "trust", "-E", "UTF8", "--no-sync"]
-        call(initdb, self._user)
+        words = ["-U", "arena", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        call([self._programs / "initdb", "-D", self._data, *words], self._user)
         self.start()
 
     def url(self, name: str) -> str:
@@ -225,7 +226,11 @@ class Engine:
         try:
             theirs = connect(300)
             try:
-                mine.images.load(theirs.images.get(self._base_image).save(named=True))
+                with tempfile.TemporaryFile() as copy:
+                    for piece in theirs.images.get(self._base_image).save(named=True):
+                        copy.write(piece)
+                    copy.seek(0)
+                    mine.images.load(copy)
             finally:
                 theirs.close()
         except (NoEngine, ImageNotFound):

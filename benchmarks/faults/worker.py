@@ -47,15 +47,20 @@ def about(job: Any) -> dict[str, object]:
 
 def install() -> None:
     """Put the places into the code that this process will run."""
-    from django.core.files.storage import FileSystemStorage
     from django_q.signals import post_spawn
 
-    import builder.recipe
     import builder.tasks
-    import duel_runner.bench
     import duel_runner.tasks
     from core.models import Duel
+    from core.storage import LocalStorage
     from core.worker import Pulse
+    from duel_runner import bench
+
+    # What is put in another's place has no type that could be checked.
+    recipe: Any = sys.modules["builder.recipe"]
+    tasks: Any = duel_runner.tasks
+    pulses: Any = Pulse
+    stores: Any = LocalStorage
 
     current: list[Any] = []
 
@@ -73,7 +78,7 @@ def install() -> None:
     for module, name in ((builder.tasks, "_build"), (duel_runner.tasks, "_duel"), (duel_runner.tasks, "_validate")):
         setattr(module, name, of_current(getattr(module, name)))
 
-    folder_layer = builder.recipe.folder_layer
+    folder_layer = recipe.folder_layer
 
     def layer(*arguments: Any) -> Iterator[bytes]:
         for number, piece in enumerate(folder_layer(*arguments)):
@@ -82,28 +87,27 @@ def install() -> None:
                 come_by("mid-build", **about(current[0]))
             yield piece
 
-    builder.recipe.folder_layer = layer
-    progress = Pulse.progress
+    recipe.folder_layer = layer
+    progress = pulses.progress
 
-    def show(pulse: Pulse, **fields: object) -> None:
+    def show(pulse: Any, **fields: object) -> None:
         job, done = pulse._job, fields.get("matches_done")
         if isinstance(job, Duel) and isinstance(done, int) and 0 < done < job.match_count:
-            bench = duel_runner.bench._bench
-            owner = bench._presence.token if bench is not None else ""
+            owner = bench.bench_of_this_worker()._presence.token
             players = [str(job.player_1_id), str(job.player_2_id)]
             come_by("mid-duel", **about(job), done=done, of=job.match_count, owner=owner, players=players)
         progress(pulse, **fields)
 
-    Pulse.progress = show  # type: ignore[method-assign]  # in this process only
-    succeed = duel_runner.tasks.duel_succeed
+    pulses.progress = show
+    succeed = tasks.duel_succeed
 
     def duel_succeed(*, duel: Duel, **named: Any) -> None:
         come_by("artifact-stored", **about(duel))
         succeed(duel=duel, **named)
         come_by("result-written", **about(duel))
 
-    duel_runner.tasks.duel_succeed = duel_succeed
-    save = FileSystemStorage._save
+    tasks.duel_succeed = duel_succeed
+    save = stores._save
 
     def half_saved(storage: Any, name: str, content: Any) -> str:
         if name.endswith("records.zip") and current and list(folder.glob("arm-half-written-*")):
@@ -117,7 +121,7 @@ def install() -> None:
             path.unlink()
         return str(save(storage, name, content))
 
-    FileSystemStorage._save = half_saved
+    stores._save = half_saved
     post_spawn.connect(show_clock)
 
 

@@ -134,7 +134,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
 
 def rest_after(attempt: int) -> timedelta:
     """How long a job rests when this attempt was failed by the platform."""
-    return min(timedelta(seconds=settings.JOB_REST_SECONDS) * 4 ** (attempt - 1), REST_LIMIT)
+    return min(timedelta(seconds=settings.JOB_REST_SECONDS * 4.0 ** (attempt - 1)), REST_LIMIT)
 
 
 def job_hand_back(*, job: Job, log: str = "") -> None:

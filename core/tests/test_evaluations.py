@@ -323,7 +323,7 @@ def test_a_built_script_is_run_at_once(agent: Agent) -> None:
     build = factories.build(submission, JobState.RUNNING)
 
     build_succeed(build=build, image="image", digest="sha256:2", warnings=[], log="")
-    job = Evaluation.objects.get()
+    job = Evaluation.objects.latest("pk")
 
     assert job == submission.evaluations.get()
     assert not submission.validations.exists()
