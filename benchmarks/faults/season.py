@@ -52,7 +52,7 @@ class Player:
 """
 """Plays as it does for no reason, but always the same from the same state."""
 DUEL_WORKERS = 4
-LEASE_SECONDS, REST_SECONDS, ATTEMPTS = 20, 2, 40
+LEASE_SECONDS, REST_SECONDS, ATTEMPTS = 20, 1, 40
 """The shortest lease that is allowed; and with a fault every few seconds no job may run out of attempts by bad luck."""
 SETTLE_SECONDS, CLEAN_SECONDS = 420.0, 200.0
 SEED = 20_261
