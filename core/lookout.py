@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 
+from django.conf import settings
 from django.db import Error, connection
 from django.utils.module_loading import import_string
 
 from core.folders import remove_abandoned
+from core.queues import waiting_count
 from core.scratch import FOLDERS, PREFIX
 from core.services.jobs import jobs_requeue_expired, jobs_wake_waiting
 from core.services.schedules import schedules_mend
@@ -22,6 +25,8 @@ HOST_CHORE_SECONDS = 60.0
 # By name: rooms may know the core, never the other way round.
 HOST_CHORES = dict.fromkeys(("duel", "quick"), "duel_runner.tasks.leftovers_reap")
 """By queue: what every host with a cluster of it must do for itself, as its engine is its own."""
+LOST_AFTER = timedelta(seconds=20)
+"""How long a job waits, while no message does in its queue, before its own is taken for lost."""
 
 
 class Lookout:
@@ -64,14 +69,18 @@ def lookouts(queue: str) -> list[Lookout]:
 
 
 def look_around() -> None:
-    """Clear up after dead workers of this host, then in the rows."""
+    """Clear up after dead workers of this host, then look after the rows."""
     remove_abandoned(FOLDERS, PREFIX)
-    look()
+    # First: that messages cannot be counted is no reason not to call anybody.
     watch(worker=worker_name())
+    look()
 
 
 def look() -> None:
-    """Take jobs from dead workers, wake what has rested enough, and bring schedules back from a wrong clock."""
+    """Take jobs from dead workers, bring schedules back from a wrong clock, and wake what waits for nothing."""
     jobs_requeue_expired()
-    jobs_wake_waiting(queues=())
     schedules_mend()
+    jobs_wake_waiting(queues=())
+    # While messages wait in a queue its workers are only busy; more of them would pile up.
+    idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
+    jobs_wake_waiting(older_than=LOST_AFTER, queues=idle)

@@ -143,7 +143,7 @@ STATICFILES_DIRS = [
     for folder in sorted((BASE_DIR / "environments").glob("*/static"))
 ]
 STORAGES: dict[str, Any] = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {"BACKEND": "core.storage.LocalStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG

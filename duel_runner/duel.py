@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from duel_runner.faults import PlatformFault, PlayerFault
 from duel_runner.match import Match, pair_seed
-from duel_runner.player import HELD_UP_SECONDS, PlayerLink, PlayerLost
+from duel_runner.player import PlayerLink, PlayerLost
 from duel_runner.processor import Processor
 from duel_runner.protocol import ACTION, END, ERROR, Answer, Encoder, Question
 from duel_runner.sandbox.base import Container, Ending
+from duel_runner.stalls import Stalls
 from environments.records import MatchRecord
 from environments.spec import EnvironmentSpec, Limits
 
@@ -63,8 +64,7 @@ class Duel:
         """By player: the matches that were open at its last loss, while nobody knows yet which one it was."""
         self._thinking = [0.0, 0.0]
         self._reported, self._reported_at = 0, clock()
-        self._awake_at = clock()
-        """When this process last went on from waiting."""
+        self._stalls = Stalls()
 
     def play(self) -> None:
         for link in self.links:
@@ -169,8 +169,7 @@ class Duel:
         finally:
             for descriptor in by_descriptor:
                 poll.unregister(descriptor)
-        asleep_at, self._awake_at = self._awake_at, self._clock()
-        if self._awake_at - asleep_at > HELD_UP_SECONDS + seconds:
+        if self._stalls.was_held_up(seconds):
             # Somebody has stopped this process for a while, or it had no core: no player had a part in that.
             self._forgive_pause()
         for descriptor, event in events:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from math import isfinite
 
 from duel_runner.faults import PlatformFault, PlayerFault, sentence
-from duel_runner.player import HELD_UP_SECONDS, PlayerLink, PlayerLost
+from duel_runner.player import PlayerLink, PlayerLost
 from duel_runner.protocol import ACTION, END, ERROR, START, STEP, Answer, Encoder, Question, new_tuple
 from duel_runner.sandbox.base import Container, Ending
+from duel_runner.stalls import Stalls
 from environments.api import Action, IllegalAction
 from environments.episodes import EpisodeRecord
 from environments.spec import EnvironmentSpec, Limits
@@ -153,7 +154,8 @@ class Evaluation:
             self._begin(Episode(self._spec, self._encoder, self._limits.bank_seconds))
         link.forgive_pause()
         self._cpu = link.cpu_seconds()
-        begun = looked = self._awake_at = self._clock()
+        begun = looked = self._clock()
+        self._stalls = Stalls()
         poll = select.poll()
         poll.register(link.fileno(), select.POLLIN)
         while self.failure is None and len(self.records) < len(self._seeds):
@@ -183,8 +185,7 @@ class Evaluation:
         if link.wants_to_write:
             poll.modify(link.fileno(), select.POLLIN | select.POLLOUT)
         events = poll.poll(seconds * 1000)
-        asleep_at, self._awake_at = self._awake_at, self._clock()
-        if self._awake_at - asleep_at > HELD_UP_SECONDS + seconds:
+        if self._stalls.was_held_up(seconds):
             # Somebody has stopped this process for a while, or it had no core: the player had no part in that.
             link.forgive_pause()
         if link.wants_to_write:

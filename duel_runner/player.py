@@ -21,13 +21,12 @@ from duel_runner.protocol import (
     hello,
 )
 from duel_runner.sandbox.base import Container, Ending, PlayerDidNotStart
+from duel_runner.stalls import Stalls
 from environments.spec import EnvironmentSpec, Limits
 
 ANSWERS_TO_MOVES = (ACTION, Kind.INVALID, Kind.ERROR)
 ANSWERS_TO_ENDS = (DONE, Kind.ERROR)
 TRACES_KEPT = 10
-HELD_UP_SECONDS = 0.5
-"""When waiting takes so much longer than asked for, it is this process that was held up: stopped, or without a core."""
 LOG_JOINT = "\n[the player was started again]\n"
 
 
@@ -178,11 +177,11 @@ class PlayerLink:
                 if (left := deadline - self._clock()) <= 0:
                     raise TimeoutError
                 wire.settimeout(left)
-                begun = self._clock()
+                stalls = Stalls()
                 try:
                     data = wire.recv(65536)
                 except TimeoutError:
-                    if self._clock() - begun < left + HELD_UP_SECONDS:
+                    if not stalls.was_held_up(left):
                         raise
                     deadline = self._clock() + patience
                     continue

@@ -114,10 +114,8 @@ def _storing(job: Job) -> Iterator[Callable[[str, File[bytes]], str]]:
     stored: list[str] = []
 
     def store(filename: str, content: File[bytes]) -> str:
-        # Noted before it is written: of what the store has no room for the beginning may be there.
-        stored.append(artifact_name(job, filename))
         try:
-            stored[-1] = default_storage.save(stored[-1], content)
+            stored.append(default_storage.save(artifact_name(job, filename), content))
         except OSError as error:
             raise _store_failed(error) from error
         return stored[-1]

@@ -12,7 +12,7 @@ from core.models import Agent, Environment, Evaluation, JobFault, JobState, Reco
 from core.scores import summarise_scores
 from core.selectors.evaluations import evaluation_to_stand_with, ranking_list, submissions_to_rank
 from core.services.artifacts import EvaluationArtifacts
-from core.services.jobs import job_cancel_if_open, job_enqueue, job_fail, job_succeed
+from core.services.jobs import job_cancel_if_open, job_enqueue, job_fail, job_succeed, written_once
 from environments.episodes import EpisodeRecord
 
 EpisodeRow = tuple[int, float, int, float]
@@ -77,6 +77,7 @@ def episode_row(record: EpisodeRecord) -> EpisodeRow:
     return (record.number, record.score, record.length, round(record.thinking_seconds, 6))
 
 
+@written_once
 def evaluation_succeed(
     *,
     evaluation: Evaluation,
@@ -120,6 +121,7 @@ def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:
     }
 
 
+@written_once
 def script_succeed(
     *,
     evaluation: Evaluation,
@@ -144,6 +146,7 @@ def script_succeed(
         standing_decide(agent=agent)
 
 
+@written_once
 def evaluation_fail(
     *,
     evaluation: Evaluation,

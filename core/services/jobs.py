@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import time
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
 from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
@@ -21,6 +24,10 @@ from core.states import StaleJob, transition
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
+Named = ParamSpec("Named")
+
+WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Pauses between attempts to write a result while the database is away."""
 
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """What a job that leaves its worker no longer has."""
@@ -146,8 +153,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
 
 def rest_after(attempt: int) -> timedelta:
     """How long a job rests when this attempt was failed by the platform."""
-    seconds: int = settings.JOB_REST_SECONDS * 4 ** (attempt - 1)
-    return min(timedelta(seconds=seconds), REST_LIMIT)
+    return min(timedelta(seconds=settings.JOB_REST_SECONDS * 4.0 ** (attempt - 1)), REST_LIMIT)
 
 
 def job_hand_back(*, job: Job, log: str = "") -> None:
@@ -262,9 +268,41 @@ def log_tail(log: str) -> str:
     return "[start of the log cut]\n" + clean[-LOG_LIMIT_CHARACTERS:]
 
 
-def _in(time: timedelta) -> ExpressionWrapper[CombinedExpression]:
+def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
+    """Try to write a job's result again while the database is away: that costs less than playing again.
+
+    write: takes a running job and all else by name, and writes in one transaction, by `transition`. So nothing is
+    written twice: where only the answer to a COMMIT was lost, the row says that the result is there.
+    """
+
+    @functools.wraps(write)
+    def patient(*arguments: Named.args, **named: Named.kwargs) -> None:
+        job = next(value for value in named.values() if isinstance(value, Job))
+        # Within a transaction of the caller's there is nothing to try again.
+        pauses = iter(() if connection.in_atomic_block else WRITE_AGAIN_SECONDS)
+        was_away = False
+        while True:
+            try:
+                return write(*arguments, **named)
+            except StaleJob:
+                ended = type(job)._default_manager.filter(pk=job.pk, claim_token=job.claim_token)
+                if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
+                    return None
+                raise
+            except (OperationalError, InterfaceError) as error:
+                if (pause := next(pauses, None)) is None:
+                    raise
+                logger.warning("The result of %s %s could not be written yet: %s", job.KIND, job.pk, error)
+                was_away, job.state = True, JobState.RUNNING
+                connection.close()
+                time.sleep(pause)
+
+    return patient
+
+
+def _in(span: timedelta) -> ExpressionWrapper[CombinedExpression]:
     # The database's clock, so that a worker with a wrong clock neither loses nor keeps a claim by it.
-    return ExpressionWrapper(Now() + time, output_field=DateTimeField())
+    return ExpressionWrapper(Now() + span, output_field=DateTimeField())
 
 
 def _history(job: Job, code: str, error: str) -> list[dict[str, object]]:

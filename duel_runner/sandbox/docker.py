@@ -224,6 +224,8 @@ class DockerSandbox:
             "log_config": {"type": "none"},
             "healthcheck": {"test": ["NONE"]},
             "stdin_open": False,
+            # An engine that is stopped itself has nothing to wait for.
+            "stop_signal": "SIGKILL",
             # The supervisor is process 1 even where the engine's default is another.
             "init": False,
         }  # fmt: skip
