@@ -43,7 +43,7 @@ def draw(recording: Recording, pulse: Pulse) -> None:
     with tempfile.TemporaryDirectory(prefix="arena-recording-") as name:
         folder = Path(name)
         try:
-            made = video.record_apart(job, folder)
+            made = video.record_apart(job, folder, watch=pulse.raise_if_lost)
         except ReplayMismatch as mismatch:
             if differs := other_runtime(rules(evaluation), evaluation.runtime):
                 raise PlatformFault(f"{mismatch} {differs}", code="other_runtime") from None

@@ -13,7 +13,7 @@ from core.errors import Refused
 from core.models import Duel, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts
-from core.services.jobs import job_succeed, job_wake
+from core.services.jobs import job_succeed, job_wake, written_once
 from environments.records import DuelRecord, DuelSummary, MatchRecord, summarise
 
 STANDINGS_SECONDS = 1.0
@@ -22,6 +22,7 @@ _told_at: dict[int, float] = {}
 """By edition: when this process has asked last."""
 
 
+@written_once
 def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, log: str) -> None:
     """Write a duel's result, artifacts, ledger entries and state together.
 

@@ -12,7 +12,7 @@ from core.models import Agent, Environment, Evaluation, JobFault, JobState, Reco
 from core.scores import summarise_scores
 from core.selectors.evaluations import evaluation_to_stand_with, ranking_list, submissions_to_rank
 from core.services.artifacts import EvaluationArtifacts
-from core.services.jobs import job_cancel_if_open, job_fail, job_succeed, job_wake
+from core.services.jobs import job_cancel_if_open, job_enqueue, job_fail, job_succeed, written_once
 from environments.episodes import EpisodeRecord
 
 EpisodeRow = tuple[int, float, int, float]
@@ -37,7 +37,7 @@ def evaluation_create(*, submission: Submission) -> Evaluation:
             is_verified=is_verified,
             episode_count=len(seed_list.seeds) if seed_list else 0,
         )
-        job_wake(job=evaluation)
+        job_enqueue(job=evaluation)
     return evaluation
 
 
@@ -77,6 +77,7 @@ def episode_row(record: EpisodeRecord) -> EpisodeRow:
     return (record.number, record.score, record.length, round(record.thinking_seconds, 6))
 
 
+@written_once
 def evaluation_succeed(
     *,
     evaluation: Evaluation,
@@ -100,7 +101,7 @@ def evaluation_succeed(
         )
         standing_decide(agent=agent)
         for choice, number in _episodes_to_record(episodes).items():
-            job_wake(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
+            job_enqueue(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
 
 
 def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:
@@ -120,6 +121,7 @@ def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:
     }
 
 
+@written_once
 def script_succeed(
     *,
     evaluation: Evaluation,
@@ -144,6 +146,7 @@ def script_succeed(
         standing_decide(agent=agent)
 
 
+@written_once
 def evaluation_fail(
     *,
     evaluation: Evaluation,

@@ -105,7 +105,8 @@ def test_played_jobs_carry_the_rules_of_the_moment_they_were_made(players: list[
 
     again = duel_play_again(duel=Duel.objects.get(pk=duel.pk))
     build = factories.build(Submission.objects.get(pk=players[0].pk), JobState.RUNNING)
-    validation = build_succeed(build=build, image="player", digest="sha256:3", warnings=[], log="")
+    build_succeed(build=build, image="player", digest="sha256:3", warnings=[], log="")
+    validation = Validation.objects.latest("pk")
 
     assert isinstance(validation, Validation)
     assert duel.environment_version == again.environment_version == "tic-tac-toe-v1"

@@ -322,7 +322,8 @@ def test_a_built_script_is_run_at_once(agent: Agent) -> None:
     submission = factories.script(agent)
     build = factories.build(submission, JobState.RUNNING)
 
-    job = build_succeed(build=build, image="image", digest="sha256:2", warnings=[], log="")
+    build_succeed(build=build, image="image", digest="sha256:2", warnings=[], log="")
+    job = Evaluation.objects.latest("pk")
 
     assert job == submission.evaluations.get()
     assert not submission.validations.exists()

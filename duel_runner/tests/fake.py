@@ -79,6 +79,9 @@ class FakeContainer:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
+    def raise_if_paused(self) -> None:
+        pass
+
     def ending(self) -> Ending:
         return self._ending
 

@@ -189,3 +189,15 @@ def test_errors_of_the_other_process_arrive_as_sentences(tmp_path: Path) -> None
         record_apart(job("cart-pole"), tmp_path / "missing")
     with pytest.raises(CannotRecord, match="took too long"):
         record_apart(job("cart-pole"), tmp_path, seconds=0.01)
+
+
+def test_drawing_ends_when_it_is_not_wanted_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stop(Exception):
+        pass
+
+    def watch() -> None:
+        raise Stop
+
+    monkeypatch.setattr(video, "WATCH_SECONDS", 0.01)
+    with pytest.raises(Stop):
+        record_apart(job("cart-pole", most=40), tmp_path, watch=watch)
