@@ -13,7 +13,8 @@ from core.admin.evaluations import evaluate_again
 from core.admin.jobs import build_again
 from core.errors import Refused
 from core.models import Agent, Evaluation, Job, Submission
-from core.services.agents import agent_disable, agent_enable, submission_delete
+from core.services.agents import submission_delete
+from core.services.bars import agent_disable, agent_enable
 
 DISABLE = Question(
     title="Disable agents",

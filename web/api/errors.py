@@ -12,7 +12,7 @@ from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from core.errors import Refused
+from core.errors import QuotaExceeded, Refused
 from core.selectors.duels import NotPlayed, NotStored
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
@@ -26,6 +26,23 @@ class Conflict(APIException):
     status_code = status.HTTP_409_CONFLICT
     default_detail = "This cannot be done at the moment."
     default_code = "conflict"
+
+
+class QuotaReached(APIException):
+    """An upload is more than its owner may use. 429 where waiting helps, 409 where something has to be deleted.
+
+    An archive that is too large is a bad request, as it is where the site itself takes none so large.
+    """
+
+    def __init__(self, refusal: QuotaExceeded) -> None:
+        super().__init__({"detail": str(refusal), "code": refusal.code})
+        self.wait = refusal.retry_after_seconds
+        if self.wait is not None:
+            self.status_code = status.HTTP_429_TOO_MANY_REQUESTS
+        elif refusal.code == "quota_upload_bytes":
+            self.status_code = status.HTTP_400_BAD_REQUEST
+        else:
+            self.status_code = status.HTTP_409_CONFLICT
 
 
 class Gone(APIException):
@@ -45,6 +62,8 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
             error = Conflict(str(error))
         case NotStored():
             error = Gone(str(error))
+        case QuotaExceeded():
+            error = QuotaReached(error)
         case Refused():
             error = ParseError(str(error))
         case TooManyFilesSent() | TooManyFieldsSent():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
@@ -43,7 +44,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         except Refused as refusal:
             refuse(form, refusal)
         else:
-            login(request, user)
+            login(request, user, backend=settings.AUTHENTICATION_BACKENDS[-1])
             return redirect(wanted or "web:home")
     return render(request, "web/account/sign_up.html", {"form": form, "next": wanted})
 
