@@ -245,6 +245,7 @@ ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR") or DATA_DIR / "environments
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
+
 # --- Quotas -----------------------------------------------------------------------------------------------
 # By the names of core.models.QuotaName; 0 is no limit. With DEBUG there is none that is not asked for: on a machine of
 # one's own nobody shall be in one's own way.
@@ -316,5 +317,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    # Says everything twice at INFO.
+    "loggers": {"axes": {"level": "WARNING"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

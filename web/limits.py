@@ -89,14 +89,13 @@ def too_many(
     return response
 
 
-def refusal_status(refusal: Refused) -> int:
-    """The status of a page that shows why an upload was refused: 429 where it is worth waiting."""
-    return 422 if retry_after(refusal) is None else 429
-
-
-def retry_after(refusal: Refused) -> int | None:
-    """Seconds after which it is worth trying again, if waiting helps."""
-    return refusal.retry_after_seconds if isinstance(refusal, QuotaExceeded) else None
+def answer_refused(refusal: Refused | None, page: Callable[[int], HttpResponse]) -> HttpResponse:
+    """The page of a refused form, drawn with its status: 429 with Retry-After where waiting helps, else 422."""
+    seconds = refusal.retry_after_seconds if isinstance(refusal, QuotaExceeded) else None
+    response = page(422 if seconds is None else 429)
+    if seconds is not None:
+        response.headers["Retry-After"] = str(seconds)
+    return response
 
 
 def duration(seconds: int) -> str:

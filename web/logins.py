@@ -22,7 +22,6 @@ from core.models import User
 from web.addresses import client_network
 from web.limits import TooMany, too_many
 
-
 KNOWN_SECONDS = 30 * 24 * 3600
 """How long an address is remembered from which somebody has logged in."""
 MOST_CHARACTERS = 254
@@ -94,4 +93,5 @@ def seconds_locked(name: str, address: str | None) -> int:
     cool_off = get_cool_off()
     if last is None or cool_off is None:
         return 1
-    return max(1, math.ceil((last + cool_off - timezone.now()).total_seconds()))
+    left: float = (last + cool_off - timezone.now()).total_seconds()
+    return max(1, math.ceil(left))

@@ -33,7 +33,11 @@ class Allowance(NamedTuple):
 
 
 class Throttle(SimpleRateThrottle):
-    """So many requests within a time that begins with the first of them. By account where there is one, else by address."""
+    """So many requests within a time that begins with the first; counted by account, by address without one."""
+
+    rate: str | None
+    num_requests: int | None
+    duration: int | None
 
     sentence: ClassVar[str] = "That was asked too often."
     counts: ClassVar[frozenset[str] | None] = None

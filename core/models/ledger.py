@@ -8,7 +8,6 @@ from core.models.agent import Submission
 from core.models.duel import Duel
 from core.models.user import User
 
-
 CRASHED = models.Q(errors__gt=0, wins=0, losses=0, draws=0, opponent_errors=0)
 """An entry of a seat from which every match was forfeited."""
 
@@ -18,9 +17,7 @@ class LedgerEntry(models.Model):
 
     duel = models.ForeignKey(Duel, on_delete=models.PROTECT, related_name="ledger_entries")
     # Without an index of its own: ledger_latest begins with it.
-    submission = models.ForeignKey(
-        Submission, on_delete=models.PROTECT, related_name="ledger_entries", db_index=False
-    )
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="ledger_entries", db_index=False)
     opponent = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
     seat = models.PositiveSmallIntegerField()
     wins = models.PositiveIntegerField()

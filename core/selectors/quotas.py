@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet, Sum
 
-from core.models import Agent, Build, Environment, Evaluation, JobFault, JobState, QuotaName, Submission, User, Validation
+from core.models import (
+    Agent,
+    Build,
+    Environment,
+    Evaluation,
+    JobFault,
+    JobState,
+    QuotaName,
+    Submission,
+    User,
+    Validation,
+)
 from core.selectors.phases import decisive_job
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -108,7 +120,9 @@ def quota_list(owner: User, environment: Environment, *, now: datetime) -> list[
     return quotas(owner, environment, usage[environment.pk], now=now)
 
 
-def quota_lists(owner: User, environments: Iterable[Environment], *, now: datetime) -> list[tuple[Environment, list[Quota]]]:
+def quota_lists(
+    owner: User, environments: Iterable[Environment], *, now: datetime
+) -> list[tuple[Environment, list[Quota]]]:
     """As `quota_list`, for many environments: as many queries as for one."""
     rows = list(environments)
     usage = usage_by_environment(owner, now=now, environments=rows)
@@ -182,15 +196,16 @@ def in_progress(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
 
 def _uploads(rows: QuerySet[Submission]) -> QuerySet[Submission]:
     """With what tells whether they count, and nothing of the jobs that can be long."""
+    models: dict[str, Any] = {"builds": Build, "validations": Validation, "evaluations": Evaluation}
     jobs = [
-        Prefetch(name, model._default_manager.only("submission", "state", "fault", "created_at"))
-        for name, model in {"builds": Build, "validations": Validation, "evaluations": Evaluation}.items()
+        Prefetch(name, model.objects.only("submission", "state", "fault", "created_at"))
+        for name, model in models.items()
     ]
     return rows.select_related("agent").prefetch_related(*jobs)
 
 
 def _is_spared(submission: Submission) -> bool:
-    """Whether an upload is not charged: its last phase failed by a fault of the arena, or was cancelled by organisers."""
+    """Whether an upload is not charged: its last phase failed by the arena's fault, or was cancelled by organisers."""
     job = decisive_job(submission)
     if job is None:
         return False

@@ -246,7 +246,12 @@ def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell
 
 
 def _submission_create(
-    agent: Agent, archive: UploadedFile[bytes], checked: _Checked, *, number: int = 1, labels: Labels = NO_LABELS,
+    agent: Agent,
+    archive: UploadedFile[bytes],
+    checked: _Checked,
+    *,
+    number: int = 1,
+    labels: Labels = NO_LABELS,
     address_digest: str = "",
 ) -> Submission:
     archive.seek(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from django.conf import settings
 from django.core.mail import send_mail
@@ -19,23 +20,26 @@ from django.utils import timezone
 from core.errors import Refused
 from core.models import (
     Agent,
+    Build,
     Duel,
     Evaluation,
     Job,
     JobState,
     LedgerEntry,
     Participant,
+    Publication,
     Submission,
     Tournament,
     TournamentState,
     User,
+    Validation,
 )
 from core.queues import TOURNAMENT_TASK, wake
 from core.selectors.crashes import crash_streak, crashed_in
 from core.selectors.phases import decisive_job
 from core.services.agents import submission_rebuild
 from core.services.evaluations import OPEN, agent_lock, evaluation_again
-from core.services.jobs import JOB_MODELS, job_cancel_if_open
+from core.services.jobs import job_cancel_if_open
 from core.services.phases import publication_again
 
 logger = logging.getLogger(__name__)
@@ -43,7 +47,7 @@ logger = logging.getLogger(__name__)
 DISABLED = "Its agent was disabled."
 BANNED = "Its owner's account was closed."
 WITHDRAWN = "A player was taken out of the edition."
-PHASES = ("build", "validation", "evaluation", "publication")
+PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Publication)
 """In the order in which one leads to the next: what a phase has begun meanwhile is found among the next."""
 
 
@@ -57,7 +61,7 @@ def agent_disable(*, agent: Agent, reason: str) -> None:
 
 
 def agent_enable(*, agent: Agent) -> None:
-    """Let an agent take part again, quarantined or disabled: crashes until now are forgiven, what was stopped goes on."""
+    """Let an agent take part again, disabled or quarantined: its crashes are forgiven, what was stopped goes on."""
     with transaction.atomic():
         locked = agent_lock(agent.pk)
         last = LedgerEntry.objects.filter(submission__agent=locked).aggregate(last=Max("pk"))["last"]
@@ -90,7 +94,7 @@ def user_ban(*, user: User, reason: str) -> None:
 
 
 def user_unban(*, user: User) -> None:
-    """Open an account again; what the ban has stopped goes on, but for duels. Its sessions stay ended. Raises Refused."""
+    """Open an account again: what the ban has stopped goes on, but for duels; sessions stay ended. Raises Refused."""
     with transaction.atomic():
         locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if locked.is_active:
@@ -102,7 +106,7 @@ def user_unban(*, user: User) -> None:
 
 
 def quarantine_where_due(*, tournament: Tournament) -> list[Agent]:
-    """Quarantine whoever has crashed too often in a row in rated duels; return the agents that this call has quarantined.
+    """Quarantine whoever has crashed in too many rated duels in a row; return the agents that this call has caught.
 
     Safe to call at any time, any number of times, by several workers at once: each agent is quarantined once.
     """
@@ -173,7 +177,7 @@ def _agents_with_jobs(owner: User, **condition: object) -> set[int]:
     """Keys of a person's agents with such jobs. The account of anonymous clients has very many agents."""
     found: set[int] = set()
     for kind in PHASES:
-        jobs = JOB_MODELS[kind]._default_manager.filter(submission__agent__owner=owner, **condition)
+        jobs = kind.objects.filter(submission__agent__owner=owner, **condition)
         found |= set(jobs.order_by().values_list("submission__agent", flat=True))
     return found
 
@@ -186,7 +190,7 @@ def _running(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Participan
 def _stop(agents: Collection[Agent], reason: str) -> None:
     """Cancel all work for locked agents: a worker that is at it is refused, and nothing of it is rated."""
     for kind in PHASES:
-        jobs = JOB_MODELS[kind]._default_manager.filter(submission__agent__in=agents, state__in=OPEN)
+        jobs = kind.objects.filter(submission__agent__in=agents, state__in=OPEN)
         for job in jobs.order_by("pk"):
             job_cancel_if_open(job=job, reason=reason)
     _withdraw(_running(agents))

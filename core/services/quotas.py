@@ -62,7 +62,9 @@ def makes_agent_active(agent: Agent) -> bool:
 
 def address_digest(address: str, *, now: datetime) -> str:
     """By what an anonymous client's quota is counted: tells nobody the address, and is another one every day."""
-    return salted_hmac("core.quotas", f"{day_begin(now):%Y-%m-%d} {network_of(address)}").hexdigest()[:DIGEST_CHARACTERS]
+    return salted_hmac("core.quotas", f"{day_begin(now):%Y-%m-%d} {network_of(address)}").hexdigest()[
+        :DIGEST_CHARACTERS
+    ]
 
 
 def network_of(address: str) -> str:

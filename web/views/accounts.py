@@ -21,6 +21,7 @@ from core.selectors.tokens import token_list
 from core.services import tokens as services
 from core.services.users import user_create, user_update
 from web.forms import LoginForm, ProfileForm, SignUpForm, TokenForm, refuse
+from web.quotas import own_quotas
 
 
 def sign_up(request: HttpRequest) -> HttpResponse:
@@ -153,5 +154,6 @@ def _profile_page(
         "tokens": token_list(user, now=timezone.now()),
         "token_form": token_form or TokenForm(),
         "new_token": new_token,
+        "quotas": own_quotas(user),
     }
     return render(request, "web/account/profile.html", context, status=status)
