@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -209,15 +210,16 @@ def _withdraw(rows: Iterable[Participant]) -> None:
 def _go_on(agents: Collection[Agent], reason: str) -> None:
     """Do again what was cancelled for this reason, of locked agents. Duels stay cancelled: their edition goes on."""
     for submission in Submission.objects.filter(agent__in=agents, deleted_at=None).select_related("agent__environment"):
-        job = decisive_job(submission)
-        if _was_stopped(job, reason):
-            if isinstance(job, Evaluation):
+        job, publication = decisive_job(submission), submission.latest_publication
+        # What cannot go on, e.g. for an image that is gone, stays cancelled, as its page says.
+        with suppress(Refused):
+            if _was_stopped(job, reason) and isinstance(job, Evaluation):
                 evaluation_again(submission=submission)
-            else:
+            elif _was_stopped(job, reason):
                 submission_rebuild(submission=submission)
-        publication = submission.latest_publication
-        if publication is not None and _was_stopped(publication, reason):
-            publication_again(publication=publication)
+        with suppress(Refused):
+            if publication is not None and _was_stopped(publication, reason):
+                publication_again(publication=publication)
 
 
 def _was_stopped(job: Job | None, reason: str) -> bool:
