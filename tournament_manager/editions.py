@@ -45,6 +45,8 @@ def finish(tournament: Tournament) -> None:
 
     Ending it is the last step and every other can be repeated: a worker that dies in between leaves nothing undone.
     """
+    # Its last duel may have ended a moment ago.
+    quarantine_where_due(tournament=tournament)
     ledger.standings_refresh(tournament)
     ledger.ratings_refresh(tournament.environment)
     ratings_keep(tournament=tournament)

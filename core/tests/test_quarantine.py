@@ -224,7 +224,7 @@ def test_a_new_version_that_validates_brings_the_agent_back(crasher: Submission,
 
     agent.refresh_from_db()
     assert (agent.is_disabled, agent.is_quarantined, agent.disabled_reason) == (False, False, "")
-    assert list(Submission.objects.valid().filter(agent=agent).order_by("-number"))[0] == fixed
+    assert Submission.objects.valid().filter(agent=agent).latest("number") == fixed
 
 
 def test_the_version_that_crashed_validated_again_does_not(crasher: Submission, rival: Submission) -> None:
@@ -248,6 +248,7 @@ def test_an_organiser_lets_it_play_again_and_the_next_crash_is_its_first(
     agent_enable(agent=agent)
 
     assert not Agent.objects.get(pk=agent.pk).is_quarantined
+    Tournament.objects.update(state=TournamentState.FINISHED)
     last = factories.tournament([crasher, rival], edition=2, state=TournamentState.RUNNING)
     crash(last, crasher, rival)
     assert quarantine_where_due(tournament=last) == []
