@@ -93,6 +93,7 @@ def quota_limit(name: QuotaName, *, owner: User, environment: Environment) -> in
     return number or None
 
 
+COUNTED = tuple(name for name in QuotaName if name != QuotaName.UPLOAD_BYTES)
 NOT_OF_ANONYMOUS = frozenset({QuotaName.STORAGE_BYTES, QuotaName.ACTIVE_AGENTS})
 """An anonymous client has none of these to itself: nobody knows tomorrow which were its own."""
 
@@ -116,8 +117,7 @@ def quotas_shared(anonymous: User, environment: Environment, *, now: datetime) -
 
 def quota_list(owner: User, environment: Environment, *, now: datetime) -> list[Quota]:
     """The quotas of a person in an environment, limited ones alone: an arena without limits does not speak of them."""
-    usage = usage_by_environment(owner, now=now, environments=[environment])
-    return quotas(owner, environment, usage[environment.pk], now=now)
+    return quota_lists(owner, [environment], now=now)[0][1]
 
 
 def quota_lists(
@@ -125,8 +125,10 @@ def quota_lists(
 ) -> list[tuple[Environment, list[Quota]]]:
     """As `quota_list`, for many environments: as many queries as for one."""
     rows = list(environments)
-    usage = usage_by_environment(owner, now=now, environments=rows)
-    return [(row, quotas(owner, row, usage[row.pk], now=now)) for row in rows]
+    # Nothing is counted where nothing is limited.
+    counted = [row for row in rows if any(quota_limit(name, owner=owner, environment=row) for name in COUNTED)]
+    usage = usage_by_environment(owner, now=now, environments=counted) if counted else {}
+    return [(row, quotas(owner, row, usage.get(row.pk, Usage()), now=now)) for row in rows]
 
 
 def quotas(owner: User, environment: Environment, usage: Usage, *, now: datetime) -> list[Quota]:

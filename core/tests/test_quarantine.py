@@ -64,8 +64,9 @@ def rated(
     """A rated duel over two seats: how many matches each forfeited, and how many were played from each seat."""
     number = tournament.duels.count() + 1
     duel = factories.duel(tournament, first, second, number=number, state=JobState.SUCCEEDED)
-    for seat in (0, 1):
-        for player, other, own, others in ((first, second, *errors), (second, first, *reversed(errors))):
+    sides = ((first, second, errors[0], errors[1]), (second, first, errors[1], errors[0]))
+    for player, other, own, others in sides:
+        for seat in (0, 1):
             LedgerEntry.objects.create(
                 duel=duel, submission=player, opponent=other, seat=seat, wins=0, losses=0, draws=plays, errors=own,
                 opponent_errors=others, score=0,
@@ -295,10 +296,13 @@ def test_a_version_that_validates_while_its_agent_is_caught_leaves_it_in_play(
     factories.build(fixed)
     validation = factories.validation(fixed, JobState.RUNNING)
 
-    def finish() -> object:
+    def finish() -> None:
         job = Validation.objects.get(pk=validation.pk)
-        return validation_succeed(validation=job, artifacts=DuelArtifacts(2, "", "", ""), log="")
+        validation_succeed(validation=job, artifacts=DuelArtifacts(2, "", "", ""), log="")
 
-    at_once(finish, lambda: quarantine_where_due(tournament=tournament))
+    def look() -> None:
+        quarantine_where_due(tournament=tournament)
+
+    at_once(finish, look)
 
     assert fixed in Submission.objects.valid()

@@ -21,7 +21,6 @@ from tests.samples import FIRST, archive
 
 pytestmark = pytest.mark.django_db
 EVENING = datetime(2026, 3, 1, 22, 30, tzinfo=UTC)
-BY_PLATFORM = {"state": JobState.FAILED, "fault": JobFault.PLATFORM}
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +155,7 @@ def test_what_the_arena_failed_on_is_not_charged(
     row = factories.submission(factories.agent(alice, environment))
     if kind == "validation":
         factories.build(row)
-    getattr(factories, kind)(row, **BY_PLATFORM)
+    getattr(factories, kind)(row, JobState.FAILED, fault=JobFault.PLATFORM)
     assert quota(alice, environment, QuotaName.UPLOADS_PER_DAY).used == 0
 
     getattr(factories, kind)(row, JobState.FAILED)
@@ -179,7 +178,8 @@ def test_who_makes_the_arena_fail_cannot_upload_for_ever(
 ) -> None:
     limited(settings, uploads_per_day=2)
     for _ in range(4):
-        factories.build(factories.submission(factories.agent(alice, environment)), **BY_PLATFORM)
+        row = factories.submission(factories.agent(alice, environment))
+        factories.build(row, JobState.FAILED, fault=JobFault.PLATFORM)
     assert quota(alice, environment, QuotaName.UPLOADS_PER_DAY).left == 0
 
 

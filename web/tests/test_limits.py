@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -176,6 +177,17 @@ def test_one_address_cannot_use_up_what_all_together_may_try(cast: Cast, monkeyp
     assert log_in(at("198.51.100.7"), cast.alice).status_code == 302
 
 
+def test_a_new_password_by_mail_opens_a_locked_login(cast: Cast) -> None:
+    client = at("192.0.2.1")
+    guess(client, cast.alice, 5)
+    client.post("/password-reset/", {"email": cast.alice.email})
+    (link,) = re.findall(r"http://testserver(\S+)", str(mail.outbox[0].body))
+    form = client.get(link, follow=True)
+    new = "another-long-passphrase"
+    client.post(form.redirect_chain[-1][0], {"new_password1": new, "new_password2": new})
+    assert log_in(client, cast.alice, new).status_code == 302
+
+
 def test_an_organiser_sees_wrong_passwords_and_unlocks(cast: Cast) -> None:
     guess(at("192.0.2.1"), cast.alice, 5)
     organiser = Client()
@@ -257,11 +269,11 @@ def test_an_upload_above_the_quota_is_told_what_is_left_and_when(cast: Cast, vis
     assert 0 < int(page["Retry-After"]) <= 24 * 3600
     text = page.content.decode()
     assert "Daily submission quota exceeded" in text
-    for sentence in ("What you have left", "<dd>1 of 1", "<dd>1 of 4</dd>", "00:00 UTC"):
+    for sentence in ("What you may still upload", "<dd>none of 1 left", "<dd>3 of 4 left</dd>", "at 00:00 UTC, in "):
         assert sentence in text
     for other in (f"{address}one/", "/profile/"):
-        assert "1 of 4" in client.get(other).content.decode()
-    assert "1 of 4" not in visit(cast.bob).get(f"{address}one/").content.decode()
+        assert "3 of 4 left" in client.get(other).content.decode()
+    assert "3 of 4 left" not in visit(cast.bob).get(f"{address}one/").content.decode()
 
 
 def test_a_form_knows_how_large_an_upload_may_be(cast: Cast, visit: As) -> None:

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
@@ -21,6 +21,7 @@ from core.selectors.tokens import token_list
 from core.services import tokens as services
 from core.services.users import user_create, user_update
 from web.forms import LoginForm, ProfileForm, SignUpForm, TokenForm, refuse
+from web.logins import login_succeeded
 from web.quotas import own_quotas
 
 
@@ -84,6 +85,11 @@ class PasswordResetConfirm(views.PasswordResetConfirmView):
     template_name = "web/account/form.html"
     success_url = reverse_lazy("web:password_reset_complete")
     extra_context = {"title": "Choose a new password", "button": "Save the password"}
+
+    def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
+        # Whoever reads the account's mail has not guessed: wrong passwords until now are forgotten here.
+        login_succeeded(self.request, form.user)
+        return super().form_valid(form)
 
 
 class PasswordResetComplete(views.PasswordResetCompleteView):
