@@ -270,6 +270,7 @@ def test_its_page_says_what_happened_and_shows_its_owner_alone_the_way_out(
     assert "upload a new version</a>. Once that one is validated" in mine
     assert 'id="upload"' in mine
     assert 'id="upload"' not in others
+    assert 'badge-bad">Paused' in owner.get(f"/environments/{agent.environment.slug}/").content.decode()
 
 
 @pytest.mark.django_db(transaction=True)
