@@ -191,6 +191,9 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         STORAGES={**settings.STORAGES, "staticfiles": {"BACKEND": static}},
         WHITENOISE_AUTOREFRESH=True,
         CACHES={"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}},
+        # Tests upload more in a second than a person in a day.
+        QUOTAS=dict.fromkeys(settings.QUOTAS, 0),
+        QUOTAS_ANONYMOUS=dict.fromkeys(settings.QUOTAS_ANONYMOUS, 0),
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield

@@ -72,6 +72,10 @@ class Arena:
             "PLAYER_BASE_IMAGE": base_image,
             "PLAYER_IMAGE_PREFIX": self._prefix,
             "LOG_LEVEL": "WARNING",
+            # One owner uploads whatever is measured.
+            **dict.fromkeys(
+                ("QUOTA_UPLOADS_PER_DAY", "QUOTA_ACTIVE_AGENTS", "QUOTA_STORAGE_BYTES", "QUOTA_CONCURRENT_JOBS"), "0"
+            ),
         }
         os.environ.pop("REDIS_URL", None)
         (folder / "data").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.conf import settings
@@ -18,6 +19,7 @@ MAX_CHANNEL_PATH = 80
 # The sign of life of a running job is due every quarter of its lease, and a busy database may be slow to take it.
 MIN_LEASE_SECONDS = 20
 ENGINE_CHECK_SECONDS = 10
+RATE = re.compile(r"[1-9][0-9]*/[smhd][a-z]*")
 
 
 @register(TAG)
@@ -91,6 +93,26 @@ def check_environments(**_: Any) -> list[CheckMessage]:
         hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/environments.md."
         return [Error(str(error), hint=hint, id="arena.E006")]
     return []
+
+
+def check_limits(**_: Any) -> list[CheckMessage]:
+    """arena.E010: a quota or a limit is no number that makes sense, or a rate cannot be read."""
+    numbers = {f"QUOTA_{name.upper()}": number for name, number in settings.QUOTAS.items()}
+    numbers |= {f"QUOTA_ANONYMOUS_{name.upper()}": number for name, number in settings.QUOTAS_ANONYMOUS.items()}
+    numbers["QUARANTINE_AFTER"] = settings.QUARANTINE_AFTER
+    hint = "Set it to a number from 0, which is no limit, or leave it out."
+    found: list[CheckMessage] = [
+        Error(f"{name} is {number}.", hint=hint, id="arena.E010") for name, number in numbers.items() if number < 0
+    ]
+    minutes = settings.AXES_COOLOFF_TIME.total_seconds() / 60
+    for name, number in (("LOGIN_FAILURES", settings.AXES_FAILURE_LIMIT), ("LOGIN_LOCK_MINUTES", minutes)):
+        if number < 1:
+            found.append(Error(f"{name} is {number:g}.", hint="Set it to 1 or more.", id="arena.E010"))
+    for name, rate in settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"].items():
+        if not RATE.fullmatch(rate):
+            hint = "A rate is NUMBER/second, NUMBER/minute, NUMBER/hour or NUMBER/day."
+            found.append(Error(f"The rate {name} is {rate!r}.", hint=hint, id="arena.E010"))
+    return found
 
 
 @register(TAG, deploy=True)

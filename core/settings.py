@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "core",  # before django_q: its `qcluster` is ours
     "django_q",
+    "axes",
     "django_htmx",
     "rest_framework",
     "django_filters",
@@ -62,6 +64,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "web.limits.RateLimits",
+    "axes.middleware.AxesMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -80,6 +84,7 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # --- Accounts ---------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "core.User"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 LOGIN_URL = "web:login"
 LOGIN_REDIRECT_URL = "web:home"
 LOGOUT_REDIRECT_URL = "web:home"
@@ -110,6 +115,23 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SESSION_COOKIE_HTTPONLY = True
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
+
+# --- Guesses of passwords ---------------------------------------------------------------------------------
+# Counted in the database, so that all processes agree. Only the pair of account and address is locked: who guesses
+# cannot shut the owner out elsewhere. Many accounts from one address are what the rate limits are for.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = env.number("LOGIN_FAILURES", 5)
+AXES_COOLOFF_TIME = timedelta(minutes=env.number("LOGIN_LOCK_MINUTES", 15))
+# AXES_RESET_ON_SUCCESS is not needed: web.logins does it, for tokens as well.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False  # core.admin.logins shows them
+AXES_VERBOSE = False
+AXES_USERNAME_FORM_FIELD = "username"
+AXES_USERNAME_CALLABLE = "web.logins.account_named"
+AXES_CLIENT_IP_CALLABLE = "web.addresses.client_network"
+AXES_LOCKOUT_CALLABLE = "web.logins.locked_out"
+AXES_SENSITIVE_PARAMETERS = ["username", "email", "password", "ip_address", "csrfmiddlewaretoken"]
 
 # --- State ------------------------------------------------------------------------------------------------
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / "data")))
@@ -234,6 +256,28 @@ ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR") or DATA_DIR / "environments
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
+
+# --- Quotas -----------------------------------------------------------------------------------------------
+# By the names of core.models.QuotaName; 0 is no limit. With DEBUG there is none that is not asked for: on a machine of
+# one's own nobody shall be in one's own way.
+def _quota(name: str, default: int) -> int:
+    number = env.number(name, default)
+    return 0 if DEBUG and name not in os.environ else number
+
+
+QUOTAS = {
+    "uploads_per_day": _quota("QUOTA_UPLOADS_PER_DAY", 20),
+    "active_agents": _quota("QUOTA_ACTIVE_AGENTS", 10),
+    "storage_bytes": _quota("QUOTA_STORAGE_BYTES", 2 * 1024**3),
+    "concurrent_jobs": _quota("QUOTA_CONCURRENT_JOBS", 5),
+    "upload_bytes": 0,  # MAX_UPLOAD_BYTES
+}
+QUOTAS_ANONYMOUS = {
+    "uploads_per_day": _quota("QUOTA_ANONYMOUS_UPLOADS_PER_DAY", 500),
+    "storage_bytes": _quota("QUOTA_ANONYMOUS_STORAGE_BYTES", 20 * 1024**3),
+}
+QUARANTINE_AFTER = env.number("QUARANTINE_AFTER", 5)
+
 # --- Interface for programs -------------------------------------------------------------------------------
 ANONYMOUS_SUBMISSIONS = env.flag("ANONYMOUS_SUBMISSIONS", False)
 REST_FRAMEWORK: dict[str, Any] = {
@@ -245,12 +289,16 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["web.api.parsers.BoundedJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "web.api.parsers.OnlyJSON",
-    "DEFAULT_THROTTLE_CLASSES": ["web.api.throttling.StrangerThrottle", "web.api.throttling.AccountThrottle"],
+    "DEFAULT_THROTTLE_CLASSES": ["web.throttling.StrangerThrottle", "web.throttling.AccountThrottle"],
     "DEFAULT_THROTTLE_RATES": {
         "stranger": env.text("API_RATE_STRANGER", "120/minute"),
         "account": env.text("API_RATE_ACCOUNT", "1200/minute"),
         "login": env.text("API_RATE_LOGIN", "10/minute"),
+        "login_account": env.text("RATE_LOGIN_ACCOUNT", "100/hour"),
+        "login_day": env.text("RATE_LOGIN_DAY", "300/day"),
         "upload": env.text("API_RATE_UPLOAD", "60/hour"),
+        "sign_up": env.text("RATE_SIGN_UP", "60/hour"),
+        "password_reset": env.text("RATE_PASSWORD_RESET", "10/hour"),
     },
     "DEFAULT_FILTER_BACKENDS": ["web.api.listing.Filters", "web.api.listing.Ordering"],
     "DEFAULT_PAGINATION_CLASS": "web.api.listing.Pages",
@@ -280,5 +328,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    # Says everything twice at INFO.
+    "loggers": {"axes": {"level": "WARNING"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }

@@ -13,10 +13,10 @@ from duel_runner.sandbox.scripts import ScriptLimits
 
 @register(TAG)
 def check_script_limits(**_: Any) -> list[CheckMessage]:
-    """arena.E006: with these limits no script submission could run."""
+    """arena.E007: with these limits no script submission could run."""
     try:
         ScriptLimits(**settings.SCRIPT_LIMITS)
     except ValueError as error:
         hint = "They are set by the settings that begin with SCRIPT_; example.env says what each means."
-        return [Error(str(error), hint=hint, id="arena.E006")]
+        return [Error(str(error), hint=hint, id="arena.E007")]
     return []

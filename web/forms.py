@@ -107,6 +107,14 @@ class LoginForm(AuthenticationForm):
         super().__init__(*args, **kwargs)
         self.fields["username"].widget = forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
 
+    def get_invalid_login_error(self) -> ValidationError:
+        """Who knows the password of an account that was closed is told why."""
+        email, password = self.cleaned_data.get("username", ""), self.cleaned_data.get("password", "")
+        closed = User.objects.filter(email=email, is_active=False).exclude(ban_reason="").first()
+        if closed is not None and closed.check_password(password):
+            return ValidationError(f"This account was closed by the organisers: {closed.ban_reason}", code="inactive")
+        return super().get_invalid_login_error()
+
     def clean_username(self) -> str:
         email: str = self.cleaned_data["username"]
         stored = User.objects.filter(email__iexact=email).values_list("email", flat=True).first()
@@ -156,10 +164,13 @@ class ArchiveForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # The browser says it before anything is sent.
+        self.limit(settings.MAX_UPLOAD_BYTES)
+
+    def limit(self, most_bytes: int) -> None:
+        """Let the browser say what is too large before anything is sent. What is sent is checked by the service."""
         self.fields["archive"].widget.attrs |= {
-            "data-max-bytes": str(settings.MAX_UPLOAD_BYTES),
-            "data-too-large": too_large(),
+            "data-max-bytes": str(most_bytes),
+            "data-too-large": too_large(most_bytes),
         }
 
     def clean_archive(self) -> UploadedFile[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
@@ -48,6 +49,12 @@ class EnvironmentForm(EnvironmentModelForm):
     def clean_matches_per_validation(self) -> int:
         count: int = self.cleaned_data["matches_per_validation"]
         return count if self.instance.is_scored else _even(count)
+
+    def clean_quota_upload_bytes(self) -> int | None:
+        size: int | None = self.cleaned_data["quota_upload_bytes"]
+        if size is not None and size > settings.MAX_UPLOAD_BYTES:
+            raise ValidationError(f"The site takes at most {settings.MAX_UPLOAD_BYTES} bytes (MAX_UPLOAD_BYTES).")
+        return size
 
     def clean_episodes_per_evaluation(self) -> int:
         count: int = self.cleaned_data["episodes_per_evaluation"]

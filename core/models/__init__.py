@@ -9,6 +9,7 @@ from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating
 from core.models.publication import Publication
+from core.models.quota import QuotaName
 from core.models.token import ApiToken
 from core.models.tournament import Participant, Tournament, TournamentState
 from core.models.user import User
@@ -34,6 +35,7 @@ __all__ = [
     "Participant",
     "PlayedJob",
     "Publication",
+    "QuotaName",
     "Rating",
     "Recording",
     "SeedList",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.core.validators import MinValueValidator
 from django.db import models
 
+from core.models.quota import QuotaNumbers
 from environments.spec import Limits
 
 
-class Environment(models.Model):
+class Environment(QuotaNumbers):
     """A game or task, synced from an `EnvironmentSpec` by `manage.py sync_environments`."""
 
     slug = models.SlugField(max_length=50, unique=True)

@@ -47,11 +47,19 @@ class Participant(models.Model):
     points = models.PositiveIntegerField(default=0, help_text="2 for a duel won, 1 for a draw.")
     total_score = models.FloatField(default=0.0, help_text="Sum of the scores of its matches.")
     rank = models.PositiveIntegerField(default=1, help_text="Ties share: 1, 1, 3.")
+    withdrawn_at = models.DateTimeField(
+        null=True, editable=False, help_text="Taken out while the edition ran: its duels count for nobody's standing."
+    )
     rating = models.FloatField(null=True, blank=True, help_text="As it stood when the edition ended.")
 
     class Meta:
         ordering = ["rank", "submission__agent__name"]
         constraints = [models.UniqueConstraint(fields=["tournament", "submission"], name="participant_unique")]
+        indexes = [
+            models.Index(
+                fields=["tournament"], condition=models.Q(withdrawn_at__isnull=False), name="participant_withdrawn"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.submission} in {self.tournament}"

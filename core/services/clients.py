@@ -6,10 +6,12 @@ import re
 import uuid
 
 from django.core.files.uploadedfile import UploadedFile
+from django.utils import timezone
 
-from core.errors import Refused
+from core.errors import QuotaExceeded, Refused
 from core.models import Agent, Environment, Submission, User
 from core.services.agents import Labels, agent_create, submission_repeat
+from core.services.quotas import address_digest
 from core.services.users import anonymous_ensure
 
 CLIENT_ID_TAKEN = "client_id_taken"
@@ -27,9 +29,11 @@ def client_submit(
     user_label: str,
     public_id: uuid.UUID | None,
     is_script: bool,
+    address: str = "",
 ) -> Submission:
     """Submit for an account, or anonymously for None; the same archive under the same id is the same submission.
 
+    address: of an anonymous client, by which its quota is counted; only a hash of it is kept.
     user_label: who an anonymous client says it is. With an account the account says it, and nobody can pass for
     another. Raises Refused; with the code CLIENT_ID_TAKEN when the id stands for something else.
     """
@@ -50,7 +54,10 @@ def client_submit(
             archive=archive,
             labels=labels,
             is_script=is_script,
+            address_digest=address_digest(address, now=timezone.now()) if is_anonymous else "",
         )
+    except QuotaExceeded:
+        raise
     except Refused:
         # The same client may have sent it twice at once.
         known = _find(public_id)

@@ -68,6 +68,12 @@ def duel_play_again(*, duel: Duel) -> Duel:
         tournament = Tournament.objects.select_for_update().get(pk=duel.tournament_id)
         if tournament.state == TournamentState.CANCELLED:
             raise Refused("Its edition was cancelled.")
+        if (
+            tournament.participants.filter(submission__in=(duel.player_1, duel.player_2))
+            .exclude(withdrawn_at=None)
+            .exists()
+        ):
+            raise Refused("One of its players was taken out of the edition.")
         duels = tournament.duels.select_related("void").order_by("number")
         pair = {duel.player_1_id, duel.player_2_id}
         if any({other.player_1_id, other.player_2_id} == pair and not other.is_void for other in duels):

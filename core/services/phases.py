@@ -9,10 +9,10 @@ from django.conf import settings
 from django.db import transaction
 
 from core.errors import Refused
-from core.models import Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
+from core.models import Agent, Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts
-from core.services.evaluations import evaluation_create
+from core.services.evaluations import agent_lock, evaluation_create
 from core.services.jobs import job_enqueue, job_fail, job_succeed, written_once
 
 
@@ -56,13 +56,21 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
     """The submission may play from now on. Raises StaleJob when the claim was lost."""
     agent = validation.submission.agent
     with transaction.atomic():
+        agent_lock(agent.pk)
         job_succeed(job=validation, log=log, **asdict(artifacts))
         validation.submission.save(update_fields=["needs_fresh_container"])
         _publish(validation.submission)
         if agent.environment.is_scored:
             evaluation_create(submission=validation.submission)
             return
+        _quarantine_end(validation.submission)
         wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+
+
+def _quarantine_end(submission: Submission) -> None:
+    """An agent that was quarantined for an older version is back with this one; its row is held."""
+    rows = Agent.objects.filter(pk=submission.agent_id, quarantined_number__lt=submission.number)
+    rows.update(is_disabled=False, disabled_reason="", quarantined_at=None, quarantined_number=None)
 
 
 @written_once

@@ -40,7 +40,7 @@ from core.services.tokens import token_create
 from core.services.watch import watch
 from core.services.workers import worker_appear
 from core.tests import factories
-from core.tests.organising import REASON, enter_ledger, ready
+from core.tests.organising import REASON, act, enter_ledger, ready
 
 pytestmark = pytest.mark.django_db
 CORE_MODELS = list(apps.get_app_config("core").get_models())
@@ -241,7 +241,7 @@ def test_revealed_seeds_are_shown_to_all_staff(client: Client, people: factories
     assertContains(client.get(reverse("admin:core_seedlist_change", args=[before.pk])), str(before.seeds[0]))
 
 
-def test_an_account_can_be_made_and_closed(organiser: Client) -> None:
+def test_an_account_can_be_made_and_is_closed_by_a_ban_alone(organiser: Client) -> None:
     made = organiser.post(
         reverse("admin:core_user_add"),
         {
@@ -255,6 +255,9 @@ def test_an_account_can_be_made_and_closed(organiser: Client) -> None:
     organiser.post(
         reverse("admin:core_user_change", args=[dora.pk]), {"email": dora.email, "username": "dora", "team": "Red"}
     )
+    dora.refresh_from_db()
+    assert dora.is_active
+    assert act(organiser, "ban", dora, reason="Uploads viruses.")[-1] == "Dora: is banned."
     dora.refresh_from_db()
     assert not dora.is_active
 

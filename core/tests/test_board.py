@@ -17,7 +17,8 @@ from core.models import Environment, Evaluation, SeedList, SeedPurpose
 from core.scores import paired_difference
 from core.selectors import board
 from core.selectors.board import BoardFilter, board_page, board_rank, compare, environments_with_boards
-from core.services.agents import agent_disable, agent_enable, submission_delete
+from core.services.agents import submission_delete
+from core.services.bars import agent_disable, agent_enable
 from core.tests import factories
 from core.tests.boards import agents, evaluation, shown
 from core.tests.factories import NOON, Cast

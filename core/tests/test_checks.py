@@ -155,3 +155,15 @@ def test_a_machine_without_an_engine_is_told_so_and_only_at_deployment(
     assert run_checks(tags=[ENGINE_TAG]) == []
     settings.SANDBOX = "process"
     assert engine_messages() == []
+
+
+def test_limits_that_make_no_sense_are_refused(settings: Settings) -> None:
+    settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": -1}
+    settings.AXES_FAILURE_LIMIT = 0
+    rates = {**settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"], "sign_up": "many"}
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "DEFAULT_THROTTLE_RATES": rates}
+    assert [(message.id, message.msg) for message in arena_messages()] == [
+        ("arena.E010", "QUOTA_UPLOADS_PER_DAY is -1."),
+        ("arena.E010", "LOGIN_FAILURES is 0."),
+        ("arena.E010", "The rate sign_up is 'many'."),
+    ]

@@ -15,4 +15,4 @@ def test_limits_with_which_no_script_could_run_are_refused(settings: Settings, n
     settings.SCRIPT_LIMITS = {**settings.SCRIPT_LIMITS, name: value}
 
     (message,) = check_script_limits()
-    assert (message.id, f"{name}={value}" in message.msg) == ("arena.E006", True)
+    assert (message.id, f"{name}={value}" in message.msg) == ("arena.E007", True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication
@@ -54,7 +55,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
         return {"type": "http", "scheme": "bearer", "description": HOW_TO_GET_ONE}
 
 
-def account_of(request: Request) -> User | None:
+def account_of(request: HttpRequest | Request) -> User | None:
     """The account that a request comes from."""
     return request.user if isinstance(request.user, User) else None
 

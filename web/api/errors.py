@@ -12,7 +12,7 @@ from rest_framework.exceptions import APIException, NotAuthenticated, NotFound, 
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from core.errors import Refused
+from core.errors import QuotaExceeded, Refused
 from core.selectors.duels import NotPlayed, NotStored
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
@@ -28,6 +28,23 @@ class Conflict(APIException):
     default_code = "conflict"
 
 
+class QuotaReached(APIException):
+    """An upload is more than its owner may use. 429 where waiting helps, 409 where something has to be deleted.
+
+    An archive that is too large is a bad request, as it is where the site itself takes none so large.
+    """
+
+    def __init__(self, refusal: QuotaExceeded) -> None:
+        super().__init__({"detail": str(refusal), "code": refusal.code})
+        self.wait = refusal.retry_after_seconds
+        if self.wait is not None:
+            self.status_code = status.HTTP_429_TOO_MANY_REQUESTS
+        elif refusal.code == "quota_upload_bytes":
+            self.status_code = status.HTTP_400_BAD_REQUEST
+        else:
+            self.status_code = status.HTTP_409_CONFLICT
+
+
 def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to an error; None lets it through to the log and the answer of the site."""
     match error:
@@ -38,6 +55,8 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
             error = Conflict(str(error))
         case NotStored():
             error = NotFound(str(error))
+        case QuotaExceeded():
+            error = QuotaReached(error)
         case Refused():
             error = ParseError(str(error))
         case TooManyFilesSent() | TooManyFieldsSent():

@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from web.api.compatible import views as compatible
 from web.api.errors import not_found
-from web.api.native import agents, duels, environments, evaluations, jobs, submissions, tokens, tournaments
+from web.api.native import agents, duels, environments, evaluations, jobs, quotas, submissions, tokens, tournaments
 from web.api.schema import docs, schema
 
 
@@ -47,6 +47,7 @@ routes = [
     *native("tokens/", tokens.TokenList, "tokens"),
     *native("tokens/<int:pk>/", tokens.TokenShown, "token"),
     *native("me/", tokens.Me, "me"),
+    *native("me/quotas/", quotas.MyQuotas, "my_quotas"),
     *native("environments/", environments.EnvironmentList, "environments"),
     *native("environments/<slug:slug>/", environments.EnvironmentShown, "environment"),
     *native("environments/<slug:slug>/board/", environments.EnvironmentBoard, "board"),

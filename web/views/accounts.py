@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
@@ -19,6 +20,8 @@ from core.selectors.tokens import token_list
 from core.services import tokens as services
 from core.services.users import user_create, user_update
 from web.forms import LoginForm, ProfileForm, SignUpForm, TokenForm, refuse
+from web.logins import login_succeeded
+from web.quotas import own_quotas
 
 
 def sign_up(request: HttpRequest) -> HttpResponse:
@@ -42,7 +45,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         except Refused as refusal:
             refuse(form, refusal)
         else:
-            login(request, user)
+            login(request, user, backend=settings.AUTHENTICATION_BACKENDS[-1])
             return redirect(wanted or "web:home")
     return render(request, "web/account/sign_up.html", {"form": form, "next": wanted})
 
@@ -81,6 +84,11 @@ class PasswordResetConfirm(views.PasswordResetConfirmView):
     template_name = "web/account/form.html"
     success_url = reverse_lazy("web:password_reset_complete")
     extra_context = {"title": "Choose a new password", "button": "Save the password"}
+
+    def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
+        # Whoever reads the account's mail has not guessed: wrong passwords until now are forgotten here.
+        login_succeeded(self.request, form.user)
+        return super().form_valid(form)
 
 
 class PasswordResetComplete(views.PasswordResetCompleteView):
@@ -157,5 +165,6 @@ def _profile_page(
         "tokens": token_list(user, now=timezone.now()),
         "token_form": token_form or TokenForm(),
         "new_token": new_token,
+        "quotas": own_quotas(user),
     }
     return render(request, "web/account/profile.html", context, status=status)

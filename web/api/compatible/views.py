@@ -17,18 +17,19 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.cache import cached
-from core.errors import Refused
+from core.errors import QuotaExceeded, Refused
 from core.health import UNHEALTHY, health_components
 from core.models import Environment, Submission
 from core.selectors.board import board_page, environments_with_boards
 from core.selectors.clients import client_result, client_submission
 from core.services.agents import submission_delete
 from core.services.clients import CLIENT_ID_TAKEN, client_submit
+from web.addresses import client_network
 from web.api.authentication import account_of, viewer_of
 from web.api.compatible import answers, forms
 from web.api.errors import Conflict
 from web.api.parsers import BoundedFormParser
-from web.api.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
+from web.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 from web.uploads import allow_strangers
 
 NOT_FOUND = "Submission not found"
@@ -52,7 +53,7 @@ class Submit(APIView):
         request={"multipart/form-data": forms.SubmitRequest},
         responses={
             200: answers.Submitted,
-            409: OpenApiResponse(description="client_id stands for another submission."),
+            409: OpenApiResponse(description="client_id stands for another submission, or a quota is used up."),
         },
     )
     def post(self, request: Request) -> Response:
@@ -66,7 +67,10 @@ class Submit(APIView):
                 user_label=form.user_id,
                 public_id=form.client_id,
                 is_script=form.is_script,
+                address=client_network(request) or "",
             )
+        except QuotaExceeded:
+            raise
         except Refused as refusal:
             raise (Conflict if refusal.code == CLIENT_ID_TAKEN else ParseError)(str(refusal)) from None
         env_id, algorithm = form.environment.env_id, submission.algorithm

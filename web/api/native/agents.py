@@ -21,8 +21,10 @@ from core.selectors.listing import agent_rows, environment_rows
 from core.services.agents import Labels, agent_create, submission_create
 from web.api.native.submissions import SubmissionFullAnswer, submission_shown
 from web.api.native.views import Acting, Listed, Shown, checked, one, refusals
-from web.api.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
+from web.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 from web.uploads import archive_upload, too_large
+
+USED_UP = "Your quota of agents or of storage is used up: delete something first. See /api/v1/me/quotas/."
 
 
 class AgentAnswer(serializers.Serializer[Any]):
@@ -32,6 +34,9 @@ class AgentAnswer(serializers.Serializer[Any]):
     owner = serializers.CharField(source="owner.username")
     is_public = serializers.BooleanField(help_text="Everyone may read its source and logs.")
     is_disabled = serializers.BooleanField(help_text="It takes part in nothing.")
+    is_quarantined = serializers.BooleanField(
+        help_text="Disabled by the arena itself, for crashing: a new version that validates brings it back."
+    )
     latest_number = serializers.IntegerField(allow_null=True, help_text="Of its newest version.")
     created_at = serializers.DateTimeField()
 
@@ -98,7 +103,10 @@ class AgentList(Listed[Agent], Uploading):
     filterset_class = AgentFilter
     ordering_fields = ("name", "created_at")
 
-    @extend_schema(request={"multipart/form-data": AgentRequest}, responses={201: SubmissionFullAnswer})
+    @extend_schema(
+        request={"multipart/form-data": AgentRequest},
+        responses={201: SubmissionFullAnswer, 409: OpenApiResponse(description=USED_UP)},
+    )
     def post(self, request: Request) -> Response:
         """Make an agent of yours and upload its first version. The same once more gives the same again."""
         owner = self.account(request)
@@ -133,7 +141,11 @@ class AgentVersions(Uploading):
 
     @extend_schema(
         request={"multipart/form-data": UploadRequest},
-        responses={201: SubmissionFullAnswer, 403: OpenApiResponse(description="It is not yours.")},
+        responses={
+            201: SubmissionFullAnswer,
+            403: OpenApiResponse(description="It is not yours."),
+            409: OpenApiResponse(description=USED_UP),
+        },
     )
     def post(self, request: Request, pk: int) -> Response:
         """Upload a new version of an agent of yours. The archive of the latest version is that version."""

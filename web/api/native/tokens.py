@@ -16,7 +16,8 @@ from core.models import ApiToken
 from core.services.tokens import MAX_DAYS, token_create, token_revoke
 from core.services.users import user_authenticate
 from web.api.native.views import Acting, checked, refusals
-from web.api.throttling import AccountLoginThrottle, AccountThrottle, LoginThrottle, StrangerThrottle
+from web.logins import login_succeeded
+from web.throttling import AccountThrottle, LoginAccountThrottle, LoginDayThrottle, LoginThrottle, StrangerThrottle
 
 WRONG = "E-mail and password do not match an account."
 
@@ -50,7 +51,7 @@ class TokenList(Acting):
     """Your tokens."""
 
     tag = "tokens"
-    throttle_classes = [StrangerThrottle, AccountThrottle, LoginThrottle, AccountLoginThrottle]
+    throttle_classes = [StrangerThrottle, AccountThrottle, LoginThrottle, LoginDayThrottle, LoginAccountThrottle]
 
     @extend_schema(responses=TokenAnswer(many=True))
     def get(self, request: Request) -> Response:
@@ -61,9 +62,10 @@ class TokenList(Acting):
     def post(self, request: Request) -> Response:
         """Make a token with your e-mail and password."""
         form = checked(TokenRequest, request)
-        owner = user_authenticate(email=form["email"], password=form["password"])
+        owner = user_authenticate(request=request._request, email=form["email"], password=form["password"])
         if owner is None:
             raise AuthenticationFailed(WRONG)
+        login_succeeded(request._request, owner)
         with refusals():
             row, token = token_create(owner=owner, name=form["name"], days=form["days"], now=timezone.now())
         return Response(NewTokenAnswer(row, context={"token": token}).data, status=201)

@@ -49,7 +49,7 @@ CHECKS = [
     response_schema_conformance,
     unsupported_method,
 ]
-RATES = dict.fromkeys(("stranger", "account", "login", "upload"), "1000000/second")
+RATES = dict.fromkeys(SimpleRateThrottle.THROTTLE_RATES, "1000000/second")
 
 
 @cache
