@@ -1,0 +1,95 @@
+"""What every request leaves behind: an id, a line in the log, and its count."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
+from django.urls import resolve
+
+from core.logs import bound
+from core.metrics import OTHER, request_answered
+
+logger = logging.getLogger(__name__)
+Next = Callable[[HttpRequest], HttpResponseBase]
+
+HEADER = "X-Request-ID"
+GOOD_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+LONGEST_PATH = 200
+SECRET_IN_PATH = re.compile(r"^(/password-reset/[^/]+/)[^/]+")
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+FOR_MACHINES = frozenset({"/health", "/health/live", "/metrics"})
+"""Asked by the address of this process: no name of the site, no redirect, no session."""
+
+
+class Observed:
+    """Comes before everything else, so that its figures are of the whole answer.
+
+    The id of a request is its proxy's, if TRUSTED_PROXIES says that there is one, else a new one. It stands in every
+    record of the log that is written meanwhile, and in the answer.
+    """
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        started = time.perf_counter()
+        path = SECRET_IN_PATH.sub(r"\1...", request.path_info)[:LONGEST_PATH]
+        with bound(request_id=_id(request), method=_method(request), path=path) as fields:
+            is_for_machines = request.path_info.removesuffix("/") in FOR_MACHINES
+            response = _answer(request) if is_for_machines else self.get_response(request)
+            seconds = time.perf_counter() - started
+            is_static = request.path_info.startswith(settings.STATIC_URL)
+            _tell(request, response.status_code, seconds, is_quiet=is_for_machines or is_static)
+            request_answered(
+                handler="static" if is_static else _handler(request),
+                method=_method(request),
+                status=response.status_code,
+                seconds=seconds,
+            )
+            response.headers[HEADER] = str(fields["request_id"])
+        return response
+
+
+def _answer(request: HttpRequest) -> HttpResponseBase:
+    request.resolver_match = match = resolve(request.path_info)
+    response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+    return response.render() if isinstance(response, SimpleTemplateResponse) else response
+
+
+def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) -> None:
+    failed = status >= 500
+    level = logging.ERROR if failed else logging.DEBUG if is_quiet else logging.INFO
+    fields: dict[str, object] = {"status_code": status, "duration_ms": round(seconds * 1000, 1)}
+    if (user := _user(request)) is not None:
+        fields["user"] = user
+    logger.log(level, "request_failed" if failed else "request_completed", extra=fields)
+
+
+def _id(request: HttpRequest) -> str:
+    given = request.headers.get(HEADER, "")
+    is_trusted = settings.REST_FRAMEWORK["NUM_PROXIES"] > 0 and GOOD_ID.fullmatch(given)
+    return given if is_trusted else uuid.uuid4().hex
+
+
+def _method(request: HttpRequest) -> str:
+    return request.method if request.method in METHODS else OTHER
+
+
+def _handler(request: HttpRequest) -> str:
+    match = request.resolver_match
+    return "unmatched" if match is None else match.view_name
+
+
+def _user(request: HttpRequest) -> int | None:
+    """The key of who asked, if anybody has looked: nobody is looked up for the log."""
+    known = getattr(request, "_cached_user", None) or getattr(request, "user", None)
+    # Of the API: who has sent a token. Not yet looked up, it is no user but a promise of one.
+    return getattr(known, "pk", None) if "pk" in getattr(type(known), "__dict__", {}) or known is not None else None
