@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
+from core.beacon import activity
 from core.models import Job, JobState
 from core.services.jobs import job_claim, job_hand_back, job_heartbeat, job_release, job_take
 from core.states import StaleJob
@@ -79,6 +80,16 @@ def perform_waiting(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Per
 
 
 def _perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
+    outcome = Performed.GIVEN_BACK
+    activity.begin(job)
+    try:
+        outcome = _do(job, action)
+    finally:
+        activity.end(is_done=outcome is Performed.DONE)
+    return outcome
+
+
+def _do(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
     with Pulse(job) as pulse:
         try:
             pulse.raise_if_lost()
@@ -92,11 +103,13 @@ def _perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
         except PlatformFault as fault:
             logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
             code, error = fault.code, str(fault)
+            activity.fault(f"{job.KIND} {job.pk}: {error} ({code})")
             _give_back(job, lambda: job_release(job=job, code=code, error=error, log=pulse.text))
             return Performed.GIVEN_BACK
         except Exception:
             logger.exception("%s %s broke a worker.", job.KIND, job.pk)
             error = "Something went wrong inside the arena, not in the submission."
+            activity.fault(f"{job.KIND} {job.pk}: the code of the arena broke (internal_error); see the worker's log.")
             _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=pulse.text))
             return Performed.GIVEN_BACK
     return Performed.DONE

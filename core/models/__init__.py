@@ -14,6 +14,7 @@ from core.models.tournament import Participant, Tournament, TournamentState
 from core.models.user import User
 from core.models.validation import Validation
 from core.models.verdict import Verdict
+from core.models.worker import Duty, Worker
 
 __all__ = [
     "Agent",
@@ -22,6 +23,7 @@ __all__ = [
     "Build",
     "Duel",
     "DuelOutcome",
+    "Duty",
     "Environment",
     "Evaluation",
     "Job",
@@ -43,4 +45,5 @@ __all__ = [
     "User",
     "Validation",
     "Verdict",
+    "Worker",
 ]

@@ -21,6 +21,7 @@ from django_q.tasks import async_task
 from core.management.commands.run_workers import Command as RunWorkers
 from core.models import Environment
 from core.queues import waiting_count
+from core.selectors.workers import WorkerState, worker_rows, workers_alive
 from environments.registry import all_specs
 
 DEADLINE_SECONDS = 90
@@ -131,6 +132,8 @@ def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind()
         # Messages of other queues wait for their own workers.
         assert set(OrmQ.objects.values_list("key", flat=True)) == {"build", "duel"}
         assert [waiting_count(queue) for queue in settings.QUEUES] == [1, 1, 0, 0]
+        wait_until(lambda: workers_alive().count() == len(queues), "both workers say that they live")
+        assert set(workers_alive().values_list("queue", flat=True)) == set(queues)
         clusters = children_of(workers.pid)
         assert len(clusters) == len(queues)
 
@@ -146,6 +149,9 @@ def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind()
         output, _ = workers.communicate(timeout=60)
 
     assert workers.returncode == 0, output
+    stopped = worker_rows().filter(state=WorkerState.STOPPED)
+    assert set(stopped.values_list("queue", flat=True)) == set(queues)
+    assert not workers_alive().filter(pid__in=[int(pid) for pid, _, _ in processes()]).exists()
     assert [pid for session in clusters for pid in of_session(session)] == []
     assert output.splitlines()[0] == "Workers of tournament, publish start."
     assert output.splitlines()[-1] == "All workers have ended."

@@ -1,4 +1,4 @@
-"""django-q's own command; its workers learn when it is asked to stop, and give back what they do."""
+"""django-q's own command; its workers say that they live, and give back what they do when it is asked to stop."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from types import FrameType
 from typing import Any
 
 from django_q.cluster import Cluster
+from django_q.conf import Conf
 from django_q.management.commands import qcluster
+from django_q.signals import post_spawn
 
-from core.worker import ask_to_stop
+from core.beacon import Beacon
+from core.worker import ask_to_stop, worker_name
 
 
 class _Cluster(Cluster):  # type: ignore[misc]  # django-q ships no types
@@ -17,8 +20,14 @@ class _Cluster(Cluster):  # type: ignore[misc]  # django-q ships no types
         super().sig_handler(number, frame)
 
 
+def _spawned(**_: Any) -> None:
+    """A worker process begins; it has been forked a moment ago and has one thread."""
+    Beacon(worker_name(), Conf.CLUSTER_NAME).start()
+
+
 class Command(qcluster.Command):  # type: ignore[misc]  # django-q ships no types
     def handle(self, *args: Any, **options: Any) -> None:
         # The command looks the class up here.
         qcluster.Cluster = _Cluster
+        post_spawn.connect(_spawned)
         super().handle(*args, **options)
