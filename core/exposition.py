@@ -72,7 +72,7 @@ def serve(port: int) -> ThreadingHTTPServer | None:
 class _Figures(BaseHTTPRequestHandler):
     timeout = ASK_SECONDS
 
-    def do_GET(self) -> None:  # noqa: N802  (the library's name)
+    def do_GET(self) -> None:
         if self.path.partition("?")[0].rstrip("/") != "/metrics":
             self._answer(404, b"There is only /metrics here.\n")
             return

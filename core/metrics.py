@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import ParamSpec
 
@@ -17,6 +18,7 @@ from django.db import transaction
 from prometheus_client import Counter, Histogram
 
 from core.count_files import count_in
+from core.errors import Refused
 
 logger = logging.getLogger(__name__)
 Arguments = ParamSpec("Arguments")
@@ -29,6 +31,8 @@ ANSWER_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 MOST_WORDS = 500
 """Different values of one label at most; what comes after them is OTHER."""
 OTHER = "other"
+NO_FILE, BAD_FORM = "no_file", "form"
+"""Reasons of refused uploads: without a file, and with something else that a form says at once."""
 SCRIPT_ERROR, UNEXPECTED = "script_error", "unexpected_exception"
 """Reasons of failed evaluations that the systems before knew."""
 ENGINE_CODES = frozenset({
@@ -112,6 +116,13 @@ def _harmless(count: Callable[Arguments, None]) -> Callable[Arguments, None]:
     return safely
 
 
+def upload_mode(names: Sequence[str]) -> str:
+    """How an upload came, by the names of its files: zip, single or multi."""
+    if any(name.lower().endswith(".zip") for name in names):
+        return "zip"
+    return "single" if len(names) == 1 else "multi"
+
+
 @_after_commit
 def submission_received(*, mode: str, archive_bytes: int) -> None:
     """A new submission: mode `single` for one script, `multi` for several files, `zip` for an archive."""
@@ -123,6 +134,16 @@ def submission_received(*, mode: str, archive_bytes: int) -> None:
 def upload_refused(reason: str) -> None:
     """An upload that was not taken."""
     VALIDATION_FAILURES.labels(_reasons.of(reason)).inc()
+
+
+@contextmanager
+def refusals_counted() -> Iterator[None]:
+    """Count what a service refuses of an upload, by its code, or else by the field that it is about."""
+    try:
+        yield
+    except Refused as refusal:
+        upload_refused(refusal.code if refusal.code != "refused" else refusal.field or refusal.code)
+        raise
 
 
 @_after_commit

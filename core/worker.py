@@ -8,7 +8,9 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -16,6 +18,8 @@ from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
 from core.beacon import activity
+from core.job_log import job_about, log_end, log_start
+from core.logs import bound
 from core.models import Job, JobState
 from core.services.jobs import job_claim, job_hand_back, job_heartbeat, job_release, job_take
 from core.states import StaleJob
@@ -82,10 +86,13 @@ def perform_waiting(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Per
 def _perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
     outcome = Performed.GIVEN_BACK
     activity.begin(job)
-    try:
-        outcome = _do(job, action)
-    finally:
-        activity.end(is_done=outcome is Performed.DONE)
+    with bound(**job_about(job, worker_name())):
+        log_start(job)
+        try:
+            outcome = _do(job, action)
+        finally:
+            activity.end(is_done=outcome is Performed.DONE)
+            log_end(job)
     return outcome
 
 
@@ -139,7 +146,9 @@ class Pulse:
         self._progress: dict[str, object] = {}
         self._news = False
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"pulse-{job.KIND}-{job.pk}", daemon=True)
+        # A thread begins without what the log knows of this job.
+        run = partial(copy_context().run, self._run)
+        self._thread = threading.Thread(target=run, name=f"pulse-{job.KIND}-{job.pk}", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import resolve
+from django.utils.functional import SimpleLazyObject
 
 from core.logs import bound
 from core.metrics import OTHER, request_answered
@@ -41,20 +42,17 @@ class Observed:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         started = time.perf_counter()
-        path = SECRET_IN_PATH.sub(r"\1...", request.path_info)[:LONGEST_PATH]
-        with bound(request_id=_id(request), method=_method(request), path=path) as fields:
-            is_for_machines = request.path_info.removesuffix("/") in FOR_MACHINES
+        path = request.path_info
+        shown = SECRET_IN_PATH.sub(r"\1...", path)[:LONGEST_PATH]
+        is_for_machines, is_static = path.removesuffix("/") in FOR_MACHINES, path.startswith(settings.STATIC_URL)
+        request_id, method = _id(request), request.method if request.method in METHODS else OTHER
+        with bound(request_id=request_id, method=method, path=shown):
             response = _answer(request) if is_for_machines else self.get_response(request)
             seconds = time.perf_counter() - started
-            is_static = request.path_info.startswith(settings.STATIC_URL)
             _tell(request, response.status_code, seconds, is_quiet=is_for_machines or is_static)
-            request_answered(
-                handler="static" if is_static else _handler(request),
-                method=_method(request),
-                status=response.status_code,
-                seconds=seconds,
-            )
-            response.headers[HEADER] = str(fields["request_id"])
+        handler = "static" if is_static else _handler(request)
+        request_answered(handler=handler, method=method, status=response.status_code, seconds=seconds)
+        response.headers[HEADER] = request_id
         return response
 
 
@@ -79,10 +77,6 @@ def _id(request: HttpRequest) -> str:
     return given if is_trusted else uuid.uuid4().hex
 
 
-def _method(request: HttpRequest) -> str:
-    return request.method if request.method in METHODS else OTHER
-
-
 def _handler(request: HttpRequest) -> str:
     match = request.resolver_match
     return "unmatched" if match is None else match.view_name
@@ -90,6 +84,7 @@ def _handler(request: HttpRequest) -> str:
 
 def _user(request: HttpRequest) -> int | None:
     """The key of who asked, if anybody has looked: nobody is looked up for the log."""
-    known = getattr(request, "_cached_user", None) or getattr(request, "user", None)
-    # Of the API: who has sent a token. Not yet looked up, it is no user but a promise of one.
-    return getattr(known, "pk", None) if "pk" in getattr(type(known), "__dict__", {}) or known is not None else None
+    user = request.__dict__.get("user")
+    if type(user) is SimpleLazyObject:
+        user = getattr(request, "_cached_user", None)
+    return getattr(user, "pk", None)

@@ -31,6 +31,8 @@ class Job(models.Model):
     KIND: str = ""
     RELATED: tuple[str, ...] = ()
     """What its worker reads along with it."""
+    running_since: float | None = None
+    """Monotonic seconds when this process claimed it; None where another did. Not in the row: for figures alone."""
 
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED, editable=False)
     attempt = models.PositiveSmallIntegerField(default=0, editable=False, help_text="Times it was claimed.")

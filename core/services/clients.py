@@ -8,6 +8,7 @@ import uuid
 from django.core.files.uploadedfile import UploadedFile
 
 from core.errors import Refused
+from core.metrics import upload_refused
 from core.models import Agent, Environment, Submission, User
 from core.services.agents import Labels, agent_create, submission_repeat
 from core.services.users import anonymous_ensure
@@ -27,11 +28,12 @@ def client_submit(
     user_label: str,
     public_id: uuid.UUID | None,
     is_script: bool,
+    mode: str,
 ) -> Submission:
     """Submit for an account, or anonymously for None; the same archive under the same id is the same submission.
 
     user_label: who an anonymous client says it is. With an account the account says it, and nobody can pass for
-    another. Raises Refused; with the code CLIENT_ID_TAKEN when the id stands for something else.
+    another. mode: as in Labels. Raises Refused; with the code CLIENT_ID_TAKEN when the id stands for something else.
     """
     is_anonymous = owner is None
     owner = anonymous_ensure() if owner is None else owner
@@ -40,7 +42,7 @@ def client_submit(
     known = _find(public_id)
     if known is not None:
         return _repeat(known, owner, environment, archive)
-    labels = Labels(algorithm, user_label if is_anonymous else "", public_id or uuid.uuid4())
+    labels = Labels(algorithm, user_label if is_anonymous else "", public_id or uuid.uuid4(), mode)
     try:
         return agent_create(
             owner=owner,
@@ -71,6 +73,7 @@ def _repeat(known: Submission, owner: User, environment: Environment, archive: U
             raise Refused("It is another's, or for another environment.")
         return submission_repeat(submission=known, archive=archive)
     except Refused:
+        upload_refused(CLIENT_ID_TAKEN)
         raise Refused(
             f"client_id {known.public_id} stands for another submission. Choose a new one, or leave it out.",
             field="client_id",
