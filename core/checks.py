@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Advice
+
+from core.logs import FORMATS as LOG_FORMATS
 
 TAG = "arena"
 ENGINE_TAG = "engine"
@@ -76,6 +79,22 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
         if getattr(settings, name) < smallest:
             hint = f"Set it to {smallest} or more, or leave it out."
             found.append(Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E005"))
+    return found
+
+
+@register(TAG)
+def check_monitoring(**_: Any) -> list[CheckMessage]:
+    """arena.E020: LOG_FORMAT is unknown. arena.E021: METRICS_NETWORKS holds what is no network."""
+    found: list[CheckMessage] = []
+    if settings.LOG_FORMAT not in LOG_FORMATS:
+        hint = f"Use one of {', '.join(LOG_FORMATS)}, or leave it out."
+        found.append(Error(f"LOG_FORMAT is {settings.LOG_FORMAT!r}.", hint=hint, id="arena.E020"))
+    for network in settings.METRICS_NETWORKS:
+        try:
+            ip_network(network, strict=False)
+        except ValueError:
+            hint = "Write addresses or networks, e.g. 10.0.0.7,172.16.0.0/12."
+            found.append(Error(f"METRICS_NETWORKS holds {network!r}.", hint=hint, id="arena.E021"))
     return found
 
 

@@ -14,7 +14,7 @@ import logging
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,7 +37,8 @@ def count_in(folder: Path) -> Path:
         logger.warning("METRICS_DIR cannot be used (%s): the processes of this machine count apart.", error)
         folder = Path(tempfile.mkdtemp(prefix="rl-arena-metrics-"))
     os.environ[VARIABLE] = str(folder)
-    values.ValueClass = values.MultiProcessValue(Slots(folder).number)
+    make: Callable[[Callable[[], int]], type] = values.MultiProcessValue  # the library gives it no type
+    values.ValueClass = make(Slots(folder).number)
     return folder
 
 

@@ -33,7 +33,7 @@ def figures(accept: str, collectors: Iterable[Collector] = ()) -> tuple[bytes, s
     accept: the header of who asks, which chooses between two formats.
     """
     registry = CollectorRegistry()
-    MultiProcessCollector(registry, path=str(metrics.FOLDER))
+    MultiProcessCollector(registry, path=str(metrics.FOLDER))  # type: ignore[no-untyped-call]  # the library's
     for collector in collectors:
         registry.register(collector)
     encode, content_type = choose_encoder(accept)

@@ -1,23 +1,16 @@
-"""Logs that say what they are about: a JSON object or a line per record. Free of Django: the runner logs through it.
-
-What a request or a job is about is bound for as long as it lasts and stands in every record that is written meanwhile,
-also in those of libraries.
-"""
+"""How a record is written: as a JSON object, or as a line for people, always with what it is about."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any
 
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
+from core.log_context import bound_fields
 from core.version import arena_version
 
 FORMATS = ("json", "line")
@@ -28,28 +21,7 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """What could begin a new line, move the cursor of who reads, or cannot be written."""
 CONTROL_IN_TRACE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
-_bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default=MappingProxyType({}))
 _service = "command"
-
-
-@contextmanager
-def bound(**fields: object) -> Iterator[None]:
-    """Let every record within say what it is about, e.g. the request or the job."""
-    token = _bound.set({**_bound.get(), **fields})
-    try:
-        yield
-    finally:
-        _bound.reset(token)
-
-
-def bind(**fields: object) -> None:
-    """Say more, until the surrounding `bound` ends."""
-    _bound.set({**_bound.get(), **fields})
-
-
-def bound_fields() -> Mapping[str, object]:
-    """What the records of this moment are about."""
-    return _bound.get()
 
 
 def name_service(name: str) -> None:
@@ -78,7 +50,7 @@ class JsonLines(JsonFormatter):
             "message": record.message,
             "service": _service,
             "version": arena_version(),
-            **_bound.get(),
+            **bound_fields(),
             **_extra(record),
         }
         # Traces, and messages that are mappings.
@@ -93,7 +65,7 @@ class Lines(logging.Formatter):
         super().__init__("{message}", style="{")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
-        fields = {**_bound.get(), **_extra(record)}
+        fields = {**bound_fields(), **_extra(record)}
         about = "".join(f" {name}={value}" for name, value in fields.items())
         return CONTROL.sub(_escaped, f"{_time(record)} {record.levelname} {record.name} {record.message}{about}")
 

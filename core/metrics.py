@@ -74,6 +74,15 @@ REQUEST_DURATION = Histogram(
 )
 
 
+# There from the start: who looks for a rise has to see it begin at 0.
+for _mode in ("single", "multi", "zip"):
+    SUBMISSIONS_RECEIVED.labels(_mode)
+for _reason in (NO_FILE, "empty_filename", "no_py", "missing_main", "main_not_py", "not_py"):
+    VALIDATION_FAILURES.labels(_reason)
+for _reason in (SCRIPT_ERROR, UNEXPECTED):
+    EVALUATION_FAILED.labels(_reason)
+
+
 class Words:
     """The values that a label has had; a mistake in the code cannot give it more than so many."""
 

@@ -19,7 +19,7 @@ from django.db import Error, close_old_connections, connection
 
 from core.beacon import activity
 from core.job_log import job_about, log_end, log_start
-from core.logs import bound
+from core.log_context import bound
 from core.models import Job, JobState
 from core.services.jobs import job_claim, job_hand_back, job_heartbeat, job_release, job_take
 from core.states import StaleJob

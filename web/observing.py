@@ -15,7 +15,7 @@ from django.template.response import SimpleTemplateResponse
 from django.urls import resolve
 from django.utils.functional import SimpleLazyObject
 
-from core.logs import bound
+from core.log_context import bound
 from core.metrics import OTHER, request_answered
 
 logger = logging.getLogger(__name__)
@@ -53,6 +53,8 @@ class Observed:
         handler = "static" if is_static else _handler(request)
         request_answered(handler=handler, method=method, status=response.status_code, seconds=seconds)
         response.headers[HEADER] = request_id
+        # Django would say it once more, without the id.
+        response._has_been_logged = True  # type: ignore[attr-defined]  # of Django's own
         return response
 
 
@@ -64,7 +66,8 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
 
 def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) -> None:
     failed = status >= 500
-    level = logging.ERROR if failed else logging.DEBUG if is_quiet else logging.INFO
+    # A part that is not healthy has its own line.
+    level = logging.DEBUG if is_quiet and status != 500 else logging.ERROR if failed else logging.INFO
     fields: dict[str, object] = {"status_code": status, "duration_ms": round(seconds * 1000, 1)}
     if (user := _user(request)) is not None:
         fields["user"] = user

@@ -167,7 +167,7 @@ class ProcessBox:
         core: int | None,
     ) -> None:
         """arguments: of the player server, for the folder of the files and a home. core: to be on from the start."""
-        self._token = launch.name
+        self._token = self.id = launch.name
         self._folder = Path(tempfile.mkdtemp(prefix="arena-home-"))
         self._folder.chmod(0o755)
         home = self._folder / "home"
