@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
+
+SECRET_IN_PATH = re.compile(r"(/password-reset/[^/\s]+/)[^/\s]+")
+"""Who reads such a link can take the account."""
 
 _bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default=MappingProxyType({}))
 
@@ -29,3 +33,8 @@ def bind(**fields: object) -> None:
 def bound_fields() -> Mapping[str, object]:
     """What the records of this moment are about."""
     return _bound.get()
+
+
+def without_secrets(text: str) -> str:
+    """A text without the secret part of the addresses in it."""
+    return SECRET_IN_PATH.sub(r"\1...", text)

@@ -10,7 +10,7 @@ from typing import Any
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
-from core.log_context import bound_fields
+from core.log_context import bound_fields, without_secrets
 from core.version import arena_version
 
 FORMATS = ("json", "line")
@@ -47,7 +47,7 @@ class JsonLines(JsonFormatter):
             "time": _time(record),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.message,
+            "message": without_secrets(record.message),
             "service": _service,
             "version": arena_version(),
             **bound_fields(),
@@ -67,7 +67,9 @@ class Lines(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
         fields = {**bound_fields(), **_extra(record)}
         about = "".join(f" {name}={value}" for name, value in fields.items())
-        return CONTROL.sub(_escaped, f"{_time(record)} {record.levelname} {record.name} {record.message}{about}")
+        return CONTROL.sub(
+            _escaped, f"{_time(record)} {record.levelname} {record.name} {without_secrets(record.message)}{about}"
+        )
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
         trace = CONTROL_IN_TRACE.sub(_escaped, super().formatException(ei))

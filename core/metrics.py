@@ -102,16 +102,6 @@ class Words:
 _reasons, _handlers = Words(), Words()
 
 
-def _after_commit(count: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Count once the surrounding transaction has committed, at once where there is none; never harm the caller."""
-
-    @wraps(count)
-    def later(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
-        transaction.on_commit(partial(count, *args, **kwargs), robust=True)
-
-    return later
-
-
 def _harmless(count: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Count at once; what goes wrong is said in the log and harms nobody."""
 
@@ -123,6 +113,17 @@ def _harmless(count: Callable[Arguments, None]) -> Callable[Arguments, None]:
             logger.warning("Something was not counted.", exc_info=True)
 
     return safely
+
+
+def _after_commit(count: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Count once the surrounding transaction has committed, at once where there is none; harm nobody."""
+    safely = _harmless(count)
+
+    @wraps(count)
+    def later(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        transaction.on_commit(partial(safely, *args, **kwargs))
+
+    return later
 
 
 def upload_mode(names: Sequence[str]) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import sentry_sdk
 from django.conf import settings
 from sentry_sdk.integrations.django import DjangoIntegration
-from sentry_sdk.integrations.logging import LoggingIntegration
+from sentry_sdk.integrations.logging import LoggingIntegration, ignore_logger
 
-from core.log_context import bound_fields
+from core.log_context import bound_fields, without_secrets
 from core.logs import service_name
 from core.version import arena_version
 
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 TAGS = ("request_id", "job_kind", "job_id", "attempt", "stage", "submission_id", "duel_id", "evaluation_id", "env_id")
 """What of the log's fields goes along: keys of rows and words of the code."""
-REQUEST = ("method", "url")
-"""What of a request goes along: no headers, cookies, query or body."""
+TOLD_BEFORE = ("web.observing", "core.job_log")
+"""Loggers of what became of a request or a job: what went wrong in it was sent when it did."""
 
 
 def sentry_start() -> None:
     """Send what is logged at ERROR, and a sample of traces, if SENTRY_DSN is set; else do nothing."""
     if not settings.SENTRY_DSN:
         return
+    for logger in TOLD_BEFORE:
+        ignore_logger(logger)
     sentry_sdk.init(
         dsn=settings.SENTRY_DSN,
         environment=settings.SENTRY_ENVIRONMENT,
@@ -48,14 +50,15 @@ def sentry_start() -> None:
 
 def _without_people(event: Event, hint: Hint) -> Event:
     fields = bound_fields()
-    event.setdefault("tags", {}).update({  # type: ignore[union-attr]  # a mapping, as far as the SDK makes it
-        name: str(fields[name]) for name in TAGS if name in fields
-    } | {"service": service_name()})  # fmt: skip
-    for part in ("user", "extra", "breadcrumbs", "modules"):
-        event.pop(part, None)
-    if (request := event.get("request")) is not None:
-        event["request"] = {name: request[name] for name in REQUEST if name in request}
-        if "path" in fields:
-            # Without what is secret in it.
-            event["request"]["url"] = fields["path"]
+    tags = {name: str(fields[name]) for name in TAGS if name in fields}
+    event["tags"] = {**event.get("tags", {}), **tags, "service": service_name()}
+    event.pop("user", None)
+    event.pop("extra", None)
+    event.pop("breadcrumbs", None)
+    if (entry := event.get("logentry")) is not None:
+        event["logentry"] = {"message": without_secrets(str(entry.get("formatted") or entry.get("message")))}
+    # No headers, cookies, query or body.
+    event.pop("request", None)
+    if "path" in fields:
+        event["request"] = {"method": fields.get("method", ""), "url": fields["path"]}
     return event

@@ -15,7 +15,7 @@ from django.template.response import SimpleTemplateResponse
 from django.urls import resolve
 from django.utils.functional import SimpleLazyObject
 
-from core.log_context import bound
+from core.log_context import bound, without_secrets
 from core.metrics import OTHER, request_answered
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,6 @@ Next = Callable[[HttpRequest], HttpResponseBase]
 HEADER = "X-Request-ID"
 GOOD_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 LONGEST_PATH = 200
-SECRET_IN_PATH = re.compile(r"^(/password-reset/[^/]+/)[^/]+")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 FOR_MACHINES = frozenset({"/health", "/health/live", "/metrics"})
 """Asked by the address of this process: no name of the site, no redirect, no session."""
@@ -43,7 +42,7 @@ class Observed:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         started = time.perf_counter()
         path = request.path_info
-        shown = SECRET_IN_PATH.sub(r"\1...", path)[:LONGEST_PATH]
+        shown = without_secrets(path)[:LONGEST_PATH]
         is_for_machines, is_static = path.removesuffix("/") in FOR_MACHINES, path.startswith(settings.STATIC_URL)
         request_id, method = _id(request), request.method if request.method in METHODS else OTHER
         with bound(request_id=request_id, method=method, path=shown):

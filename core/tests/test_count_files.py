@@ -21,7 +21,9 @@ counted = Counter("things", "Things.", ["kind"])
 """
 COUNT_AND_DIE = PROLOGUE + "counted.labels('a').inc(); os.kill(os.getpid(), signal.SIGKILL)"
 LIVE = PROLOGUE + "counted.labels('a').inc(100); print('ready', flush=True); sys.stdin.read()"
-FORK = PROLOGUE + """
+FORK = (
+    PROLOGUE
+    + """
 counted.labels('a').inc()
 children = []
 for _ in range(3):
@@ -38,6 +40,7 @@ for child in children:
     os.kill(child, signal.SIGCONT)
     os.waitpid(child, 0)
 """
+)
 
 
 def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,12 +9,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
-from pytest_django.fixtures import Settings
 
-from core.models import Build, JobState
-from core.tests import factories
-from core.tests.factories import NOON
 from web.api.tests.conftest import Arena
 from web.tests import scored
 
