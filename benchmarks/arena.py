@@ -82,10 +82,6 @@ class Arena:
 
         call_command("migrate", verbosity=0, interactive=False)
         call_command("sync_environments", verbosity=0, stdout=io.StringIO())
-        from django_q.models import Schedule
-
-        # It would take the containers of another arena on this engine for those of our dead workers.
-        Schedule.objects.filter(name="leftovers").delete()
 
     def prepare(self, sources: Sequence[str], *, slug: str, match_count: int, workers: int) -> tuple[float, float]:
         """Upload, build and validate a player per source.

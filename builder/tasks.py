@@ -15,10 +15,10 @@ from builder.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
 from builder.scan import scan
 from core.log_context import bind
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
-from core.services.artifacts import sbom_store
+from core.services.artifacts import sbom_stored
 from core.services.jobs import job_fail
 from core.services.phases import build_succeed
-from core.worker import PlatformFault, Pulse, perform
+from core.worker import PlatformFault, Pulse, perform_next
 
 logger = logging.getLogger(__name__)
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -26,7 +26,7 @@ OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 def build_run(job_id: int) -> None:
     """Make the image of a submission and send it on to validation."""
-    perform(Build, job_id, _build)
+    perform_next(Build, job_id, _build)
 
 
 def images_remove_unused(_: int = 0) -> None:
@@ -116,16 +116,17 @@ def _build(build: Build, pulse: Pulse) -> None:
     except FileNotFoundError:
         raise PlatformFault("The uploaded archive is missing from the store.", code="archive_missing") from None
     else:
-        build_succeed(
-            build=build,
-            image=result.image,
-            digest=result.digest,
-            base_digest=result.base_digest,
-            requirements_digest=result.requirements_digest,
-            sbom=sbom_store(build=build, document=result.sbom) if result.sbom else "",
-            warnings=list(result.warnings),
-            log=pulse.text,
-        )
+        with sbom_stored(build=build, document=result.sbom) as document:
+            build_succeed(
+                build=build,
+                image=result.image,
+                digest=result.digest,
+                base_digest=result.base_digest,
+                requirements_digest=result.requirements_digest,
+                sbom=document,
+                warnings=list(result.warnings),
+                log=pulse.text,
+            )
 
 
 def _scan(makes: Recipe, result: BuildResult, pulse: Pulse) -> None:

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.models.functions import Now
 
-from core.engine import NoEngine, connect
+from core.engine import NoEngine, engine_version
 from core.models import Job, Worker
 from core.services.workers import worker_appear, worker_beat, worker_stop
 from core.version import arena_version
@@ -109,16 +109,9 @@ class Beacon:
         if settings.SANDBOX != "docker" or self._queue not in ENGINE_QUEUES:
             return {}
         try:
-            client = connect(ENGINE_SECONDS)
-            try:
-                return {"engine": f"Docker {client.version()['Version']}"[:60], "engine_error": ""}
-            finally:
-                client.close()
+            return {"engine": engine_version(ENGINE_SECONDS)[:60], "engine_error": ""}
         except NoEngine as error:
-            return {"engine_error": str(error)}
-        except Exception as error:
-            # Whatever an engine in trouble answers, this worker lives.
-            return {"engine_error": f"The Docker engine does not answer as it should: {error}"[:500]}
+            return {"engine_error": str(error)[:500]}
 
     def _run(self) -> None:
         try:

@@ -73,6 +73,7 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
     for name, smallest in (
         ("JOB_MAX_ATTEMPTS", 1),
         ("JOB_LEASE_SECONDS", MIN_LEASE_SECONDS),
+        ("JOB_REST_SECONDS", 1),
         ("DUEL_PARALLELISM", 1),
         ("VERIFY_PER_RUN", 0),
     ):

@@ -13,3 +13,11 @@ class Refused(Exception):
         super().__init__(message)
         self.field = field
         self.code = code
+
+
+class StoreFailed(Exception):
+    """The artifact store takes no file now: the platform's fault. The message is a sentence for a person."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code

@@ -102,7 +102,10 @@ EMAIL_PORT = env.number("EMAIL_PORT", 25)
 EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
 EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
 EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", False)
-DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localhost")
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localhost")
+EMAIL_TIMEOUT = 10
+EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
+ADMINS = [(address, address) for address in env.words("ADMINS")]
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)
@@ -116,7 +119,10 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / "data")))
 DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(
-        env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"), conn_max_age=60
+        env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"),
+        conn_max_age=60,
+        # A database that was restarted costs nobody a request or a message.
+        conn_health_checks=True,
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -161,8 +167,13 @@ CACHES: dict[str, Any] = {
 
 # --- Jobs -------------------------------------------------------------------------------------------------
 QUEUES = ("build", "duel", "tournament", "publish")
-JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 60)
-JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 3)
+# Served where an operator reserves a worker for it.
+EXTRA_QUEUES = ("quick",)
+JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 30)
+JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 5)
+JOB_REST_SECONDS = env.number("JOB_REST_SECONDS", 30)
+QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
+STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
 VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)
 VERIFY_PER_RUN = env.number("VERIFY_PER_RUN", 20)
@@ -185,6 +196,7 @@ Q_CLUSTER: dict[str, Any] = {
         "build": {},
         # Recycled seldom: a worker's containers go with it.
         "duel": {"workers": DUEL_PARALLELISM, "queue_limit": DUEL_PARALLELISM, "recycle": 2000},
+        "quick": {},
         "tournament": {},
         "publish": {},
     },

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from duel_runner.faults import PlatformFault, PlayerFault
 from duel_runner.match import Match, pair_seed
-from duel_runner.player import PlayerLink, PlayerLost
+from duel_runner.player import HELD_UP_SECONDS, PlayerLink, PlayerLost
 from duel_runner.processor import Processor
 from duel_runner.protocol import ACTION, END, ERROR, Answer, Encoder, Question
 from duel_runner.sandbox.base import Container, Ending
@@ -63,6 +63,8 @@ class Duel:
         """By player: the matches that were open at its last loss, while nobody knows yet which one it was."""
         self._thinking = [0.0, 0.0]
         self._reported, self._reported_at = 0, clock()
+        self._awake_at = clock()
+        """When this process last went on from waiting."""
 
     def play(self) -> None:
         for link in self.links:
@@ -160,12 +162,17 @@ class Duel:
             by_descriptor[link.fileno()] = link
             poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.wants_to_write else 0))
         deadlines = [link.deadline for link in open_links if link.deadline is not None]
-        seconds = min([POLL_SECONDS, *(deadline - self._clock() for deadline in deadlines)])
+        now = self._clock()
+        seconds = max(0.0, min([POLL_SECONDS, *(deadline - now for deadline in deadlines)]))
         try:
-            events = poll.poll(max(0.0, seconds) * 1000)
+            events = poll.poll(seconds * 1000)
         finally:
             for descriptor in by_descriptor:
                 poll.unregister(descriptor)
+        asleep_at, self._awake_at = self._awake_at, self._clock()
+        if self._awake_at - asleep_at > HELD_UP_SECONDS + seconds:
+            # Somebody has stopped this process for a while, or it had no core: no player had a part in that.
+            self._forgive_pause()
         for descriptor, event in events:
             link = by_descriptor[descriptor]
             if event & ~select.POLLOUT and link.is_open:
@@ -180,6 +187,7 @@ class Duel:
                 # Before anybody is blamed: the rival may have held the processor.
                 link.excused_seconds = self._processor.excused(link.index)
                 if link.deadline is not None and self._clock() > link.deadline:
+                    link.raise_if_paused()
                     self._lose(link, PlayerLost(PlayerFault.TIMED_OUT))
 
     def _receive(self, link: PlayerLink) -> None:

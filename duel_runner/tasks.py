@@ -13,12 +13,13 @@ from django.db.models import QuerySet
 
 from core.log_context import bind
 from core.metrics import matches_played
-from core.models import Duel, Evaluation, JobState, PlayedJob, Recording, Submission, Validation
+from core.models import Duel, Evaluation, PlayedJob, Recording, Submission, Validation
 from core.selectors.duels import duels_next
+from core.selectors.lines import line
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.phases import validation_fail, validation_succeed
-from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform, perform_waiting
+from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform, perform_next, perform_waiting
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
@@ -29,6 +30,7 @@ from duel_runner.presence import tokens_alive
 from duel_runner.protocol import plain_text
 from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, SandboxError
+from duel_runner.sandbox.channel import remove_abandoned_channels
 from environments.records import Fault
 
 AWAKE_SECONDS = 60.0
@@ -43,17 +45,17 @@ QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
 
 def validation_run(job_id: int) -> None:
     """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason."""
-    perform(Validation, job_id, _validate)
+    perform_next(Validation, job_id, _validate)
 
 
 def evaluation_run(job_id: int) -> None:
     """Let a submission play its episodes, or run a script; what it scores is its place on the board."""
-    perform(Evaluation, job_id, evaluate)
+    perform_next(Evaluation, job_id, evaluate)
 
 
 def recording_run(job_id: int) -> None:
     """Draw an episode of an evaluation as a video."""
-    perform(Recording, job_id, draw)
+    perform_next(Recording, job_id, draw)
 
 
 def duel_run(job_id: int) -> None:
@@ -75,19 +77,23 @@ def duel_run(job_id: int) -> None:
             return
 
 
+def quick_run(_: int) -> None:
+    """What a worker does that is reserved for validations and evaluations: the next of them."""
+    _next_quick_job()
+
+
 def _next_quick_job() -> Performed:
     """The next validation, else the next evaluation: somebody waits for each, and both are short beside an edition.
 
     Scripts may take minutes; those wait for their message, as duels do.
     """
     quick: tuple[tuple[QuerySet[Any], Callable[[Any, Pulse], None]], ...] = (
-        (Validation.objects.all(), _validate),
-        (Evaluation.objects.filter(is_verified=True), evaluate),
+        (line(Validation), _validate),
+        (line(Evaluation).filter(is_verified=True), evaluate),
     )
-    for jobs, action in quick:
-        waiting = jobs.filter(state=JobState.QUEUED, not_before=None)
-        first = waiting.order_by("pk").values_list("pk", flat=True).first()
-        if first is not None and (outcome := perform(jobs.model, first, action)) is not Performed.NOT_CLAIMED:
+    for waiting, action in quick:
+        first = waiting.values_list("pk", flat=True).first()
+        if first is not None and (outcome := perform(waiting.model, first, action)) is not Performed.NOT_CLAIMED:
             return outcome
     return Performed.NOT_CLAIMED
 
@@ -103,8 +109,12 @@ def _next_duel() -> Performed:
 
 
 def leftovers_reap(_: int = 0) -> None:
-    """Remove containers of this arena on this host whose worker has died."""
-    sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
+    """Remove containers of this arena on this host whose worker has died, and their channels."""
+    try:
+        sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
+    finally:
+        # Of a container that was never made there is nothing else.
+        remove_abandoned_channels(settings.CHANNEL_DIR)
 
 
 def _validate(validation: Validation, pulse: Pulse) -> None:

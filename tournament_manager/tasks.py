@@ -11,11 +11,15 @@ from django.utils import timezone
 from core.errors import Refused
 from core.models import Environment
 from core.queues import waiting_count
+from core.services.artifacts import artifacts_sweep
 from core.services.jobs import jobs_requeue_expired, jobs_wake_waiting
+from core.services.watch import watch
+from core.worker import worker_name
 from tournament_manager import editions
 
 logger = logging.getLogger(__name__)
-WAKE_AFTER = timedelta(minutes=10)
+WAKE_AFTER = timedelta(minutes=1)
+"""How long a job waits, while its queue is empty, before its message is taken for lost."""
 
 
 def tournaments_advance(environment_id: int) -> None:
@@ -35,9 +39,15 @@ def tournament_start(environment_id: int) -> None:
         logger.info("Started %s.", tournament)
 
 
+def artifacts_remove_unused(_: int = 0) -> None:
+    """Delete files that workers have left which died or were refused."""
+    artifacts_sweep()
+
+
 def watchdog(_: int = 0) -> None:
     """Every minute: take jobs from dead workers, send lost messages again, look after every environment."""
     jobs_requeue_expired()
+    watch(worker=worker_name())
     # While messages wait in a queue its workers are only busy; more of them would pile up.
     idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
     jobs_wake_waiting(older_than=WAKE_AFTER, queues=idle)

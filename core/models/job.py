@@ -31,6 +31,8 @@ class Job(models.Model):
     KIND: str = ""
     RELATED: tuple[str, ...] = ()
     """What its worker reads along with it."""
+    OWNER: str = ""
+    """The way to the user who waits for it; empty where nobody in particular does."""
     running_since: float | None = None
     """Monotonic seconds when this process claimed it; None where another did. Not in the row: for figures alone."""
 
@@ -43,6 +45,12 @@ class Job(models.Model):
     error_code = models.CharField(max_length=50, blank=True, editable=False)
     error = models.TextField(blank=True, editable=False, help_text="A sentence for a person.")
     log = models.TextField(blank=True, editable=False)
+    history = models.JSONField(
+        default=list, editable=False, help_text="Attempts that came to nothing: core.selectors.jobs.attempts_of."
+    )
+    turn = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Its place in line is that of (turn, id): core.services.turns."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     not_before = models.DateTimeField(null=True, editable=False, help_text="It rests until then.")
     woken_at = models.DateTimeField(null=True, editable=False, help_text="When its last message was sent.")
@@ -65,7 +73,13 @@ class Job(models.Model):
                 fields=["state", "lease_expires_at"],
                 condition=models.Q(state__in=["QUEUED", "RUNNING"]),
                 name="%(class)s_open",
-            )
+            ),
+            models.Index(
+                fields=["turn", "id"],
+                condition=models.Q(state="QUEUED", not_before__isnull=True),
+                name="%(class)s_in_line",
+            ),
+            models.Index(fields=["-turn"], condition=models.Q(turn__gt=0, attempt__gt=0), name="%(class)s_last_turn"),
         ]
 
     @property

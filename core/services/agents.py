@@ -22,7 +22,7 @@ from core.queues import IMAGES_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
 from core.selectors.phases import decisive_job
 from core.services.evaluations import OPEN, agent_lock, evaluation_again, standing_decide
-from core.services.jobs import job_cancel_if_open, job_wake
+from core.services.jobs import job_cancel_if_open, job_enqueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def submission_rebuild(*, submission: Submission) -> Build:
             if job is not None:
                 job_cancel_if_open(job=job, reason="The submission is built again.")
         build = Build.objects.create(submission=submission)
-        job_wake(job=build)
+        job_enqueue(job=build)
     return build
 
 
@@ -241,7 +241,7 @@ def _submission_create(
     try:
         with transaction.atomic():
             submission.save(force_insert=True)
-            job_wake(job=Build.objects.create(submission=submission))
+            job_enqueue(job=Build.objects.create(submission=submission))
             submission_received(mode=labels.mode, archive_bytes=submission.archive_bytes)
     except BaseException:
         submission.archive.storage.delete(str(submission.archive.name))

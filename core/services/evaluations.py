@@ -13,7 +13,7 @@ from core.models import Agent, Environment, Evaluation, JobFault, JobState, Reco
 from core.scores import summarise_scores
 from core.selectors.evaluations import evaluation_to_stand_with, ranking_list, submissions_to_rank
 from core.services.artifacts import EvaluationArtifacts
-from core.services.jobs import job_cancel_if_open, job_fail, job_succeed, job_wake
+from core.services.jobs import job_cancel_if_open, job_enqueue, job_fail, job_succeed
 from core.states import seconds_running
 from environments.episodes import EpisodeRecord
 
@@ -39,7 +39,7 @@ def evaluation_create(*, submission: Submission) -> Evaluation:
             is_verified=is_verified,
             episode_count=len(seed_list.seeds) if seed_list else 0,
         )
-        job_wake(job=evaluation)
+        job_enqueue(job=evaluation)
     return evaluation
 
 
@@ -103,7 +103,7 @@ def evaluation_succeed(
         standing_decide(agent=agent)
         _count(evaluation, agent, episodes)
         for choice, number in _episodes_to_record(episodes).items():
-            job_wake(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
+            job_enqueue(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
 
 
 def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:

@@ -13,7 +13,7 @@ from core.models import Build, Job, JobFault, JobState, Publication, Submission,
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts
 from core.services.evaluations import evaluation_create
-from core.services.jobs import job_fail, job_succeed, job_wake
+from core.services.jobs import job_enqueue, job_fail, job_succeed
 
 
 def build_succeed(
@@ -46,7 +46,7 @@ def build_succeed(
             seed=secrets.randbelow(2**31),
             match_count=environment.matches_per_validation,
         )
-        job_wake(job=validation)
+        job_enqueue(job=validation)
     return validation
 
 
@@ -88,5 +88,5 @@ def _publish(submission: Submission) -> None:
 
 def _publication_create(submission: Submission) -> Publication:
     publication = Publication.objects.create(submission=submission)
-    job_wake(job=publication)
+    job_enqueue(job=publication)
     return publication

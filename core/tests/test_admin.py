@@ -37,6 +37,8 @@ from core.selectors.evaluations import practice_list, ranking_list
 from core.services.alarms import alarm_raise
 from core.services.seeds import final_phase_start
 from core.services.tokens import token_create
+from core.services.watch import watch
+from core.services.workers import worker_appear
 from core.tests import factories
 from core.tests.organising import REASON, enter_ledger, ready
 
@@ -61,6 +63,8 @@ def test_lists_details_search_and_dates_can_be_opened(
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     alarm_raise(key="anna", message="Anna's record does not verify.")
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
+    worker_appear(name="anna:1", host="anna", pid=1, queue="duel", version="1", python="3", job_kind="duel", job_id=1)
+    watch(worker="anna:1")
     address = reverse(f"admin:core_{model._meta.model_name}_changelist")
 
     assertContains(organiser.get(address), "result_list")

@@ -19,9 +19,9 @@ from django_q.models import OrmQ, Task
 from django_q.tasks import async_task
 
 from core.management.commands.run_workers import Command as RunWorkers
-from core.models import Environment
+from core.models import Environment, Worker
 from core.queues import waiting_count
-from core.selectors.workers import WorkerState, worker_rows, workers_alive
+from core.selectors.workers import workers_alive
 from environments.registry import all_specs
 
 DEADLINE_SECONDS = 90
@@ -78,7 +78,7 @@ def test_workers_of_duels_say_at_their_start_when_their_sandbox_cannot_be_truste
 
 
 def test_run_workers_refuses_a_queue_that_does_not_exist() -> None:
-    with pytest.raises(CommandError, match=r"no queue 'fish'\. There are: build, duel, tournament, publish\."):
+    with pytest.raises(CommandError, match=r"no queue 'fish'\. There are: build, duel, tournament, publish, quick\."):
         run("run_workers", "duel", "fish")
 
 
@@ -149,9 +149,8 @@ def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind()
         output, _ = workers.communicate(timeout=60)
 
     assert workers.returncode == 0, output
-    stopped = worker_rows().filter(state=WorkerState.STOPPED)
+    stopped = Worker.objects.exclude(stopped_at=None)
     assert set(stopped.values_list("queue", flat=True)) == set(queues)
-    assert not workers_alive().filter(pid__in=[int(pid) for pid, _, _ in processes()]).exists()
     assert [pid for session in clusters for pid in of_session(session)] == []
     assert output.splitlines()[0] == "Workers of tournament, publish start."
     assert output.splitlines()[-1] == "All workers have ended."

@@ -98,6 +98,9 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
             raise SandboxError(f"The script could not be started: {why}.", code="container_failed")
         elif not control.is_open:
             ending = box.ending()
+            if ending is Ending.KILLED:
+                # No script can do that, and for want of memory scripts go first.
+                raise SandboxError("The script's container was killed from outside.", code="container_killed")
             return end(Ending.OUT_OF_MEMORY if ending is Ending.OUT_OF_MEMORY else Ending.KILLED, {})
         elif time.monotonic() - begun > limits.seconds + KILL_SECONDS:
             return end(Ending.TIMED_OUT, {})

@@ -81,8 +81,7 @@ def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, cl
     build.refresh_from_db()
     assert build.not_before is not None
     shown = page(client, agent)
-    assert "tried again at about" in shown
-    assert f"{build.not_before.astimezone(UTC):%H:%M} UTC</time>" in shown
+    assert f"It is tried again at about {build.not_before.astimezone(UTC):%H:%M} UTC (attempt 2 of" in shown
     assert "The engine did not answer." in shown
 
 
@@ -93,8 +92,11 @@ def test_a_waiting_phase_says_where_it_stands_in_the_queue(agent: Agent, client:
     factories.validation(factories.submission(agent), JobState.QUEUED)
     factories.build(second, JobState.QUEUED)
     shown = client.get(address(agent)).context["versions"]
-    assert [phase.place for version in shown for phase in version.phases if phase.place] == [2, 1]
-    assert "waiting, number 2 in the queue" in page(client, agent)
+    assert [phase.wait.place for version in shown for phase in version.phases if phase.wait and phase.wait.place] == [
+        2,
+        1,
+    ]
+    assert "it is number 2 in the queue" in page(client, agent)
 
 
 def test_the_owner_is_told_what_helps_after_a_fault_of_the_platform(cast: Cast, agent: Agent, visit: As) -> None:

@@ -153,7 +153,7 @@ def test_a_running_evaluation_shows_episode_by_episode_how_its_score_forms(clien
     assert 'value="3"' in part
     first = scored.evaluation(player, [], state=JobState.QUEUED)
     waiting = html(client, first)
-    assert "Waiting for a worker, number 1 in the queue" in waiting
+    assert "No worker serves its queue now; it is next in the queue." in waiting
     assert "The first episode has not ended yet." in waiting
 
 

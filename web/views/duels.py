@@ -20,7 +20,7 @@ from core.selectors.duels import (
     spec_get,
     validation_get,
 )
-from core.selectors.jobs import queue_place
+from core.selectors.waits import wait_of
 from environments.records import MatchRecord
 from web.breakdown import group_views, match_filter, segments
 from web.replays import ending, frame_views, seat_views
@@ -37,7 +37,7 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponse:
         "duel": row,
         "environment": row.tournament.environment,
         "names": duel_names(row),
-        "place": queue_place(row),
+        "wait": wait_of(row),
         "can_see_logs": [source_visible(request, player.agent) for player in (row.player_1, row.player_2)],
         "won": (row.player_1_wins + row.player_2_errors, row.player_2_wins + row.player_1_errors),
         "segments": list(segments(row)),

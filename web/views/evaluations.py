@@ -15,7 +15,7 @@ from core.selectors import episodes as selectors
 from core.selectors import visibility
 from core.selectors.agents import Viewer, agent_source_visible
 from core.selectors.duels import NotStored, file_get
-from core.selectors.jobs import queue_place
+from core.selectors.waits import wait_of
 from web.charts import formation, histogram
 from web.episodes import (
     ORDERS,
@@ -51,7 +51,7 @@ def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
         **_common(row),
         **_charts(row),
         **_visible(row, viewer_of(request)),
-        "place": queue_place(row),
+        "wait": wait_of(row),
         "mean": selectors.mean_so_far(row),
         "tenths": 10 * row.episodes_done // row.episode_count if row.episode_count else 0,
         "recordings": recordings,

@@ -40,7 +40,7 @@ def _found(request: HttpRequest, asked: str) -> dict[str, Any]:
         "agent": row.agent,
         "environment": row.agent.environment,
         "status": status_of(row),
-        "phases": phases_of(row, is_publishing=bool(settings.PUBLISHER_REMOTE)),
+        "phases": phases_of([row], is_publishing=bool(settings.PUBLISHER_REMOTE))[0],
         "evaluation": evaluation_of(row),
         "is_moving": is_moving(row),
         "is_owner": row.agent.owner_id == request.user.pk,

@@ -1,33 +1,20 @@
-"""django-q's own command; its workers say that they live, and give back what they do when it is asked to stop."""
+"""django-q's own command, with the cluster of `core.cluster`; its workers say that they live."""
 
 from __future__ import annotations
 
-from types import FrameType
+import sys
 from typing import Any
 
-from django.conf import settings
-from django_q.cluster import Cluster
+import django_q.cluster
 from django_q.conf import Conf
 from django_q.management.commands import qcluster
 from django_q.signals import post_spawn
 
 from core.beacon import Beacon
-from core.exposition import serve
+from core.cluster import ArenaCluster, ArenaSentinel
 from core.logs import name_service
-from core.worker import ask_to_stop, worker_name
-
-
-class _Cluster(Cluster):  # type: ignore[misc]  # django-q ships no types
-    def start(self) -> int:
-        process: int = super().start()
-        # Only now: its processes have been forked from one without threads.
-        if settings.METRICS_PORT:
-            serve(settings.METRICS_PORT)
-        return process
-
-    def sig_handler(self, number: int, frame: FrameType | None) -> None:
-        ask_to_stop()
-        super().sig_handler(number, frame)
+from core.scratch import work_in_own_folder
+from core.worker import worker_name
 
 
 def _spawned(**_: Any) -> None:
@@ -37,8 +24,12 @@ def _spawned(**_: Any) -> None:
 
 class Command(qcluster.Command):  # type: ignore[misc]  # django-q ships no types
     def handle(self, *args: Any, **options: Any) -> None:
-        # The command looks the class up here.
-        qcluster.Cluster = _Cluster
+        # The command and the cluster look their classes up here.
+        qcluster.Cluster = ArenaCluster
+        django_q.cluster.Sentinel = ArenaSentinel
+        post_spawn.connect(work_in_own_folder)
         post_spawn.connect(_spawned)
         name_service(f"worker-{options.get('cluster_name') or Conf.CLUSTER_NAME}")
         super().handle(*args, **options)
+        if ArenaCluster.running is not None and (code := ArenaCluster.running.wait()):
+            sys.exit(1 if code < 0 else code)
