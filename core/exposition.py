@@ -100,4 +100,6 @@ def _is_in_network(address: str) -> bool:
     except ValueError:
         # A Unix socket has none.
         return False
+    # Of a server that listens to both kinds of addresses.
+    found = getattr(found, "ipv4_mapped", None) or found
     return any(found in ip_network(network, strict=False) for network in settings.METRICS_NETWORKS)

@@ -27,6 +27,12 @@ LONGEST_PATH = 200
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 FOR_MACHINES = frozenset({"/health", "/health/live", "/metrics"})
 """Asked by the address of this process: no name of the site, no redirect, no session."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""Of these answers, which other middleware does not see."""
 
 
 class Observed:
@@ -60,6 +66,8 @@ class Observed:
 def _answer(request: HttpRequest) -> HttpResponseBase:
     request.resolver_match = match = resolve(request.path_info)
     response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
     return response.render() if isinstance(response, SimpleTemplateResponse) else response
 
 

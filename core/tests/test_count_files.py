@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
+
+from core.exposition import serve
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROLOGUE = """
@@ -78,6 +81,12 @@ def test_a_forked_process_counts_in_a_file_of_its_own(tmp_path: Path) -> None:
     ended = run(FORK, tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "4\n", "")
     assert total(tmp_path) == 61
+
+
+def test_workers_whose_port_is_taken_go_on_without(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("", 0)) as other:
+        assert serve(other.getsockname()[1]) is None
+    assert "METRICS_PORT" in caplog.text
 
 
 def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:

@@ -121,4 +121,5 @@ def test_whether_the_process_lives_is_answered_without_a_database(client: Client
     for path in ("/health/live", "/health/live/"):
         answer = client.get(path, headers={"host": "10.0.0.7:8000"})
         assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
+        assert answer.headers["Cache-Control"] == "no-store"
     assert client.post("/health/live").status_code == 405

@@ -164,7 +164,8 @@ def test_figures_are_closed_until_somebody_is_let_in(client: Client, settings: S
         assert scrape(client, authorization=wrong) == 403
 
     settings.METRICS_NETWORKS = ["203.0.113.0/28", "2001:db8::/32"]
-    assert scrape(client) == scrape(client, address="2001:db8::7") == 200
+    for inside in ("203.0.113.9", "::ffff:203.0.113.9", "2001:db8::7"):
+        assert scrape(client, address=inside) == 200
     assert scrape(client, address="203.0.113.99") == scrape(client, address="") == 403
     # Through a proxy the address is the proxy's.
     assert scrape(client, **{"x-forwarded-for": "203.0.113.9"}) == 403
