@@ -209,6 +209,12 @@ def nothing_is_cached() -> None:
 
 
 @pytest.fixture(autouse=True)
+def checks_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy with tests is not ill."""
+    monkeypatch.setattr("core.health.PATIENCE_SECONDS", 60.0)
+
+
+@pytest.fixture(autouse=True)
 def no_player_is_left() -> Iterator[None]:
     """Containers that this process has kept warm end with the test that made it keep them."""
     yield
