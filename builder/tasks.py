@@ -13,6 +13,7 @@ from builder.leftovers import Needed
 from builder.packages import Network
 from builder.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
 from builder.scan import scan
+from core.log_context import bind
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
 from core.services.artifacts import sbom_stored
 from core.services.jobs import job_fail
@@ -97,6 +98,7 @@ def _build(build: Build, pulse: Pulse) -> None:
         pulse.log(line)
 
     labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
+    bind(stage="build")
     makes = recipe()
     # A script makes its environment itself; who says nothing else gets the packages for that.
     defaults = tuple(settings.SCRIPT_REQUIREMENTS) if submission.form == SubmissionForm.SCRIPT else ()
@@ -104,6 +106,7 @@ def _build(build: Build, pulse: Pulse) -> None:
     try:
         with submission.archive.open("rb") as archive:
             result = makes.build(archive, name=name, labels=labels, log=log, defaults=defaults)
+        bind(stage="scan")
         _scan(makes, result, pulse)
     except BuildFailed as failure:
         pulse.log(f"Failed: {failure}")

@@ -18,7 +18,9 @@ class CoreConfig(AppConfig):
 
     def ready(self) -> None:
         from core import checks  # noqa: F401  (registers the system checks)
+        from core.sentry import sentry_start
 
+        sentry_start()
         use_folder(settings.ENVIRONMENTS_DIR)
 
         post_migrate.connect(_ensure_schedules, sender=self)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_network
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Advice
 
+from core.logs import FORMATS as LOG_FORMATS
 from environments.registry import BadInfo, all_specs
 
 TAG = "arena"
@@ -95,6 +97,7 @@ def check_environments(**_: Any) -> list[CheckMessage]:
     return []
 
 
+@register(TAG)
 def check_limits(**_: Any) -> list[CheckMessage]:
     """arena.E010: a quota or a limit is no number that makes sense, or a rate cannot be read."""
     numbers = {f"QUOTA_{name.upper()}": number for name, number in settings.QUOTAS.items()}
@@ -112,6 +115,22 @@ def check_limits(**_: Any) -> list[CheckMessage]:
         if not RATE.fullmatch(rate):
             hint = "A rate is NUMBER/second, NUMBER/minute, NUMBER/hour or NUMBER/day."
             found.append(Error(f"The rate {name} is {rate!r}.", hint=hint, id="arena.E010"))
+    return found
+
+
+@register(TAG)
+def check_monitoring(**_: Any) -> list[CheckMessage]:
+    """arena.E020: LOG_FORMAT is unknown. arena.E021: METRICS_NETWORKS holds what is no network."""
+    found: list[CheckMessage] = []
+    if settings.LOG_FORMAT not in LOG_FORMATS:
+        hint = f"Use one of {', '.join(LOG_FORMATS)}, or leave it out."
+        found.append(Error(f"LOG_FORMAT is {settings.LOG_FORMAT!r}.", hint=hint, id="arena.E020"))
+    for network in settings.METRICS_NETWORKS:
+        try:
+            ip_network(network, strict=False)
+        except ValueError:
+            hint = "Write addresses or networks, e.g. 10.0.0.7,172.16.0.0/12."
+            found.append(Error(f"METRICS_NETWORKS holds {network!r}.", hint=hint, id="arena.E021"))
     return found
 
 

@@ -18,6 +18,7 @@ from django_q.cluster import Cluster, Sentinel
 from django_q.conf import Conf, logger
 from django_q.worker import worker
 
+from core.exposition import serve
 from core.lookout import lookouts
 from core.worker import ask_to_stop
 
@@ -75,6 +76,9 @@ class ArenaCluster(Cluster):  # type: ignore[misc]  # django-q ships no types
         pid: int = super().start()
         for lookout in lookouts(Conf.CLUSTER_NAME):
             lookout.start()
+        # Only now, as the lookouts: its processes have been forked from one without threads.
+        if settings.METRICS_PORT:
+            serve(settings.METRICS_PORT)
         return pid
 
     def sig_handler(self, number: int, frame: FrameType | None) -> None:

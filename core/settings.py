@@ -2,12 +2,15 @@
 
 import os
 import shlex
+import tempfile
 from datetime import timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import dj_database_url
 
+from core.logs import FORMATS as LOG_FORMATS
 from core.variables import Variables
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -54,6 +57,7 @@ INSTALLED_APPS = [
     "web",
 ]
 MIDDLEWARE = [
+    "web.observing.Observed",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "web.middleware.SitePages",
@@ -316,19 +320,40 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": ["web.api.schema.add_shared_answers"],
 }
 
+# --- Monitoring -------------------------------------------------------------------------------------------
+LOG_LEVEL = env.text("LOG_LEVEL", "INFO")
+LOG_FORMAT = env.text("LOG_FORMAT") or ("line" if DEBUG else "json")
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "core.logs.JsonLines"}, "line": {"()": "core.logs.Lines"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT if LOG_FORMAT in LOG_FORMATS else "line"}
+    },
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    # They would write in a format of their own.
+    "loggers": {
+        "django-q": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False},
+        # Says everything twice at INFO.
+        "axes": {"level": "WARNING"},
+        "gunicorn.error": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+    },
+}
+METRICS_TOKEN = env.secret("METRICS_TOKEN")
+METRICS_NETWORKS = env.words("METRICS_NETWORKS")
+METRICS_PORT = env.number("METRICS_PORT", 0)
+# In memory: files that are mapped kill their process when a disk is full. One for each arena and user of a machine.
+_SHARED_MEMORY = Path("/dev/shm")
+METRICS_DIR = Path(
+    env.text("METRICS_DIR")
+    or (_SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir()))
+    / f"rl-arena-metrics-{os.geteuid()}-{blake2b(bytes(DATA_DIR.resolve()), digest_size=6).hexdigest()}"
+)
+SENTRY_DSN = env.secret("SENTRY_DSN")
+SENTRY_ENVIRONMENT = env.text("SENTRY_ENVIRONMENT", "production")
+SENTRY_TRACES_SAMPLE_RATE = env.share("SENTRY_TRACES_SAMPLE_RATE", 0.1)
+
 # --- Publishing -------------------------------------------------------------------------------------------
 PUBLISHER_REMOTE = env.secret("PUBLISHER_REMOTE")
 PUBLISHER_WEB_URL = env.text("PUBLISHER_WEB_URL")
 PUBLISHER_BRANCH = env.text("PUBLISHER_BRANCH", "main")
-
-# --- Logs -------------------------------------------------------------------------------------------------
-LOG_LEVEL = env.text("LOG_LEVEL", "INFO")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    # Says everything twice at INFO.
-    "loggers": {"axes": {"level": "WARNING"}},
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-}

@@ -10,8 +10,10 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from copy import copy
 from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -21,6 +23,8 @@ from django.db import Error, close_old_connections, connection
 from core.beacon import activity
 from core.engine import engine_is_down
 from core.errors import StoreFailed
+from core.job_log import job_about, log_end, log_start
+from core.log_context import bound
 from core.models import Job, JobState
 from core.selectors.lines import jobs_in_line
 from core.services.artifacts import store_is_down
@@ -146,10 +150,13 @@ def _is_well() -> bool:
 def _perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
     outcome = Performed.GIVEN_BACK
     activity.begin(job)
-    try:
-        outcome = _do(job, action)
-    finally:
-        activity.end(is_done=outcome is Performed.DONE)
+    with bound(**job_about(job, worker_name())):
+        log_start(job)
+        try:
+            outcome = _do(job, action)
+        finally:
+            activity.end(is_done=outcome is Performed.DONE)
+            log_end(job)
     return outcome
 
 
@@ -208,7 +215,9 @@ class Pulse:
         self._progress: dict[str, object] = {}
         self._news = False
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"pulse-{job.KIND}-{job.pk}", daemon=True)
+        # A thread begins without what the log knows of this job.
+        run = partial(copy_context().run, self._run)
+        self._thread = threading.Thread(target=run, name=f"pulse-{job.KIND}-{job.pk}", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from django.db import close_old_connections
 
+from core.log_context import bind
+from core.metrics import matches_played
 from core.models import Evaluation, Submission, SubmissionForm, Validation
 from core.selectors.evaluations import practice_list
 from core.services.artifacts import DuelArtifacts, evaluation_stored
@@ -90,6 +92,12 @@ def practise(validation: Validation, pulse: Pulse) -> None:
             code = played.failure.fault.value
             error = with_output(code, played.failure.sentence, played.player_log)
             validation_fail(validation=validation, artifacts=artifacts, code=code, error=error, log=pulse.text)
+    matches_played(
+        kind=validation.KIND,
+        env_id=submission.agent.environment.env_id,
+        matches=len(played.record.episodes),
+        moves=sum(record.length for record in played.record.episodes),
+    )
 
 
 def _play(
@@ -107,6 +115,7 @@ def _play(
     def launch() -> Container:
         pulse.raise_if_lost()
         seat = bench.players.seat(bench.launch(submission, core))
+        bind(container_id=seat.container_id)
         if seat.why_cold and not submission.needs_fresh_container:
             pulse.log(f"{submission} gets a fresh container every time: {seat.why_cold}.")
         return seat
@@ -118,6 +127,7 @@ def _play(
         else:
             pulse.progress(matches_done=len(finished))
 
+    bind(stage="play")
     pulse.log(f"{submission}: {len(seeds)} episodes of {spec.id}, sandbox {bench.sandbox.name}.")
     try:
         with pinned(core):
@@ -134,6 +144,7 @@ def _play(
             )
     except (SandboxError, referee.PlatformFault) as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
+    bind(stage="store")
     # An evaluation may outlast a connection; what follows writes its result.
     close_old_connections()
     steps = sum(record.length for record in played.record.episodes)

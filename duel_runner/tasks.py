@@ -11,6 +11,8 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.db.models import QuerySet
 
+from core.log_context import bind
+from core.metrics import matches_played
 from core.models import Duel, Evaluation, PlayedJob, Recording, Submission, Validation
 from core.selectors.duels import duels_next
 from core.selectors.lines import line
@@ -136,6 +138,12 @@ def _validate(validation: Validation, pulse: Pulse) -> None:
         else:
             code, sentence = fault
             validation_fail(validation=validation, artifacts=artifacts, code=code, error=sentence, log=pulse.text)
+    matches_played(
+        kind=validation.KIND,
+        env_id=submission.agent.environment.env_id,
+        matches=len(duel.record.matches),
+        moves=sum(sum(match.move_counts) for match in duel.record.matches),
+    )
 
 
 def _duel(duel: Duel, pulse: Pulse, coming: Sequence[Duel] | None = None) -> None:
@@ -172,10 +180,13 @@ def _play(
         raise PlatformFault(str(error), code=error.code) from error
     core = bench.core
     players = (player_1, player_2)
+    containers: list[str] = []
 
     def launch(player: int) -> Container:
         pulse.raise_if_lost()
         seat = bench.players.seat(bench.launch(players[player], core))
+        containers.append(seat.container_id)
+        bind(container_id=",".join(containers))
         if seat.why_cold and not players[player].needs_fresh_container:
             pulse.log(f"{names[player]} gets a fresh container for every duel: {seat.why_cold}.")
         return seat
@@ -184,6 +195,7 @@ def _play(
         pulse.raise_if_lost()
         pulse.progress(matches_done=matches_done)
 
+    bind(stage="play")
     pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {bench.sandbox.name}.")
     try:
         bench.players.prepare(
@@ -210,4 +222,5 @@ def _play(
     pulse.log(f"Playing took {played.playing_seconds:.3f} s.")
     if played.log:
         pulse.log(played.log)
+    bind(stage="store")
     return played

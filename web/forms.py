@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -13,6 +14,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.crypto import constant_time_compare
 
 from core.errors import Refused
+from core.metrics import BAD_FORM, NO_FILE, upload_mode, upload_refused
 from core.models import Environment, User
 from core.models.agent import agent_name
 from core.packing import pack_files
@@ -173,6 +175,11 @@ class ArchiveForm(forms.Form):
             "data-too-large": too_large(most_bytes),
         }
 
+    def full_clean(self) -> None:
+        super().full_clean()
+        if self.is_bound and self.errors:
+            upload_refused(NO_FILE if self.has_error("archive", "required") else BAD_FORM)
+
     def clean_archive(self) -> UploadedFile[bytes]:
         archive: UploadedFile[bytes] = self.cleaned_data["archive"]
         if (archive.size or 0) > settings.MAX_UPLOAD_BYTES:
@@ -234,6 +241,12 @@ class FilesForm(ArchiveForm):
                 raise ValidationError(str(refusal)) from None
             self.add_error(refusal.field, str(refusal))
             return files[0]
+
+    @property
+    def labels(self) -> Labels:
+        """As above, and how many files came."""
+        names = [(file.name or "").lower() for file in self.files.getlist("archive")]
+        return replace(super().labels, mode=upload_mode(names))
 
 
 class AgentForm(ArchiveForm):

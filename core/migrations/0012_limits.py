@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0009_api_tokens'),
+        ("core", "0011_fair_lines_and_history"),
     ]
 
     operations = [

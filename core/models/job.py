@@ -33,6 +33,8 @@ class Job(models.Model):
     """What its worker reads along with it."""
     OWNER: str = ""
     """The way to the user who waits for it; empty where nobody in particular does."""
+    running_since: float | None = None
+    """Monotonic seconds when this process claimed it; None where another did. Not in the row: for figures alone."""
 
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED, editable=False)
     attempt = models.PositiveSmallIntegerField(default=0, editable=False, help_text="Times it was claimed.")

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
 from core.errors import Refused
+from core.metrics import refusals_counted, submission_received
 from core.models import Agent, Build, Environment, Evaluation, JobFault, JobState, Submission, SubmissionForm, User
 from core.queues import IMAGES_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
@@ -27,11 +28,15 @@ from core.services.quotas import makes_agent_active, owner_lock, quota_check
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What an uploader says of a submission, and nobody checks. public_id: None for one of the arena's choice."""
+    """What an uploader says of a submission, and nobody checks. public_id: None for one of the arena's choice.
+
+    mode: how it came, for the figures: zip, single (one script) or multi (several files).
+    """
 
     algorithm: str = ""
     user: str = ""
     public_id: uuid.UUID | None = None
+    mode: str = "zip"
 
 
 NO_LABELS = Labels()
@@ -40,6 +45,7 @@ NAME_TAKEN = "Another agent with this name already exists. Please try a differen
 NEW_VERSION = "It is yours: a new version of it is uploaded on its own page."
 
 
+@refusals_counted()
 def agent_create(
     *,
     owner: User,
@@ -85,6 +91,7 @@ def agent_create(
         raise Refused(NAME_TAKEN, field="name") from None
 
 
+@refusals_counted()
 def submission_create(
     *,
     agent: Agent,
@@ -272,6 +279,7 @@ def _submission_create(
         with transaction.atomic():
             submission.save(force_insert=True)
             job_enqueue(job=Build.objects.create(submission=submission))
+            submission_received(mode=labels.mode, archive_bytes=submission.archive_bytes)
     except BaseException:
         submission.archive.storage.delete(str(submission.archive.name))
         raise

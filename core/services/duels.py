@@ -10,6 +10,7 @@ from dataclasses import asdict
 from django.db import transaction
 
 from core.errors import Refused
+from core.metrics import matches_played
 from core.models import Duel, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts
@@ -31,6 +32,12 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
     with transaction.atomic():
         job_succeed(job=duel, log=log, **result_fields(record.summary), **asdict(artifacts))
         LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
+        matches_played(
+            kind=duel.KIND,
+            env_id=duel.player_1.agent.environment.env_id,
+            matches=len(record.matches),
+            moves=sum(sum(match.move_counts) for match in record.matches),
+        )
         # Robust: the result stands, whatever becomes of the message.
         transaction.on_commit(lambda: _tell_tournament(duel.tournament), robust=True)
 

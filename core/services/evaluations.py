@@ -8,11 +8,13 @@ from dataclasses import asdict
 from django.db import transaction
 
 from core.errors import Refused
+from core.metrics import evaluation_completed, matches_played
 from core.models import Agent, Environment, Evaluation, JobFault, JobState, Recording, Submission, SubmissionForm
 from core.scores import summarise_scores
 from core.selectors.evaluations import evaluation_to_stand_with, ranking_list, submissions_to_rank
 from core.services.artifacts import EvaluationArtifacts
 from core.services.jobs import job_cancel_if_open, job_enqueue, job_fail, job_succeed, written_once
+from core.states import seconds_running
 from environments.episodes import EpisodeRecord
 
 EpisodeRow = tuple[int, float, int, float]
@@ -100,6 +102,7 @@ def evaluation_succeed(
             **asdict(artifacts),
         )
         standing_decide(agent=agent)
+        _count(evaluation, agent, episodes)
         for choice, number in _episodes_to_record(episodes).items():
             job_enqueue(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
 
@@ -144,6 +147,7 @@ def script_succeed(
             **asdict(artifacts),
         )
         standing_decide(agent=agent)
+        evaluation_completed(env_id=agent.environment.env_id, seconds=seconds_running(evaluation))
 
 
 @written_once
@@ -170,6 +174,13 @@ def evaluation_fail(
             **asdict(artifacts),
         )
         standing_decide(agent=agent)
+
+
+def _count(evaluation: Evaluation, agent: Agent, episodes: list[EpisodeRow]) -> None:
+    env_id = agent.environment.env_id
+    evaluation_completed(env_id=env_id, seconds=seconds_running(evaluation))
+    moves = sum(length for _, _, length, _ in episodes)
+    matches_played(kind=evaluation.KIND, env_id=env_id, matches=len(episodes), moves=moves)
 
 
 def agent_lock(agent_id: int) -> Agent:

@@ -54,6 +54,15 @@ def test_an_unknown_sandbox_is_refused(settings: Settings) -> None:
     assert [(m.id, m.hint) for m in arena_messages()] == [("arena.E001", "Use one of docker, process.")]
 
 
+def test_a_format_of_logs_and_networks_that_are_none_are_refused(settings: Settings) -> None:
+    settings.LOG_FORMAT = "xml"
+    settings.METRICS_NETWORKS = ["10.0.0.7", "172.16.0.0/12", "2001:db8::/32", "prometheus"]
+    assert [(m.id, m.msg) for m in arena_messages()] == [
+        ("arena.E020", "LOG_FORMAT is 'xml'."),
+        ("arena.E021", "METRICS_NETWORKS holds 'prometheus'."),
+    ]
+
+
 def test_the_process_sandbox_is_refused_on_a_real_site(settings: Settings) -> None:
     settings.SANDBOX = "process"
     (message,) = arena_messages()

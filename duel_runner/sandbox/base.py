@@ -95,6 +95,10 @@ class Seat(Container, Protocol):
     """What becomes of the container when the duel is over."""
 
     @property
+    def container_id(self) -> str:
+        """What the log calls its container."""
+
+    @property
     def why_cold(self) -> str:
         """Why the container can be used for one duel only, '' when for many."""
 

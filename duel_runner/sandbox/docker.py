@@ -239,6 +239,7 @@ class DockerBox:
 
     def __init__(self, container: Any, core: int | None = None, cgroup_parent: str = "") -> None:
         self._container, self._core = container, core
+        self.id = str(container.id)[:12]
         self._cpu = CpuClock(container.id, cgroup_parent)
 
     def is_alive(self) -> bool:

@@ -23,7 +23,9 @@ STAND_SECONDS = 5.0
 
 
 class Box(Protocol):
-    """What a sandbox has started: a container of an engine, or a process."""
+    """What a sandbox has started: a container of an engine, or a process. id: what the log calls it."""
+
+    id: str
 
     def is_alive(self) -> bool:
         """Whether it still runs."""
@@ -223,6 +225,10 @@ class PlayerSeat:
     @property
     def why_cold(self) -> str:
         return self._host.why_cold
+
+    @property
+    def container_id(self) -> str:
+        return self._host.box.id
 
     def ending(self) -> Ending:
         if self._ended is None:

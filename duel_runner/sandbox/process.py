@@ -174,9 +174,10 @@ class ProcessBox:
     ) -> None:
         """folder: of the submission's files. channel_folder: whoever removes the box removes it, too, with its home.
 
+        arguments: of the player server, for the channel's folder, that of the files and a home.
         core: to be on from the start.
         """
-        self._token = launch.name
+        self._token = self.id = launch.name
         (channel_folder / LABELS).write_text(json.dumps(dict(launch.labels)))
         home = channel_folder / "home"
         home.mkdir()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from core.log_context import bind
 from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Ending, SandboxError
 from duel_runner.sandbox.channel import Channel
@@ -50,6 +51,7 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
         listener = channel.listen("control.sock")
         try:
             box = start(channel)
+            bind(container_id=box.id)
             deadline = time.monotonic() + launch.limits.start_seconds
             control.connection = listener.accept(deadline, box.is_alive)
         finally:

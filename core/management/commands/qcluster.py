@@ -12,6 +12,7 @@ from django_q.signals import post_spawn
 
 from core.beacon import Beacon
 from core.cluster import ArenaCluster, ArenaSentinel
+from core.logs import name_service
 from core.scratch import work_in_own_folder
 from core.worker import worker_name
 
@@ -28,6 +29,7 @@ class Command(qcluster.Command):  # type: ignore[misc]  # django-q ships no type
         django_q.cluster.Sentinel = ArenaSentinel
         post_spawn.connect(work_in_own_folder)
         post_spawn.connect(_spawned)
+        name_service(f"worker-{options.get('cluster_name') or Conf.CLUSTER_NAME}")
         super().handle(*args, **options)
         if ArenaCluster.running is not None and (code := ArenaCluster.running.wait()):
             sys.exit(1 if code < 0 else code)

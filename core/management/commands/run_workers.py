@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from core.exposition import serve
 from core.supervisor import Supervisor
 
 
@@ -34,13 +35,16 @@ class Command(BaseCommand):
             raise CommandError(f"There is no queue {unknown[0]!r}. There are: {', '.join(known)}.")
         supervisor = Supervisor(
             [sys.executable, str(settings.BASE_DIR / "manage.py"), "qcluster"],
-            {queue: {"Q_CLUSTER_NAME": queue} for queue in queues},
+            # They count together, so one port shows it all: ours.
+            {queue: {"Q_CLUSTER_NAME": queue, "METRICS_PORT": "0"} for queue in queues},
             clock=time.monotonic,
             write=self._say,
         )
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: supervisor.ask_to_stop())
         self._say(f"Workers of {', '.join(queues)} start.")
+        if settings.METRICS_PORT:
+            serve(settings.METRICS_PORT)
         if {"duel", "quick"} & set(queues) and settings.SANDBOX == "docker":
             self._check_sandbox()
         supervisor.run(grace_seconds=settings.STOP_GRACE_SECONDS)

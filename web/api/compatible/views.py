@@ -10,7 +10,7 @@ from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.exceptions import NotAuthenticated, ParseError, PermissionDenied
+from rest_framework.exceptions import NotAuthenticated, ParseError, PermissionDenied, ValidationError
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,7 +19,8 @@ from rest_framework.views import APIView
 from core.cache import cached
 from core.errors import QuotaExceeded, Refused
 from core.health import UNHEALTHY, health_components
-from core.models import Environment, Submission
+from core.metrics import upload_refused
+from core.models import Submission
 from core.selectors.board import board_page, environments_with_boards
 from core.selectors.clients import client_result, client_submission
 from core.services.agents import submission_delete
@@ -57,7 +58,11 @@ class Submit(APIView):
         },
     )
     def post(self, request: Request) -> Response:
-        form = forms.read_submit(request)
+        try:
+            form = forms.read_submit(request)
+        except (ParseError, ValidationError) as error:
+            upload_refused(forms.reason_of(error))
+            raise
         try:
             submission = client_submit(
                 owner=account_of(request),
@@ -68,6 +73,7 @@ class Submit(APIView):
                 public_id=form.client_id,
                 is_script=form.is_script,
                 address=client_network(request) or "",
+                mode=form.mode,
             )
         except QuotaExceeded:
             raise
@@ -121,8 +127,7 @@ class Leaderboard(APIView):
 
     @extend_schema(parameters=[forms.EnvironmentQuery], responses=answers.BoardEntry(many=True))
     def get(self, request: Request) -> Response:
-        env_id = request.query_params.get("env_id") or forms.DEFAULT_ENVIRONMENT
-        return _board(request, forms.environment_known(env_id))
+        return _board(request, request.query_params.get("env_id") or forms.DEFAULT_ENVIRONMENT)
 
 
 class LeaderboardOf(APIView):
@@ -132,7 +137,7 @@ class LeaderboardOf(APIView):
 
     @extend_schema(parameters=[forms.BoardQuery], responses=answers.BoardEntry(many=True))
     def get(self, request: Request, env_id: str) -> Response:
-        return _board(request, forms.environment_known(env_id))
+        return _board(request, env_id)
 
 
 class LeaderboardEnvironments(APIView):
@@ -172,7 +177,8 @@ def _submission(text: str) -> Submission:
     return submission
 
 
-def _board(request: Request, environment: Environment) -> Response:
+def _board(request: Request, env_id: str) -> Response:
+    environment = forms.environment_known(env_id)
     filters, limit, _ = forms.read_board_query(request)
     page = board_page(environment, filters, limit=limit)
     return Response(answers.BoardEntry(page.rows, many=True, context={"env_id": environment.env_id}).data)

@@ -14,6 +14,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.metrics import BAD_FORM, upload_mode, upload_refused
 from core.models import Agent
 from core.models.agent import agent_name
 from core.packing import pack_files
@@ -71,6 +72,7 @@ class UploadRequest(serializers.Serializer[Any]):
             raise ValidationError({"archive": ["Send either a zip as archive, or single files."]})
         if sum(file.size or 0 for file in (*files, *([archive] if archive else []))) > settings.MAX_UPLOAD_BYTES:
             raise ValidationError({"archive": [too_large()]})
+        attrs["mode"] = upload_mode([file.name or "" for file in files]) if files else "zip"
         if files:
             with refusals():
                 attrs["archive"] = archive_upload(
@@ -93,6 +95,14 @@ class Uploading(Acting):
     parser_classes = [MultiPartParser]
     throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
 
+    def checked(self, form: type[UploadRequest], request: Request) -> dict[str, Any]:
+        """As `checked`; what is refused is counted as an upload."""
+        try:
+            return checked(form, request)
+        except ValidationError:
+            upload_refused(BAD_FORM)
+            raise
+
 
 class AgentList(Listed[Agent], Uploading):
     """All agents, newest first."""
@@ -110,7 +120,7 @@ class AgentList(Listed[Agent], Uploading):
     def post(self, request: Request) -> Response:
         """Make an agent of yours and upload its first version. The same once more gives the same again."""
         owner = self.account(request)
-        form = checked(AgentRequest, request)
+        form = self.checked(AgentRequest, request)
         environment = environment_rows().filter(slug=form["environment"]).first()
         if environment is None:
             raise ValidationError({"environment": ["There is no such environment. See /api/v1/environments/."]})
@@ -121,7 +131,7 @@ class AgentList(Listed[Agent], Uploading):
                 name=form["name"],
                 is_public=form["is_public"],
                 archive=form["archive"],
-                labels=Labels(algorithm=form["algorithm"]),
+                labels=Labels(algorithm=form["algorithm"], mode=form["mode"]),
             )
         return submission_shown(request, submission, status=201)
 
@@ -153,9 +163,9 @@ class AgentVersions(Uploading):
         agent = one(agent_rows(), pk=pk)
         if agent.owner_id != account.pk:
             raise PermissionDenied("Only the owner of an agent may change it.")
-        form = checked(UploadRequest, request)
+        form = self.checked(UploadRequest, request)
         with refusals():
             submission = submission_create(
-                agent=agent, archive=form["archive"], labels=Labels(algorithm=form["algorithm"])
+                agent=agent, archive=form["archive"], labels=Labels(algorithm=form["algorithm"], mode=form["mode"])
             )
         return submission_shown(request, submission, status=201)

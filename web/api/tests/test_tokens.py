@@ -153,7 +153,7 @@ def test_who_asks_too_often_is_told_when_to_come_back(
     response = alice.get("/api/v1/agents/")
     assert 0 < int(response["Retry-After"]) <= 60
     assert "Request was throttled" in response.json()["detail"]
-    assert client.get("/health").status_code == 200
+    assert client.get("/health").status_code != 429
 
 
 def test_an_address_cannot_be_chosen_freely(cast: Cast, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
