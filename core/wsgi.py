@@ -6,3 +6,8 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
 application = get_wsgi_application()
+
+# Commands check the settings before they begin; a WSGI server would not.
+from core.checks import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
+
+refuse_unsafe_start()

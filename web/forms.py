@@ -113,6 +113,16 @@ class LoginForm(AuthenticationForm):
         return stored or email
 
 
+class CodeForm(forms.Form):
+    """A code of the second factor, or a recovery code."""
+
+    code = forms.CharField(
+        max_length=32,
+        help_text="Six digits of the app on your phone, or one of your recovery codes.",
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autofocus": True, "inputmode": "text"}),
+    )
+
+
 class ProfileForm(UserForm):
     team = forms.ChoiceField(required=False)
 
