@@ -92,7 +92,8 @@ def audited(action: Action, name: str) -> Action:
     def run(page: Any, request: HttpRequest, queryset: QuerySet[Model]) -> HttpResponseBase | None:
         deed = deed_of(request)
         deed.action = name
-        rows = list(queryset)
+        # Rows of our own: an action may delete its.
+        rows = list(queryset.all())
         before = [row_values(row) for row in rows]
         response = action(page, request, queryset)
         # A page in answer is a question, not a deed.

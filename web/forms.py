@@ -17,6 +17,7 @@ from core.models import Environment, User
 from core.models.agent import agent_name
 from core.packing import pack_files
 from core.services.agents import Labels
+from core.text import plain_line
 from web.uploads import archive_upload, too_large
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class SignUpForm(UserForm):
         # The name is part of an address, where a leading dot has a meaning of its own.
         if not name[0].isalnum():
             raise ValidationError("Begin with a letter or digit.")
+        if plain_line(name) != name:
+            raise ValidationError("Use letters that everybody can see.")
         if User.objects.filter(username__iexact=name).exists():
             raise ValidationError("This user name is taken. Please try a different one.")
         return name

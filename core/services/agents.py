@@ -22,6 +22,7 @@ from core.requirements import RequirementsRefused, read_requirements
 from core.selectors.phases import decisive_job
 from core.services.evaluations import OPEN, agent_lock, evaluation_again, standing_decide
 from core.services.jobs import job_cancel_if_open, job_wake
+from core.text import plain_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ class Labels:
     algorithm: str = ""
     user: str = ""
     public_id: uuid.UUID | None = None
+
+    def __post_init__(self) -> None:
+        # They stand beside the words of others.
+        object.__setattr__(self, "algorithm", plain_line(self.algorithm))
+        object.__setattr__(self, "user", plain_line(self.user))
 
 
 NO_LABELS = Labels()
