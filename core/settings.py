@@ -134,7 +134,8 @@ REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", False)
 OTP_TOTP_ISSUER = SITE_NAME
 # The first makes new hashes; whoever logs in with an older one gets a new one then.
 PASSWORD_HASHERS = [
-    f"django.contrib.auth.hashers.{name}PasswordHasher" for name in ("Argon2", "PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
+    f"django.contrib.auth.hashers.{name}PasswordHasher"
+    for name in ("Argon2", "PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
 ]
 
 # --- State ------------------------------------------------------------------------------------------------

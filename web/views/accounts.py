@@ -96,7 +96,10 @@ class PasswordResetConfirm(views.PasswordResetConfirmView):
 
 class PasswordResetComplete(views.PasswordResetCompleteView):
     template_name = "web/account/notice.html"
-    extra_context = {"title": "Your password is changed", "lead": "You can log in with it now, and are logged out everywhere."}
+    extra_context = {
+        "title": "Your password is changed",
+        "lead": "You can log in with it now, and are logged out everywhere.",
+    }
 
 
 class PasswordChange(views.PasswordChangeView):
