@@ -112,7 +112,8 @@ SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 # Asked from inside, past the proxy that ends TLS.
 SECURE_REDIRECT_EXEMPT = [r"^health(/|$)", r"^metrics/?$"]
-SECURE_HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000) if HTTPS else 0
+HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
+SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = env.flag("HSTS_SUBDOMAINS", True)
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
@@ -122,10 +123,10 @@ X_FRAME_OPTIONS = "DENY"
 # Everything comes from here. Frames of matches are pictures made on the spot: data: and blob:.
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
     "DIRECTIVES": {
-        "default-src": ["'none'"],
-        **dict.fromkeys(("script-src", "style-src", "font-src", "media-src", "connect-src", "form-action"), ["'self'"]),
+        **{name: ["'none'"] for name in ("default-src", "base-uri", "frame-ancestors")},
+        **{f"{kind}-src": ["'self'"] for kind in ("script", "style", "font", "media", "connect")},
         "img-src": ["'self'", "data:", "blob:"],
-        **dict.fromkeys(("base-uri", "frame-ancestors"), ["'none'"]),
+        "form-action": ["'self'"],
         "upgrade-insecure-requests": HTTPS,
     }
 }

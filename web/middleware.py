@@ -39,12 +39,18 @@ class SitePages:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        # No row has a name with it, and PostgreSQL does not even take it in a question.
-        unheard_of = "\0" in request.path_info
-        response = page_not_found(request, Http404()) if unheard_of else self.get_response(request)
+        response = self.get_response(request)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return response
+
+    def process_view(
+        self, request: HttpRequest, view: object, args: object, names: dict[str, Any]
+    ) -> HttpResponse | None:
+        # No row has such a name, and PostgreSQL does not even take the question. The API answers for itself.
+        is_page = request.resolver_match is not None and request.resolver_match.namespace == "web"
+        unheard_of = is_page and any("\0" in str(name) for name in names.values())
+        return page_not_found(request, Http404()) if unheard_of else None
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         return page_not_found(request, exception) if isinstance(exception, Http404) else None

@@ -1,4 +1,4 @@
-"""One of everything that an address can name, all of it alice's and private, for tests that walk through all addresses."""
+"""One of everything that an address can name, alice's and private, for tests that walk through all addresses."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from django.conf import settings as django_settings
 from django.contrib import admin
 from django.core.cache import cache
 from django.db import transaction
-from django.test import Client, RequestFactory
+from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 from pytest_django.fixtures import Settings
 
@@ -23,6 +23,7 @@ from web.tests.house import furnished
 pytestmark = pytest.mark.django_db
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
 PEOPLE = ("anonymous", "owner", "other", "staff")
+STAFF = PEOPLE.index("staff")
 TABLE = """
 GET    /                                                             200 200 200 200
 GET    /sign-up/                                                     200 302 302 302
@@ -250,9 +251,12 @@ def test_every_address_answers_everybody_as_the_table_says(house: dict[str, obje
     for address in dict.fromkeys(address for _, address in table):
         by_get = table["GET", address]
         for method in ("GET", *UNSAFE):
+            expected = table.get((method, address))
             for place, session in enumerate(sessions):
+                # What no row names is asked by whoever may do most.
+                if expected is None and place != STAFF:
+                    continue
                 status = ask(session, method, address.format(**house))
-                expected = table.get((method, address))
                 allowed = {expected[place]} if expected else {by_get[place], 405}
                 if status not in allowed:
                     wrong.append(f"{method} {address}: {PEOPLE[place]} gets {status}, not {sorted(allowed)}")
@@ -275,12 +279,12 @@ def test_every_page_of_the_admin_is_open_to_organisers_alone(
             ("GET", reverse(f"{name}_delete", args=one)), ("POST", reverse(f"{name}_delete", args=one)),
             ("GET", reverse(f"{name}_history", args=one)),
         ]  # fmt: skip
-        found = [ask(sessions[3], method, address) for method, address in asked]
+        found = [ask(sessions[STAFF], method, address) for method, address in asked]
         if found != expected:
             wrong.append(f"{label}: staff gets {found}")
-        for session in sessions[:3]:
-            if {ask(session, method, address) for method, address in asked} != {302}:
-                wrong.append(f"{label}: somebody else is not sent away")
+        others = {ask(session, method, address) for session in sessions[:STAFF] for method, address in asked}
+        if others != {302}:
+            wrong.append(f"{label}: others get {others}")
     for name, status in ADMIN_OTHERS.items():
         found = [ask(session, "GET", reverse(name)) for session in sessions]
         if found != [302, 302, 302, status]:
@@ -325,9 +329,9 @@ def test_organisers_without_the_second_factor_that_they_need_reach_nothing(
     open_to_olga = {
         address
         for method, address, _ in lines()
-        if ask(sessions[3], method, address.format(**house)) not in (302, 403, 405)
+        if ask(sessions[STAFF], method, address.format(**house)) not in (302, 403, 405)
     }
     # The way in, and what is no page of anybody.
     assert open_to_olga == {"/profile/second-factor/"}
-    assert ask(sessions[3], "GET", reverse("admin:index")) == 302
+    assert ask(sessions[STAFF], "GET", reverse("admin:index")) == 302
     assert not AuditEntry.objects.exists()

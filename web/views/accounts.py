@@ -112,7 +112,7 @@ class PasswordChange(views.PasswordChangeView):
     }
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        messages.success(self.request, "Your password is changed, and you are logged out everywhere else.")
+        messages.success(self.request, "Your password is changed. Everywhere else you are logged out.")
         return super().form_valid(form)
 
 
