@@ -15,7 +15,7 @@ from core.models import (
     Submission,
     User,
 )
-from core.tests.factories import Cast
+from core.tests.factories import NOON, Cast
 from web.tests import scored
 from web.tests.house import furnished
 
@@ -24,7 +24,7 @@ SHORT = (
     "</title></textarea></pre><svg/onload=alert(1)>{{7*7}}{% debug %}",
     "javascript:alert(1)//'-alert(1)-'\" onmouseover=\"alert(1)",
     "&lt;script&gt;alert(1)&#60;/script&#x3E;<!--<iframe srcdoc=x>",
-    "\u202etxt.exe\u2066\u200b\u200d\ufeff\u00ad\u2028=cmd()|+1",
+    "\u202etxt.exe\u2066\u200b\u200d\ufeff\u00ad\u2028=cmd()|+1 and a long tail of plain words",
 )
 """At most 100 characters each."""
 LONG = "\n".join((
@@ -33,7 +33,7 @@ LONG = "\n".join((
     "<form action=javascript:alert(1)><button formaction=javascript:alert(2)>x</button></form>",
     "<object data=data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==></object><embed src=//evil.example>",
     "<base href=//evil.example/><meta http-equiv=refresh content='0;url=//evil.example'><link rel=stylesheet href=//x>",
-    "\x1b[31mred\x07 \u0336\u0336\u0336\u0336 " + "x" * 20000,
+    "\x1b[31mred\x07 \u0336\u0336\u0336\u0336 " + "x" * 5000,
 ))  # fmt: skip
 MARKDOWN = "\n\n".join((
     LONG,
@@ -64,17 +64,19 @@ def infested(cast: Cast, short: str, long: str, markdown: str) -> dict[str, obje
     """A house in which every free text is one of these."""
     house = furnished(cast)
     task = Environment.objects.get(slug=house["task"])
-    script = scored.script(cast.alice, task, "script", 50.0, metrics=[{"name": short, "value": 1.5}])
+    script = scored.script(cast.alice, task, "script", 50.0, metrics={short: 1.5})
     failed = scored.evaluation(scored.submission(cast.alice, task, "failed"), [1.0], JobState.FAILED)
-    Submission.objects.update(algorithm=short, user_label=short)
+    Submission.objects.update(algorithm=short, user_label=short, warnings=[short, long])
     Submission.objects.filter(agent__name="script").update(user_label="")
     User.objects.update(team=short)
     Agent.objects.filter(pk=house["agent_id"]).update(is_disabled=True, disabled_reason=short)
     Environment.objects.update(description=markdown)
-    Build.objects.filter(pk=house["build"]).update(log=long, warnings=[short, long])
-    Evaluation.objects.update(log=long, error=long, runtime=short, verification=short)
+    Build.objects.filter(pk=house["build"]).update(log=long)
+    Evaluation.objects.update(
+        log=long, error=long, runtime=short, verification=short, verdict="MISMATCH", verified_at=NOON
+    )
     Evaluation.objects.filter(pk=failed.pk).update(error_code=short[:40])
-    Duel.objects.update(log=long, error=long, verification=long, verdict="MISMATCH")
+    Duel.objects.update(log=long, error=long, verification=long, verdict="MISMATCH", verified_at=NOON)
     ApiToken.objects.update(name=short[:50])
     duel = Duel.objects.get(pk=house["duel"])
     LedgerVoid.objects.create(duel=duel, reason=short, created_by=cast.olga)

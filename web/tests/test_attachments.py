@@ -102,4 +102,4 @@ def test_stored_files_have_no_address_of_their_own(house: dict[str, object], cas
     name = Submission.objects.get(pk=house["submission"]).archive.name
     olga = visit(cast.olga)
     for address in (f"/{name}", f"/files/{name}", f"/media/{name}", f"/static/{name}", f"/data/files/{name}"):
-        assert olga.get(address).status_code == 404
+        assert olga.get(address, follow=True).status_code == 404

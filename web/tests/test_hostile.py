@@ -56,7 +56,7 @@ class Tags(HTMLParser):
 
 def skeletons(client: Client, house: dict[str, object]) -> Iterator[tuple[str, Tags]]:
     for address in PAGES:
-        response: Any = client.get(address.format(**house))
+        response: Any = client.get(address.format(**house), follow=True)
         assert response.status_code in (200, 404), address
         yield address, Tags(response.content.decode())
 
@@ -68,19 +68,18 @@ def built_with(cast: Cast, client: Client, short: str, long: str, text: str) -> 
     return found
 
 
-@pytest.mark.parametrize("who", ["alice", "olga"])
-def test_no_page_takes_words_for_tags(cast: Cast, visit: As, who: str) -> None:
-    """With hostile words in every field a page has the very tags that it has with harmless ones."""
-    person = getattr(cast, who)
+def test_no_page_takes_words_for_tags(cast: Cast, visit: As) -> None:
+    """With hostile words in every field a page has the very tags that it has with harmless ones.
+
+    Who looks owns all of it and organises, so that nothing is hidden.
+    """
     cast.alice.is_staff = cast.alice.is_superuser = True
     cast.alice.save()
-    client = visit(person)
-    for short in SHORT if who == "olga" else SHORT[:1]:
-        harmless = built_with(
-            cast, client, "x" * len(short), LONG.translate(dict.fromkeys(map(ord, "<>&\"'{}"), "x")), "x"
-        )
-        hostile = built_with(cast, client, short, LONG, "x")
-        for address, tags in hostile.items():
+    client = visit(cast.alice)
+    plain = LONG.translate(dict.fromkeys(map(ord, "<>&\"'{}"), "x"))
+    harmless = built_with(cast, client, "x" * len(SHORT[0]), plain, "x")
+    for short in SHORT:
+        for address, tags in built_with(cast, client, short, LONG, "x").items():
             assert tags.active == [], address
             assert tags.found == harmless[address].found, address
 
@@ -152,8 +151,8 @@ def test_names_of_tokens_are_readable(cast: Cast) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("word", ["%00", "%ED%A0%80", "%E2%80%AE", "%C0%AF", "%F0%9F%92%A9" * 200])
 def test_no_address_breaks_the_site(cast: Cast, environment: Environment, visit: As, address: str, word: str) -> None:
-    response = visit(cast.olga).get(address.format(word))
-    assert response.status_code in (200, 302, 400, 404)
+    response = visit(cast.olga).get(address.format(word), follow=True)
+    assert response.status_code in (200, 400, 404)
 
 
 def test_nothing_is_exported_that_a_spreadsheet_takes_for_a_formula(settings: Settings) -> None:
