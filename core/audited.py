@@ -16,8 +16,10 @@ from core.models import AuditEntry
 from core.services.audit import Changes, audit_record, names_of, operator_of, row_changes, row_values, shown
 
 if TYPE_CHECKING:
-    from django.contrib.admin import ModelAdmin as Page
+    from django.contrib.admin import ModelAdmin
     from django.contrib.admin.models import LogEntry
+
+    Page = ModelAdmin[Any]
 else:
     Page = object
 
@@ -73,11 +75,9 @@ class Audited(Page):
             write_down(request, "delete", row, changes=changes)
         return super().log_deletions(request, queryset)
 
-    def get_actions(self, request: HttpRequest) -> dict[str, tuple[Any, str, str]]:
-        return {
-            name: (audited(action, name), name, title)
-            for name, (action, _, title) in super().get_actions(request).items()
-        }
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        found: dict[str, Any] = {**super().get_actions(request)}
+        return {name: (audited(action, name), name, title) for name, (action, _, title) in found.items()}
 
     def _log(self, request: HttpRequest, action: str, row: Model, message: Any) -> None:
         deed = deed_of(request)

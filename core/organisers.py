@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from django.contrib.admin import ModelAdmin
     from django.db.models import Model
-    from django.db.models.base import ModelBase
 
 
 class OrganiserConfig(AdminConfig):
@@ -31,7 +30,7 @@ class OrganiserSite(AdminSite):
 
     def register(
         self,
-        model_or_iterable: type[Model] | ModelBase | Iterable[type[Model]],
+        model_or_iterable: type[Model] | Iterable[type[Model]],
         admin_class: type[ModelAdmin[Any]] | None = None,
         **options: Any,
     ) -> None:

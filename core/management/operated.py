@@ -27,7 +27,7 @@ class Operated(ManagementUtility):
     def fetch_command(self, subcommand: str) -> BaseCommand:
         command = super().fetch_command(subcommand)
         if subcommand in CHANGING:
-            command.run_from_argv = _written_down(command.run_from_argv)  # type: ignore[method-assign]
+            command.run_from_argv = _written_down(command.run_from_argv)  # type: ignore[method-assign, assignment]
         return command
 
 

@@ -12,12 +12,14 @@ from core.models import User
 
 def second_factor_get(user: User) -> TOTPDevice | None:
     """The app that gives a person's codes, once a first code has shown that it works."""
-    return TOTPDevice.objects.filter(user=user, confirmed=True).first()
+    device: TOTPDevice | None = TOTPDevice.objects.filter(user=user, confirmed=True).first()
+    return device
 
 
 def second_factor_begun(user: User) -> TOTPDevice | None:
     """The app that a person sets up at the moment."""
-    return TOTPDevice.objects.filter(user=user, confirmed=False).order_by("-pk").first()
+    device: TOTPDevice | None = TOTPDevice.objects.filter(user=user, confirmed=False).order_by("-pk").first()
+    return device
 
 
 def second_factor_missing(user: User | AnonymousUser) -> bool:
@@ -33,4 +35,5 @@ def second_factor_missing(user: User | AnonymousUser) -> bool:
 
 def recovery_code_count(user: User) -> int:
     """How many recovery codes are left."""
-    return StaticToken.objects.filter(device__user=user).count()
+    count: int = StaticToken.objects.filter(device__user=user).count()
+    return count

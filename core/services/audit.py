@@ -18,6 +18,7 @@ SECRET_WORDS = ("password", "token", "secret", "digest", "key")
 HIDDEN = "(not shown)"
 LONG = frozenset({"log", "episodes", "metrics", "seeds", "result", "args", "kwargs"})
 TEXT_LIMIT = 500
+LENGTHS = {field.name: field.max_length for field in AuditEntry._meta.concrete_fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +50,14 @@ def client_address(request: HttpRequest) -> str:
     passed_on = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
     if not proxies or not passed_on:
         return str(request.META.get("REMOTE_ADDR", ""))
-    return passed_on[-min(proxies, len(passed_on))]
+    address: str = passed_on[-min(proxies, len(passed_on))]
+    return address
 
 
 def audit_record(
     *, operator: Operator, action: str, row: Model | None = None, note: str = "", changes: Changes | None = None
 ) -> AuditEntry:
     """Write down one thing that was done, or tried, to one row (None: to the arena)."""
-    fields = AuditEntry._meta
     values = {
         "operator": operator.name,
         "address": operator.address,
@@ -72,7 +73,7 @@ def audit_record(
         note=storable(note),
         changes=changes or {},
         # What does not fit is cut: a long name must not keep a deed out of the log.
-        **{name: storable(value)[: fields.get_field(name).max_length] for name, value in values.items()},
+        **{name: storable(value)[: LENGTHS[name]] for name, value in values.items()},
     )
 
 

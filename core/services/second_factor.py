@@ -7,6 +7,7 @@ from math import ceil
 
 from django.db import transaction
 from django.utils import timezone
+from django_otp.models import Device
 from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
@@ -14,7 +15,6 @@ from core.errors import Refused
 from core.models import User
 from core.selectors.second_factor import second_factor_begun, second_factor_get
 
-Device = TOTPDevice | StaticDevice
 RECOVERY_CODES = 10
 TOTP_DIGITS = 6
 WRONG_CODE = "This code is wrong, or was used already. Wait for the next one; the clock of your phone must be right."

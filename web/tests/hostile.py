@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from core.models import (
     Agent,
     Alarm,
@@ -52,15 +54,16 @@ PAGES = (
     "/status/?id={public_id}", "/status/?id=%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "/profile/",
     "/profile/second-factor/", "/validations/{validation}/matches/1/", "/login/?next=javascript:alert(1)",
     "/environments/{task}/?user=%22%3E%3Cscript%3Ealert(1)%3C/script%3E&algorithm=%3Cimg%20src%3Dx%3E",
-    "/nowhere-%3Cscript%3E/", "/admin/", "/admin/core/submission/", "/admin/core/duel/", "/admin/core/build/{build}/change/",
-    "/admin/core/evaluation/{failed}/change/", "/admin/core/agent/{agent_id}/change/", "/admin/core/alarm/",
-    "/admin/core/apitoken/", "/admin/core/environment/", "/admin/core/ledgervoid/",
+    "/nowhere-%3Cscript%3E/", "/admin/", "/admin/core/submission/", "/admin/core/duel/",
+    "/admin/core/build/{build}/change/", "/admin/core/evaluation/{failed}/change/",
+    "/admin/core/agent/{agent_id}/change/",
+    "/admin/core/alarm/", "/admin/core/apitoken/", "/admin/core/environment/", "/admin/core/ledgervoid/",
     "/admin/core/submission/?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
 )  # fmt: skip
 """Every kind of page that shows words of others."""
 
 
-def infested(cast: Cast, short: str, long: str, markdown: str) -> dict[str, object]:
+def infested(cast: Cast, short: str, long: str, markdown: str) -> dict[str, Any]:
     """A house in which every free text is one of these."""
     house = furnished(cast)
     task = Environment.objects.get(slug=house["task"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.tokens import default_token_generator
 from django.core.files.base import ContentFile
 from django.utils import timezone
@@ -18,7 +20,7 @@ LOG = "</pre><script>alert(1)</script>\n"
 FRAMES = ["@FFF\nFHFH", "S@FF\nFHFH", "SF@F\nFHFH"]
 
 
-def furnished(cast: Cast) -> dict[str, object]:
+def furnished(cast: Cast) -> dict[str, Any]:
     """What stands in the braces of an address, to the row that it names.
 
     `duel` is of anna (alice's) against berta (bob's), both private; `evaluation` of alice's private agent on hidden

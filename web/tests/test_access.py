@@ -204,7 +204,7 @@ def sessions(cast: Cast) -> list[str]:
 
 
 @pytest.fixture
-def house(cast: Cast, sessions: list[str]) -> dict[str, object]:
+def house(cast: Cast, sessions: list[str]) -> dict[str, Any]:
     # Afterwards: a link to reset a password is good until the next login.
     return furnished(cast)
 
@@ -230,7 +230,7 @@ def ask(session: str, method: str, address: str, *, csrf: bool = False, **data: 
     return int(response.status_code)
 
 
-def test_every_route_is_in_the_tables(house: dict[str, object]) -> None:
+def test_every_route_is_in_the_tables(house: dict[str, Any]) -> None:
     named = {route_of(address.format(**house).partition("?")[0]) for _, address, _ in lines()}
     for label in (line.split()[0] for line in ADMIN.strip().splitlines()):
         place = f"admin/{label.replace('.', '/')}/"
@@ -245,7 +245,7 @@ def test_every_route_is_in_the_tables(house: dict[str, object]) -> None:
     assert [route for route in routes() if route not in named and route not in twins] == []
 
 
-def test_every_address_answers_everybody_as_the_table_says(house: dict[str, object], sessions: list[str]) -> None:
+def test_every_address_answers_everybody_as_the_table_says(house: dict[str, Any], sessions: list[str]) -> None:
     table = {(method, address): statuses for method, address, statuses in lines()}
     wrong = []
     for address in dict.fromkeys(address for _, address in table):
@@ -309,7 +309,7 @@ def test_staff_without_a_right_may_do_nothing_in_the_admin(cast: Cast, environme
     assert open_to_dora == []
 
 
-def test_nothing_is_done_for_a_form_of_another_site(house: dict[str, object], sessions: list[str]) -> None:
+def test_nothing_is_done_for_a_form_of_another_site(house: dict[str, Any], sessions: list[str]) -> None:
     """A session alone is not enough: without the token of our own pages every form is refused."""
     done = []
     for method, address, statuses in lines():
@@ -323,7 +323,7 @@ def test_nothing_is_done_for_a_form_of_another_site(house: dict[str, object], se
 
 
 def test_organisers_without_the_second_factor_that_they_need_reach_nothing(
-    house: dict[str, object], sessions: list[str], settings: Settings
+    house: dict[str, Any], sessions: list[str], settings: Settings
 ) -> None:
     settings.REQUIRE_STAFF_TOTP = True
     open_to_olga = {

@@ -40,7 +40,7 @@ RECORDING = "/evaluations/{evaluation}/episodes/best/video"
 
 
 @pytest.fixture
-def house(cast: Cast) -> dict[str, object]:
+def house(cast: Cast) -> dict[str, Any]:
     """All files hold a page with a script, whatever they should be."""
     found = furnished(cast)
     evaluation = Evaluation.objects.get(pk=found["evaluation"])
@@ -58,7 +58,7 @@ def house(cast: Cast) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("address", FILES)
-def test_a_file_is_an_attachment_of_a_fixed_type(house: dict[str, object], cast: Cast, visit: As, address: str) -> None:
+def test_a_file_is_an_attachment_of_a_fixed_type(house: dict[str, Any], cast: Cast, visit: As, address: str) -> None:
     response: Any = visit(cast.olga).get(address.format(**house))
 
     assert response.status_code == 200
@@ -70,7 +70,7 @@ def test_a_file_is_an_attachment_of_a_fixed_type(house: dict[str, object], cast:
     assert b"".join(response)
 
 
-def test_every_address_that_serves_a_file_is_among_these(house: dict[str, object], cast: Cast, visit: As) -> None:
+def test_every_address_that_serves_a_file_is_among_these(house: dict[str, Any], cast: Cast, visit: As) -> None:
     """A new download that is not named above would escape the test above."""
     olga, found = visit(cast.olga), set()
     for method, address, _ in lines():
@@ -86,19 +86,19 @@ def test_every_address_that_serves_a_file_is_among_these(house: dict[str, object
     assert found == {*FILES, RECORDING}
 
 
-def test_logs_in_the_api_are_json(house: dict[str, object], cast: Cast, visit: As) -> None:
+def test_logs_in_the_api_are_json(house: dict[str, Any], cast: Cast, visit: As) -> None:
     response = visit(cast.alice).get("/api/v1/jobs/build/{build}/log/".format(**house))
     assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("application/json", "nosniff")
     assert "<script>" in json.loads(response.content)["log"]
 
 
-def test_a_recording_is_shown_but_never_as_anything_else(house: dict[str, object], client: Client) -> None:
+def test_a_recording_is_shown_but_never_as_anything_else(house: dict[str, Any], client: Client) -> None:
     response: Any = client.get(RECORDING.format(**house))
     assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("video/webm", "nosniff")
     assert b"".join(response)
 
 
-def test_stored_files_have_no_address_of_their_own(house: dict[str, object], cast: Cast, visit: As) -> None:
+def test_stored_files_have_no_address_of_their_own(house: dict[str, Any], cast: Cast, visit: As) -> None:
     name = Submission.objects.get(pk=house["submission"]).archive.name
     olga = visit(cast.olga)
     for address in (f"/{name}", f"/files/{name}", f"/media/{name}", f"/static/{name}", f"/data/files/{name}"):

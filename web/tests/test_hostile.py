@@ -27,9 +27,16 @@ from web.tests.hostile import LONG, MARKDOWN, PAGES, SHORT, infested
 pytestmark = pytest.mark.django_db
 Skeleton = list[tuple[str, tuple[str, ...]]]
 NAMES = [
-    *SHORT, "", " ", ".", "..", "-a", "a-", "a b", "a/b", "a\\b", "a\x00b", "a\nb", "a\u200bb", "a\u202eb", "\u3164", "\uffa0a",
-    "аdmin", "ａdmin", "x" * 51, "\ud800", "a\u0301\u0301\u0301\u0301",
+    *SHORT, "", " ", ".", "..", "-a", "a-", "a b", "a/b", "a\\b", "a\x00b", "a\nb", "a\u200bb", "a\u202eb", "\u3164",
+    "\uffa0a", "аdmin", "ａdmin", "x" * 51, "\ud800", "a\u0301\u0301\u0301\u0301",
 ]  # fmt: skip
+ADDRESSES = [
+    "/users/{}/", "/environments/{}/", "/environments/tic-tac-toe/agents/{}/",
+    "/environments/tic-tac-toe/editions/1/agents/{}/", "/environments/tic-tac-toe/compare/?id={}", "/status/?id={}",
+    "/leaderboard/{}", "/submissions/{}", "/api/results/{}", "/duels/1/logs/{}/", "/admin/core/user/{}/change/",
+    "/starter-kit/{}.zip", "/static/{}",
+]  # fmt: skip
+"""Every kind of address with words in it."""
 
 
 class Tags(HTMLParser):
@@ -54,7 +61,7 @@ class Tags(HTMLParser):
                 self.active.append(f"{tag} {name}={target[:40]}")
 
 
-def skeletons(client: Client, house: dict[str, object]) -> Iterator[tuple[str, Tags]]:
+def skeletons(client: Client, house: dict[str, Any]) -> Iterator[tuple[str, Tags]]:
     for address in PAGES:
         response: Any = client.get(address.format(**house), follow=True)
         assert response.status_code in (200, 404), address
@@ -143,12 +150,7 @@ def test_names_of_tokens_are_readable(cast: Cast) -> None:
         assert token_create(owner=cast.alice, name=given, now=NOON, days=None)[0].name == kept
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["/users/{}/", "/environments/{}/", "/environments/tic-tac-toe/agents/{}/", "/environments/tic-tac-toe/editions/1/agents/{}/",
-     "/status/?id={}", "/leaderboard/{}", "/submissions/{}", "/api/results/{}", "/environments/tic-tac-toe/compare/?id={}",
-     "/duels/1/logs/{}/", "/admin/core/user/{}/change/", "/starter-kit/{}.zip", "/static/{}"],
-)  # fmt: skip
+@pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("word", ["%00", "%ED%A0%80", "%E2%80%AE", "%C0%AF", "%F0%9F%92%A9" * 200])
 def test_no_address_breaks_the_site(cast: Cast, environment: Environment, visit: As, address: str, word: str) -> None:
     response = visit(cast.olga).get(address.format(word), follow=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
@@ -36,7 +37,7 @@ NOT_FOUND = "Failed to load resource: the server responded with a status of 40"
 class Stage:
     """What pages show, and the sessions of who looks: all made before the browser starts."""
 
-    house: dict[str, object]
+    house: dict[str, Any]
     rows: dict[type[Model], Model]
     sessions: dict[str, str]
 
