@@ -218,6 +218,23 @@ def checks_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def audit_log_can_be_emptied(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where a test's rows are deleted after it, what only grows must let them go; `flush` protects it again."""
+    marker = request.node.get_closest_marker("django_db")
+    by_marker = marker is not None and bool(marker.kwargs.get("transaction"))
+    if not by_marker and not {"transactional_db", "live_server"}.intersection(request.fixturenames):
+        yield
+        return
+    request.getfixturevalue("transactional_db")
+    yield
+    from core.append_only import unprotect
+    from core.models import AuditEntry
+
+    if AuditEntry.objects.exists():
+        unprotect(connections["default"])
+
+
+@pytest.fixture(autouse=True)
 def no_player_is_left() -> Iterator[None]:
     """Containers that this process has kept warm end with the test that made it keep them."""
     yield

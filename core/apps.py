@@ -2,6 +2,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.db import connections
 from django.db.models.signals import post_migrate
 
 from environments.registry import use_folder
@@ -11,6 +12,13 @@ def _ensure_schedules(**_: Any) -> None:
     from core.services.schedules import schedules_ensure
 
     schedules_ensure()
+
+
+def _protect_tables(using: str, **_: Any) -> None:
+    from core.append_only import protect
+
+    # Every time: SQLite makes a table anew to change it, and loses what stood guard over the old one.
+    protect(connections[using])
 
 
 class CoreConfig(AppConfig):
@@ -24,3 +32,4 @@ class CoreConfig(AppConfig):
         use_folder(settings.ENVIRONMENTS_DIR)
 
         post_migrate.connect(_ensure_schedules, sender=self)
+        post_migrate.connect(_protect_tables, sender=self)

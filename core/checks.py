@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from ipaddress import ip_network
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.contrib.auth.password_validation import CommonPasswordValidator
+from django.core.checks import CheckMessage, Error, register, run_checks
 from django.core.checks import Warning as Advice
+from django.core.exceptions import ImproperlyConfigured
 
 from core.logs import FORMATS as LOG_FORMATS
 from environments.registry import BadInfo, all_specs
@@ -22,6 +26,13 @@ MAX_CHANNEL_PATH = 80
 MIN_LEASE_SECONDS = 20
 ENGINE_CHECK_SECONDS = 10
 RATE = re.compile(r"[1-9][0-9]*/[smhd][a-z]*")
+MIN_KEY_CHARACTERS, MIN_KEY_LETTERS = 50, 5
+"""As Django's own check at deployment, security.W009."""
+MIN_SECRET_CHARACTERS, MIN_SECRET_LETTERS = 8, 4
+PLACEHOLDERS = ("changeme", "changethis", "replace", "yourpassword", "yoursecret", "example", "insecure", "placeholder",
+                "postgres", "password", "invitation", "letmein")  # fmt: skip
+"""How what stands in examples begins, letters only."""
+WEAK_HINT = "Choose a random one, and put it into the environment or into the file that NAME_FILE names."
 
 
 @register(TAG)
@@ -43,16 +54,55 @@ def check_sandbox(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_secret_key(**_: Any) -> list[CheckMessage]:
-    """arena.E003: everybody knows the secret key of a real site."""
-    if settings.SECRET_KEY != settings.INSECURE_SECRET_KEY or settings.DEBUG:
+    """arena.E003: the secret key of a real site is known, or can be guessed."""
+    key = settings.SECRET_KEY
+    is_long = len(key) >= MIN_KEY_CHARACTERS and len(set(key)) >= MIN_KEY_LETTERS
+    if settings.DEBUG or (is_long and key != settings.INSECURE_SECRET_KEY and not key.startswith("django-insecure-")):
         return []
+    problem = "is one that everybody knows" if is_long else f"has less than {MIN_KEY_CHARACTERS} characters"
     return [
         Error(
-            "SECRET_KEY is the one that everybody knows.",
-            hint="Set SECRET_KEY or SECRET_KEY_FILE to a long random text.",
+            f"SECRET_KEY {problem}.",
+            hint="Set SECRET_KEY or SECRET_KEY_FILE to a long random text: "
+            "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'",
             id="arena.E003",
         )
     ]
+
+
+@register(TAG)
+def check_secrets(**_: Any) -> list[CheckMessage]:
+    """arena.E011: a secret of a real site is one of those that are tried first."""
+    if settings.DEBUG:
+        return []
+    database = settings.DATABASES["default"]
+    secrets = {
+        "INVITATION_CODE": settings.INVITATION_CODE,
+        "POSTGRES_PASSWORD (or the password in DATABASE_URL)": database.get("PASSWORD", ""),
+        "The password in REDIS_URL": urlsplit(settings.REDIS_URL).password or "",
+        "EMAIL_HOST_PASSWORD": settings.EMAIL_HOST_PASSWORD,
+    }
+    return [
+        Error(f"{name} is guessed at one of the first tries.", hint=WEAK_HINT, id="arena.E011")
+        for name, value in secrets.items()
+        if value and is_guessable(value)
+    ]
+
+
+def is_guessable(secret: str) -> bool:
+    """Whether a secret is short, a common password, a placeholder, or a few letters over and over."""
+    word = secret.casefold()
+    if len(word) < MIN_SECRET_CHARACTERS or len(set(word)) < MIN_SECRET_LETTERS:
+        return True
+    if re.sub(r"[^a-z]", "", word).startswith(PLACEHOLDERS):
+        return True
+    return word in common_passwords()
+
+
+@cache
+def common_passwords() -> frozenset[str]:
+    """Django's list of the passwords that people choose most often."""
+    return frozenset(CommonPasswordValidator().passwords)
 
 
 @register(TAG)
@@ -182,3 +232,10 @@ def check_engine(**_: Any) -> list[CheckMessage]:
         Advice(f"The Docker engine does not limit this of a container: {name}.", hint=hint, id="arena.W004")
         for name in missing
     ]
+
+
+def refuse_unsafe_start() -> None:
+    """Stop a program of the arena that no command line has checked. Raises ImproperlyConfigured with what to do."""
+    errors = [message for message in run_checks(tags=[TAG]) if message.is_serious()]
+    if errors:
+        raise ImproperlyConfigured("The arena does not start like this.\n" + "\n".join(str(error) for error in errors))

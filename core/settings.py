@@ -35,16 +35,19 @@ TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "core.organisers.OrganiserConfig",  # django.contrib.admin, with every deed of organisers written down
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "core",  # before django_q: its `qcluster` is ours
+    "core",  # before django_q: its `qcluster` is ours; before django_otp: so are the pages of its devices
     "django_q",
     "axes",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_static",
     "django_htmx",
     "rest_framework",
     "django_filters",
@@ -60,11 +63,14 @@ MIDDLEWARE = [
     "web.observing.Observed",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
     "web.middleware.SitePages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
+    "web.middleware.SecondFactor",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -114,11 +120,36 @@ ADMINS = [(address, address) for address in env.words("ADMINS")]
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
-SESSION_COOKIE_HTTPONLY = True
-X_FRAME_OPTIONS = "DENY"
+# Asked from inside, past the proxy that ends TLS.
+SECURE_REDIRECT_EXEMPT = [r"^health(/|$)", r"^metrics/?$"]
+HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
+SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = env.flag("HSTS_SUBDOMAINS", True)
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+# Everything comes from here. Frames of matches are pictures made on the spot: data: and blob:.
+CONTENT_SECURITY_POLICY: dict[str, Any] = {
+    "DIRECTIVES": {
+        **{name: ["'none'"] for name in ("default-src", "base-uri", "frame-ancestors")},
+        **{f"{kind}-src": ["'self'"] for kind in ("script", "style", "font", "media", "connect")},
+        "img-src": ["'self'", "data:", "blob:"],
+        "form-action": ["'self'"],
+        "upgrade-insecure-requests": HTTPS,
+    }
+}
+# Organisers log in with a second factor (a code of an app on their phone), or are let in nowhere.
+REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", False)
+OTP_TOTP_ISSUER = SITE_NAME
+# The first makes new hashes; whoever logs in with an older one gets a new one then.
+PASSWORD_HASHERS = [
+    f"django.contrib.auth.hashers.{name}PasswordHasher"
+    for name in ("Argon2", "PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
+]
 
 # --- Guesses of passwords ---------------------------------------------------------------------------------
 # Counted in the database, so that all processes agree. Only the pair of account and address is locked: who guesses
@@ -157,6 +188,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["CONN_MAX_AGE"] = 0
     # A file, so that tests see real locking between threads (pulses) and processes (workers).
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+# Beside the address, so that it may hold any letter and come from a file of its own.
+POSTGRES_PASSWORD = env.secret("POSTGRES_PASSWORD")
+if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and not DATABASES["default"]["PASSWORD"]:
+    DATABASES["default"]["PASSWORD"] = POSTGRES_PASSWORD
 REDIS_URL = env.secret("REDIS_URL")
 MEDIA_ROOT = DATA_DIR / "files"
 FILE_UPLOAD_TEMP_DIR = None
@@ -235,10 +270,16 @@ WARM_PLAYERS = env.number("WARM_PLAYERS", 32)
 WARM_PLAYER_SECONDS = env.number("WARM_PLAYER_SECONDS", 300)
 # Containers that fetch wheels get the worker's own way to the package index.
 PIP_CERTIFICATES = env.text("PIP_CERT")
+# Addresses may hold passwords.
 PIP_ENVIRONMENT = {
     name: value
-    for name in ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "HTTPS_PROXY", "NO_PROXY")
-    if (value := env.text(name))
+    for name, read in (
+        ("PIP_INDEX_URL", env.secret),
+        ("PIP_TRUSTED_HOST", env.text),
+        ("HTTPS_PROXY", env.secret),
+        ("NO_PROXY", env.text),
+    )
+    if (value := read(name))
 }
 BUILD_NETWORK = env.text("BUILD_NETWORK", "bridge")
 BUILD_SCAN_COMMAND = shlex.split(env.text("BUILD_SCAN_COMMAND"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import http.client
+import re
 import subprocess
 import threading
 import time
@@ -119,6 +122,17 @@ def test_behind_a_proxy_that_is_named_every_visitor_is_limited_alone(folder: Pat
         given = [ask("POST", "/login/", "198.51.100.7") for _ in range(TRIES + 1)]
         assert [status for status, _ in given] == [200] * TRIES + [429]
         assert ask("POST", "/login/", "198.51.100.8") == (200, "198.51.100.8")
+
+
+def test_its_own_pages_allow_their_style_and_nothing_else() -> None:
+    text = (ROOT / "nginx/default.conf").read_text()
+    (style,) = re.findall(r"<style>(.*?)</style>", text)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert (
+        f"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-{digest}'"
+        in text
+    )
+    assert "style=" not in text
 
 
 def test_what_is_too_large_and_a_site_that_is_away_are_said_in_a_sentence(folder: Path) -> None:

@@ -19,6 +19,7 @@ from core.models import Environment, User
 from core.models.agent import agent_name
 from core.packing import pack_files
 from core.services.agents import Labels
+from core.text import plain_line
 from web.uploads import archive_upload, too_large
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class SignUpForm(UserForm):
         # The name is part of an address, where a leading dot has a meaning of its own.
         if not name[0].isalnum():
             raise ValidationError("Begin with a letter or digit.")
+        if plain_line(name) != name:
+            raise ValidationError("Use letters that everybody can see.")
         if User.objects.filter(username__iexact=name).exists():
             raise ValidationError("This user name is taken. Please try a different one.")
         return name
@@ -121,6 +124,16 @@ class LoginForm(AuthenticationForm):
         email: str = self.cleaned_data["username"]
         stored = User.objects.filter(email__iexact=email).values_list("email", flat=True).first()
         return stored or email
+
+
+class CodeForm(forms.Form):
+    """A code of the second factor, or a recovery code."""
+
+    code = forms.CharField(
+        max_length=32,
+        help_text="Six digits of the app on your phone, or one of your recovery codes.",
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autofocus": True, "inputmode": "text"}),
+    )
 
 
 class ProfileForm(UserForm):

@@ -26,6 +26,8 @@ LOGIN = (LoginThrottle, LoginDayThrottle, LoginAccountThrottle)
 LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:login": LOGIN,
     "admin:login": LOGIN,
+    "web:login_code": (LoginThrottle, LoginDayThrottle),
+    "web:second_factor": (LoginThrottle, LoginDayThrottle),
     "web:password_change": (LoginThrottle, LoginDayThrottle),
     "web:sign_up": (SignUpThrottle,),
     "web:password_reset": (PasswordResetThrottle, PasswordResetMailThrottle),

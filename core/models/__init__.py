@@ -2,6 +2,7 @@
 
 from core.models.agent import Agent, Submission, SubmissionForm
 from core.models.alarm import Alarm
+from core.models.audit import AuditEntry
 from core.models.build import Build
 from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment
@@ -21,6 +22,7 @@ __all__ = [
     "Agent",
     "Alarm",
     "ApiToken",
+    "AuditEntry",
     "Build",
     "Duel",
     "DuelOutcome",

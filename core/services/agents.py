@@ -24,6 +24,7 @@ from core.selectors.phases import decisive_job
 from core.services.evaluations import OPEN, agent_lock, evaluation_again, standing_decide
 from core.services.jobs import job_cancel_if_open, job_enqueue
 from core.services.quotas import makes_agent_active, owner_lock, quota_check
+from core.text import plain_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class Labels:
     user: str = ""
     public_id: uuid.UUID | None = None
     mode: str = "zip"
+
+    def __post_init__(self) -> None:
+        # They stand beside the words of others.
+        object.__setattr__(self, "algorithm", plain_line(self.algorithm))
+        object.__setattr__(self, "user", plain_line(self.user))
 
 
 NO_LABELS = Labels()

@@ -18,6 +18,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import (
+    AuditEntry,
     Build,
     Duel,
     Environment,
@@ -35,6 +36,7 @@ from core.models import (
 )
 from core.selectors.evaluations import practice_list, ranking_list
 from core.services.alarms import alarm_raise
+from core.services.audit import Operator, audit_record
 from core.services.seeds import final_phase_start
 from core.services.tokens import token_create
 from core.services.watch import watch
@@ -65,6 +67,7 @@ def test_lists_details_search_and_dates_can_be_opened(
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
     worker_appear(name="anna:1", host="anna", pid=1, queue="duel", version="1", python="3", job_kind="duel", job_id=1)
     watch(worker="anna:1")
+    audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "anna"), action="migrate")
     address = reverse(f"admin:core_{model._meta.model_name}_changelist")
 
     assertContains(organiser.get(address), "result_list")

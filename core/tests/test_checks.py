@@ -9,19 +9,22 @@ from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage, run_checks
+from django.core.exceptions import ImproperlyConfigured
 from pytest_django.fixtures import Settings
 
-from core.checks import ENGINE_TAG, TAG
+from core.checks import ENGINE_TAG, TAG, refuse_unsafe_start
 from core.engine import LIMITS
 from environments import registry
 
 
 @pytest.fixture(autouse=True)
-def good_settings(settings: Settings) -> None:
+def good_settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real site, as it should be."""
     settings.DEBUG = False
     settings.SANDBOX = "docker"
-    settings.SECRET_KEY = "a-long-random-text-of-this-test-0123456789"
+    settings.SECRET_KEY = "a-long-random-text-of-this-test-0123456789-abcdefghijklmnop"
+    settings.INVITATION_CODE = settings.EMAIL_HOST_PASSWORD = settings.REDIS_URL = ""
+    monkeypatch.setitem(settings.DATABASES["default"], "PASSWORD", "")
     settings.CHANNEL_DIR = Path("/run/rl-arena")
     settings.JOB_MAX_ATTEMPTS, settings.JOB_LEASE_SECONDS, settings.DUEL_PARALLELISM = 3, 60, 1
 
@@ -81,6 +84,45 @@ def test_the_known_key_is_refused_on_a_real_site(settings: Settings) -> None:
     (message,) = arena_messages()
     assert message.id == "arena.E003"
     assert "SECRET_KEY_FILE" in str(message.hint)
+
+
+@pytest.mark.parametrize("key", ["short-but-random-4f8a", "abcd" * 20, "django-insecure-" + "a1b2c3d4e5" * 5])
+def test_a_key_that_can_be_guessed_is_refused_on_a_real_site(settings: Settings, key: str) -> None:
+    settings.SECRET_KEY = key
+    assert [message.id for message in arena_messages()] == ["arena.E003"]
+    settings.DEBUG = True
+    assert arena_messages() == []
+
+
+@pytest.mark.parametrize(
+    "word", ["changeme", "Change-Me-123", "password1", "arena", "x", "postgres", "aaaaaaaaaa", "letmein!"]
+)
+@pytest.mark.parametrize("name", ["INVITATION_CODE", "POSTGRES_PASSWORD", "REDIS_URL", "EMAIL_HOST_PASSWORD"])
+def test_a_secret_that_is_tried_first_is_refused_on_a_real_site(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str, word: str
+) -> None:
+    if name == "POSTGRES_PASSWORD":
+        monkeypatch.setitem(settings.DATABASES["default"], "PASSWORD", word)
+    else:
+        setattr(settings, name, f"redis://:{word}@cache.example/0" if name == "REDIS_URL" else word)
+    (message,) = arena_messages()
+    assert (message.id, name in str(message.msg)) == ("arena.E011", True)
+    assert len(word) <= len("postgres") or word not in str(message)
+    settings.DEBUG = True
+    assert arena_messages() == []
+
+
+@pytest.mark.parametrize("word", ["", "sesame-sesame", "k3yK0mbu-1871", "Zx81-ösen-grün"])
+def test_a_secret_of_ones_own_passes(settings: Settings, word: str) -> None:
+    settings.INVITATION_CODE = settings.EMAIL_HOST_PASSWORD = word
+    assert arena_messages() == []
+
+
+def test_a_start_that_no_command_line_checks_is_refused_with_every_reason(settings: Settings) -> None:
+    refuse_unsafe_start()
+    settings.SANDBOX, settings.SECRET_KEY = "process", "short"
+    with pytest.raises(ImproperlyConfigured, match=r"(?s)arena\.E002.*arena\.E003"):
+        refuse_unsafe_start()
 
 
 @pytest.mark.parametrize(("length", "ids"), [(80, []), (81, ["arena.E004"])])

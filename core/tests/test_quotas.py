@@ -305,6 +305,7 @@ def submit(task: Environment, address: str, number: int) -> Submission:
         user_label="me",
         public_id=None,
         is_script=False,
+        mode="zip",
         address=address,
     )
 

@@ -17,6 +17,8 @@ from duel_runner.tests.scripts import LIMITS
 class Box:
     """A container that is there until its supervisor is gone."""
 
+    id = "box"
+
     def is_alive(self) -> bool:
         return True
 

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
@@ -16,12 +16,14 @@ from django.views.decorators.cache import never_cache
 
 from core.errors import Refused
 from core.models import User
+from core.selectors.second_factor import second_factor_get
 from core.selectors.tokens import token_list
 from core.services import tokens as services
 from core.services.users import user_create, user_update
 from web.forms import LoginForm, ProfileForm, SignUpForm, TokenForm, refuse
 from web.logins import login_succeeded
 from web.quotas import own_quotas
+from web.views.second_factor import ask_for_code
 
 
 def sign_up(request: HttpRequest) -> HttpResponse:
@@ -54,6 +56,14 @@ class Login(views.LoginView):
     template_name = "web/account/login.html"
     authentication_form = LoginForm
     redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Who has a second factor is asked for it before being logged in."""
+        user = form.get_user()
+        assert isinstance(user, User)
+        if second_factor_get(user) is None:
+            return super().form_valid(form)
+        return ask_for_code(self.request, user, self.get_redirect_url())
 
 
 class Logout(views.LogoutView):
@@ -93,16 +103,23 @@ class PasswordResetConfirm(views.PasswordResetConfirmView):
 
 class PasswordResetComplete(views.PasswordResetCompleteView):
     template_name = "web/account/notice.html"
-    extra_context = {"title": "Your password is changed", "lead": "You can log in with it now."}
+    extra_context = {
+        "title": "Your password is changed",
+        "lead": "You can log in with it now, and are logged out everywhere.",
+    }
 
 
 class PasswordChange(views.PasswordChangeView):
     template_name = "web/account/form.html"
     success_url = reverse_lazy("web:profile")
-    extra_context = {"title": "Change your password", "button": "Save the password"}
+    extra_context = {
+        "title": "Change your password",
+        "lead": "Everywhere else you are logged out. API tokens stay good until you revoke them.",
+        "button": "Save the password",
+    }
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        messages.success(self.request, "Your password is changed.")
+        messages.success(self.request, "Your password is changed. Everywhere else you are logged out.")
         return super().form_valid(form)
 
 
@@ -166,5 +183,6 @@ def _profile_page(
         "token_form": token_form or TokenForm(),
         "new_token": new_token,
         "quotas": own_quotas(user),
+        "has_second_factor": second_factor_get(user) is not None,
     }
     return render(request, "web/account/profile.html", context, status=status)

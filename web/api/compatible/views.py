@@ -10,7 +10,7 @@ from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.exceptions import NotAuthenticated, ParseError, PermissionDenied, ValidationError
+from rest_framework.exceptions import NotAuthenticated, ParseError, ValidationError
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -23,11 +23,11 @@ from core.metrics import upload_refused
 from core.models import Submission
 from core.selectors.board import board_page, environments_with_boards
 from core.selectors.clients import client_result, client_submission
-from core.services.agents import submission_delete
 from core.services.clients import CLIENT_ID_TAKEN, client_submit
 from web.addresses import client_network
 from web.api.authentication import account_of, viewer_of
 from web.api.compatible import answers, forms
+from web.api.deleting import delete
 from web.api.errors import Conflict
 from web.api.parsers import BoundedFormParser
 from web.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
@@ -113,10 +113,7 @@ class SubmissionById(Results):
         account = account_of(request)
         if account is None:
             raise NotAuthenticated
-        submission = _submission(id)
-        if submission.agent.owner_id != account.pk and not account.is_staff:
-            raise PermissionDenied("Only the owner of a submission may delete it.")
-        submission_delete(submission=submission)
+        delete(request, account, _submission(id))
         return Response(status=204)
 
 
