@@ -19,14 +19,15 @@ from core.selectors.status import queue_statuses, watchdog_runs
 from core.selectors.workers import WorkerState, worker_rows
 from core.times import since
 
+FAULT_SHOWN = 200
+"""Characters of a fault in the list; the worker's own page has all of them."""
+
 
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin[Worker]):
     change_list_template = "core/admin_workers.html"
-    list_display = ("name", "queue", "state", "seen", "job", "jobs_done", "faults", "trouble", "version", "python",
-                    "engine", "started")  # fmt: skip
-    list_filter = ("queue", "version", ("stopped_at", admin.EmptyFieldListFilter))
-    search_fields = ("name", "last_fault", "engine_error")
+    list_display = ("name", "queue", "state", "seen", "job", "jobs_done", "faults", "trouble", "versions")
+    search_fields = ("name", "queue", "version", "last_fault", "engine_error")
     exclude: ClassVar[tuple[str, ...]] = ("job_kind", "job_id")
     readonly_fields: ClassVar[tuple[str, ...]] = ("state", "job")
     actions = None
@@ -52,9 +53,9 @@ class WorkerAdmin(ReadOnlyAdmin[Worker]):
     def seen(self, worker: Worker) -> str:
         return _ago(worker.seen_at)
 
-    @admin.display(ordering="started_at")
-    def started(self, worker: Worker) -> str:
-        return _ago(worker.started_at)
+    @admin.display(ordering="version")
+    def versions(self, worker: Worker) -> str:
+        return ", ".join(filter(None, (worker.version, f"Python {worker.python}", worker.engine)))
 
     @admin.display(description="current job")
     def job(self, worker: Worker) -> SafeString:
@@ -68,7 +69,7 @@ class WorkerAdmin(ReadOnlyAdmin[Worker]):
         """What troubles it now, or did last."""
         if worker.engine_error:
             return worker.engine_error
-        return f"{worker.last_fault} ({_ago(worker.last_fault_at)})" if worker.last_fault else ""
+        return f"{worker.last_fault[:FAULT_SHOWN]} ({_ago(worker.last_fault_at)})" if worker.last_fault else ""
 
 
 @admin.register(Duty)

@@ -12,6 +12,7 @@ from django_q.models import Schedule
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
+from core import lookout
 from core.models import Alarm, Build, Duty, JobFault, JobState, Submission, Worker
 from core.selectors.status import watchdog_runs
 from core.services.alarms import alarm_raise
@@ -198,3 +199,24 @@ def test_the_watch_forgets_workers_that_left_long_ago(monkeypatch: pytest.Monkey
     watch(worker="host:2")
     assert not Worker.objects.exists()
     assert looked == ["build", "duel", "tournament", "publish"]
+
+
+def test_a_lookout_watches_also_where_no_message_can_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(_: str) -> int:
+        raise ConnectionError("Redis is gone")
+
+    monkeypatch.setattr(lookout, "remove_abandoned", lambda *_: None)
+    monkeypatch.setattr(lookout, "waiting_count", down)
+    with pytest.raises(ConnectionError):
+        lookout.look_around()
+    assert watchdog_runs()
+
+
+def test_every_host_that_plays_has_a_lookout_for_what_its_dead_workers_left() -> None:
+    assert {queue: len(lookout.lookouts(queue)) for queue in ("build", "duel", "quick", "tournament", "publish")} == {
+        "build": 1,
+        "duel": 2,
+        "quick": 2,
+        "tournament": 1,
+        "publish": 1,
+    }
