@@ -8,10 +8,11 @@ import pytest
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
 from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django.fixtures import Settings
 
 from core import lookout, queues
 from core.lookout import look
-from core.models import Build, JobState, Submission
+from core.models import Build, JobFault, JobState, Submission
 from core.services.jobs import job_claim
 from core.tests import factories
 
@@ -45,17 +46,15 @@ def test_the_job_of_a_dead_worker_waits_for_another_at_once(
     assert job_claim(kind=Build, job_id=build.pk, worker="next") is not None
 
 
-def test_a_job_that_has_lost_two_workers_rests_first(
-    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+def test_a_job_that_kills_every_worker_fails_with_its_attempts(
+    build: Build, settings: Settings, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
-    lose(build)
-    looked(django_capture_on_commit_callbacks)
-    OrmQ.objects.all().delete()
-    lose(build)
-    assert looked(django_capture_on_commit_callbacks) == []
+    settings.JOB_MAX_ATTEMPTS = 2
+    for _ in range(2):
+        lose(build)
+        looked(django_capture_on_commit_callbacks)
     build.refresh_from_db()
-    assert build.not_before is not None
-    assert build.not_before > timezone.now() + timedelta(seconds=30)
+    assert (build.state, build.fault, build.error_code) == (JobState.FAILED, JobFault.PLATFORM, "worker_lost")
 
 
 def test_a_lost_message_is_sent_again_and_one_that_waits_is_not(
