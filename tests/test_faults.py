@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
+from benchmarks.faults.services import CannotRun, needed_programs
 from tests.programs import ROOT, database_url
+from tests.run import NoPostgres, postgres_programs
 
 DEADLINE_SECONDS = 60
 KINDS = (
@@ -33,8 +35,12 @@ def wait_until(true: Callable[[], bool]) -> None:
 @pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.redis
-@pytest.mark.skipif(os.geteuid() != 0, reason="file systems and engines of its own take root")
 def test_nothing_is_lost_doubled_left_over_or_different_when_everything_fails(tmp_path: Path) -> None:
+    try:
+        needed_programs()
+        postgres_programs()
+    except (CannotRun, NoPostgres) as reason:
+        pytest.skip(str(reason))
     figures = tmp_path / "faults.json"
     command = [sys.executable, "-m", "benchmarks.faults", "--short", "--hasty", "--faults", "9", "--minutes", "0.5"]
     done = subprocess.run(
