@@ -27,6 +27,8 @@ from typing import Any, TypeVar
 
 from core import supervisor
 from core.engine import connect
+from core.folders import remove_abandoned
+from core.scratch import PREFIX
 from core.supervisor import Supervisor
 from environments.archive_format import ArtifactDamaged, DuelArchive
 
@@ -71,6 +73,8 @@ class Size:
     scored_agents: int
     match_count: int
     pause_seconds: float
+    meetings: int
+    """How often every two agents meet in an edition: the last duels of one leave little to break."""
 
 
 def again(function: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -224,7 +228,8 @@ class Season:
                 return
             valid = Submission.objects.valid().filter(agent__name__startswith="agent-").select_related("agent")
             entrants = sorted(valid, key=lambda submission: submission.agent.name)
-            rounds = [[(entrants[one], entrants[two]) for one, two in pairs] for pairs in round_robin(len(entrants))]
+            once = [[(entrants[one], entrants[two]) for one, two in pairs] for pairs in round_robin(len(entrants))]
+            rounds = once * self.size.meetings
             tournament_create(
                 environment=environment, edition=number, submissions=entrants, rounds=rounds, seed=SEED + 1000 * number
             )
@@ -387,6 +392,20 @@ class Season:
                 break
             time.sleep(2.0)
         return time.monotonic() - begun
+
+    def clean_now(self) -> None:
+        """Do at once what the arena's schedules do every few minutes. The workers must have ended."""
+        from django.conf import settings
+
+        from builder.tasks import images_remove_unused
+        from duel_runner.tasks import leftovers_reap
+        from tournament_manager.tasks import artifacts_remove_unused
+
+        # No zombie is left that would have to be waited for.
+        settings.JOB_LEASE_SECONDS = 0
+        for task in (leftovers_reap, images_remove_unused, artifacts_remove_unused):
+            task()
+        remove_abandoned(self._temporary, PREFIX)
 
 
 class Workers:

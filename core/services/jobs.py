@@ -35,8 +35,8 @@ LOG_LIMIT_CHARACTERS = 64 * 1024
 HISTORY_LIMIT = 20
 """Attempts that a job's history keeps, the latest of them."""
 REST_LIMIT = timedelta(minutes=10)
-"""How long a job rests at most after a failure by the platform: the first time JOB_REST_SECONDS, then four times as
-long after every other."""
+"""How long a job rests at most after a failure by the platform: the first time JOB_REST_SECONDS, then twice as long
+after every other."""
 
 JOB_MODELS: dict[str, type[Job]] = {
     model.KIND: model for model in (Build, Validation, Duel, Evaluation, Recording, Publication)
@@ -153,7 +153,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
 
 def rest_after(attempt: int) -> timedelta:
     """How long a job rests when this attempt was failed by the platform."""
-    return min(timedelta(seconds=settings.JOB_REST_SECONDS * 4.0 ** (attempt - 1)), REST_LIMIT)
+    return min(timedelta(seconds=settings.JOB_REST_SECONDS * 2.0 ** (attempt - 1)), REST_LIMIT)
 
 
 def job_hand_back(*, job: Job, log: str = "") -> None:
@@ -224,7 +224,7 @@ def job_requeue(*, job: Job, reason: str) -> None:
 def jobs_requeue_expired() -> int:
     """Give back what has lost its lease; return how many. The worker is taken for dead.
 
-    Whoever dies with its first worker need not rest, for that has little to do with it; the next time it may well have.
+    Such a job has rested for the length of its lease.
     """
     count = 0
     for model in JOB_MODELS.values():
@@ -235,7 +235,7 @@ def jobs_requeue_expired() -> int:
                     code="worker_lost",
                     error="The worker stopped answering.",
                     log=job.log,
-                    rests=job.attempt > 1,
+                    rests=False,
                 )
             except StaleJob:
                 continue
