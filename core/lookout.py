@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import Error, connection
+from redis.exceptions import RedisError
 
 from core.folders import remove_abandoned
 from core.queues import waiting_count
@@ -41,8 +42,8 @@ class Lookout:
             try:
                 remove_abandoned(FOLDERS, PREFIX)
                 look()
-            except Error as error:
-                logger.warning("The lookout cannot see the database: %s", error)
+            except (Error, RedisError) as error:
+                logger.warning("The lookout cannot see all: %s", error)
             except Exception:
                 logger.exception("The lookout stumbled.")
             finally:

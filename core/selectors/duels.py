@@ -54,9 +54,12 @@ class MatchGroup:
 
 
 def duels_next(*, count: int) -> list[Duel]:
-    """The duels that workers will take next, with what it takes to play them."""
+    """The duels that workers will take next, with what it takes to play them.
+
+    First those that were begun before: whoever lost its worker need not wait for a whole edition.
+    """
     waiting = Duel.objects.filter(state=JobState.QUEUED, not_before=None)
-    return list(waiting.select_related(*Duel.RELATED).order_by("pk")[:count])
+    return list(waiting.select_related(*Duel.RELATED).order_by("-attempt", "pk")[:count])
 
 
 def duel_get(duel_id: int) -> Duel:

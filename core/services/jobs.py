@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection
 from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
@@ -261,8 +261,10 @@ def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
                 if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
                     return None
                 raise
-            except (OperationalError, InterfaceError) as error:
-                if (pause := next(pauses, None)) is None:
+            except Error as error:
+                # The last is what a driver calls a connection that broke in the middle of an answer.
+                is_away = isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
+                if not is_away or (pause := next(pauses, None)) is None:
                     raise
                 logger.warning("The result of %s %s could not be written yet: %s", job.KIND, job.pk, error)
                 was_away, job.state = True, JobState.RUNNING
