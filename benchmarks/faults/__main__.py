@@ -28,8 +28,9 @@ from typing import Any
 
 from benchmarks.common import write_json
 from benchmarks.faults.driver import Driver, Injected, Services
+from benchmarks.faults.findings import as_bytes, await_clean, duplicated, leftovers, lost, results
 from benchmarks.faults.kinds import deck
-from benchmarks.faults.season import Season, Size, Unsettled, Workers, as_bytes
+from benchmarks.faults.season import Season, Size, Unsettled, Workers
 from benchmarks.faults.services import (
     CannotRun,
     Engine,
@@ -44,8 +45,8 @@ from benchmarks.faults.services import (
 STORE_BYTES = 48 << 20
 SLOWEST_RERUN_SECONDS = 60.0
 """A killed worker's job has to run elsewhere within this."""
-FULL = Size(agents=12, scored_agents=3, match_count=10, pause_seconds=0.002)
-SHORT = Size(agents=6, scored_agents=1, match_count=10, pause_seconds=0.002)
+FULL = Size(agents=12, scored_agents=3, match_count=10, pause_seconds=0.002, meetings=4)
+SHORT = Size(agents=4, scored_agents=0, match_count=10, pause_seconds=0.002, meetings=4)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the deck of faults (default 1)")
     parser.add_argument("--minutes", type=float, default=14.0, help="no fault is begun later than this (default 14)")
     parser.add_argument("--short", action="store_true", help="four agents instead of twelve")
+    parser.add_argument("--hasty", action="store_true", help="run what removes leftovers, instead of its schedules")
     parser.add_argument("--base-image", default="rl-arena-base", help="image with Python and NumPy")
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
     options = parser.parse_args(arguments)
@@ -161,15 +163,17 @@ def _season(
             found["settled_seconds"] = season.settle()
         except Unsettled as reason:
             found["unsettled"] = str(reason)
-        found["cleaned_seconds"] = season.await_clean()
+        found["cleaned_seconds"] = 0.0 if options.hasty else await_clean(season)
     finally:
         workers.stop()
+    if options.hasty:
+        season.clean_now()
     found |= {
         "editions": season.editions,
-        "results": season.results(),
-        "lost": season.lost() + season.open_jobs(),
-        "duplicated": season.duplicated(),
-        "leftovers": season.leftovers(workers_live=False),
+        "results": results(),
+        "lost": lost(season.files) + season.open_jobs(),
+        "duplicated": duplicated(),
+        "leftovers": leftovers(season, workers_live=False),
         "injected": driver.injected,
         "failed": driver.failed,
         "seconds": time.monotonic() - begun,

@@ -27,7 +27,7 @@ CATCH_SECONDS = 60.0
 RECOVER_SECONDS = 120.0
 TRIES = 3
 """Of a fault that did not take effect: its victim was quicker, or another fault was in the way."""
-HANDS = 4
+HANDS = 10
 """Faults under way at once."""
 
 
@@ -88,6 +88,8 @@ class Driver:
 
     def run(self, deck: list[tuple[str, Fault]], deadline: float) -> None:
         """Inject every fault of the deck, or as many as come before the deadline (monotonic seconds)."""
+        from django.db import Error, connection
+
         waiting: queue.SimpleQueue[tuple[int, int, str, Fault]] = queue.SimpleQueue()
         for number, (kind, fault) in enumerate(deck):
             waiting.put((number, 1, kind, fault))
@@ -100,7 +102,7 @@ class Driver:
                     return
                 try:
                     seconds, detail = fault(self, random.Random(f"{self._seed}-{number}-{turn}"))
-                except (NotInjected, CannotRun, OSError) as error:
+                except (NotInjected, CannotRun, OSError, Error) as error:
                     self.failed.append(f"{kind}: {error}")
                     if turn < TRIES:
                         waiting.put((number, turn + 1, kind, fault))
@@ -108,8 +110,6 @@ class Driver:
                     self.injected.append(Injected(kind, seconds, detail))
                     shown = "not recovered" if seconds is None else f"over after {seconds:.1f} s"
                     print(f"  {len(self.injected):4d} {kind}: {detail}; {shown}", flush=True)
-
-        from django.db import connection
 
         def hand() -> None:
             try:

@@ -236,7 +236,7 @@ def clock_wrong(driver: Driver, draw: random.Random) -> Result:
         try:
             until(lambda: abs(driver.clock(name)[1] - ahead) < 60, 20, f"the clock of {name} is wrong")
             begun = time.monotonic()
-            before = set(again(lambda: Duel.objects.filter(state="SUCCEEDED").values_list("pk", flat=True))())
+            before = again(lambda: set(Duel.objects.filter(state="SUCCEEDED").values_list("pk", flat=True)))()
 
             def has_played() -> bool:
                 pid, off = driver.clock(name)

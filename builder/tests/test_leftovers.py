@@ -124,12 +124,12 @@ def test_containers_of_dead_builds_go_and_those_of_other_arenas_and_of_players_s
             # Of the builds only the seventh still runs.
             needed = partial(Needed, frozenset(), frozenset(), frozenset({"7"}))
             sweep_containers(client, mine, needed)
-            assert _there(client, made) == ["mine", "other", "player", "running"]
+            assert _there(client, made) == ["mine", "running", "other", "player"]
 
             now = time.time()
             monkeypatch.setattr(time, "time", lambda: now + 2 * INSTALL_SECONDS + 60)
             sweep_containers(client, mine, needed)
-            assert _there(client, made) == ["other", "player", "running"]
+            assert _there(client, made) == ["running", "other", "player"]
         finally:
             for container in made.values():
                 with contextlib.suppress(NotFound):

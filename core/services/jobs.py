@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection
 from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from core.models import Build, Duel, Evaluation, Job, JobFault, JobState, Publication, Recording, Validation
 from core.queues import QUICK_TASK, wake
 from core.selectors.workers import workers_alive
-from core.services.turns import turn_next
+from core.services.turns import FRONT, turn_next
 from core.states import StaleJob, transition
 
 logger = logging.getLogger(__name__)
@@ -31,12 +31,14 @@ WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """What a job that leaves its worker no longer has."""
+AGAIN: dict[str, int | None] = {**UNCLAIMED, "turn": FRONT}
+"""What a job is that waits again: whoever lost its worker need not wait for a whole edition."""
 LOG_LIMIT_CHARACTERS = 64 * 1024
 HISTORY_LIMIT = 20
 """Attempts that a job's history keeps, the latest of them."""
 REST_LIMIT = timedelta(minutes=10)
-"""How long a job rests at most after a failure by the platform: the first time JOB_REST_SECONDS, then four times as
-long after every other."""
+"""How long a job rests at most after a failure by the platform: the first time JOB_REST_SECONDS, then twice as long
+after every other."""
 
 JOB_MODELS: dict[str, type[Job]] = {
     model.KIND: model for model in (Build, Validation, Duel, Evaluation, Recording, Publication)
@@ -55,9 +57,8 @@ QUICK_QUEUE, QUICK_KINDS = "quick", ("validation", "evaluation")
 
 def job_enqueue(*, job: Job) -> None:
     """Put a new job in line and wake the workers of its queue."""
-    if turn := turn_next(job=job):
-        job.turn = turn
-        type(job)._default_manager.filter(pk=job.pk).update(turn=turn)
+    job.turn = turn_next(job=job)
+    type(job)._default_manager.filter(pk=job.pk).update(turn=job.turn)
     job_wake(job=job)
 
 
@@ -141,7 +142,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        **UNCLAIMED,
+        **AGAIN,
         not_before=_in(rest_after(job.attempt) if rests else timedelta()),
         fault=JobFault.PLATFORM,
         error_code=code[:50],
@@ -153,7 +154,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
 
 def rest_after(attempt: int) -> timedelta:
     """How long a job rests when this attempt was failed by the platform."""
-    return min(timedelta(seconds=settings.JOB_REST_SECONDS * 4.0 ** (attempt - 1)), REST_LIMIT)
+    return min(timedelta(seconds=settings.JOB_REST_SECONDS * 2.0 ** (attempt - 1)), REST_LIMIT)
 
 
 def job_hand_back(*, job: Job, log: str = "") -> None:
@@ -166,7 +167,7 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        **UNCLAIMED,
+        **AGAIN,
         attempt=job.attempt - 1,
         not_before=Now(),
         error_code=code,
@@ -212,7 +213,7 @@ def job_requeue(*, job: Job, reason: str) -> None:
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        **UNCLAIMED,
+        **AGAIN,
         attempt=0,
         error_code=code,
         error=reason,
@@ -224,7 +225,7 @@ def job_requeue(*, job: Job, reason: str) -> None:
 def jobs_requeue_expired() -> int:
     """Give back what has lost its lease; return how many. The worker is taken for dead.
 
-    Whoever dies with its first worker need not rest, for that has little to do with it; the next time it may well have.
+    Such a job has rested for the length of its lease.
     """
     count = 0
     for model in JOB_MODELS.values():
@@ -235,7 +236,7 @@ def jobs_requeue_expired() -> int:
                     code="worker_lost",
                     error="The worker stopped answering.",
                     log=job.log,
-                    rests=job.attempt > 1,
+                    rests=False,
                 )
             except StaleJob:
                 continue
@@ -289,8 +290,10 @@ def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
                 if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
                     return None
                 raise
-            except (OperationalError, InterfaceError) as error:
-                if (pause := next(pauses, None)) is None:
+            except Error as error:
+                # The last is what a driver calls a connection that broke in the middle of an answer.
+                is_away = isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
+                if not is_away or (pause := next(pauses, None)) is None:
                     raise
                 logger.warning("The result of %s %s could not be written yet: %s", job.KIND, job.pk, error)
                 was_away, job.state = True, JobState.RUNNING

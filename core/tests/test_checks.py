@@ -66,7 +66,13 @@ def test_a_channel_folder_must_leave_room_for_a_socket(settings: Settings, lengt
 
 @pytest.mark.parametrize(
     ("name", "value", "smallest"),
-    [("JOB_MAX_ATTEMPTS", 0, 1), ("JOB_LEASE_SECONDS", 19, 20), ("DUEL_PARALLELISM", 0, 1), ("VERIFY_PER_RUN", -1, 0)],
+    [
+        ("JOB_MAX_ATTEMPTS", 0, 1),
+        ("JOB_LEASE_SECONDS", 19, 20),
+        ("JOB_REST_SECONDS", 0, 1),
+        ("DUEL_PARALLELISM", 0, 1),
+        ("VERIFY_PER_RUN", -1, 0),
+    ],
 )
 def test_jobs_that_could_not_run_are_refused(settings: Settings, name: str, value: int, smallest: int) -> None:
     setattr(settings, name, value)

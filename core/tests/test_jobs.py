@@ -248,7 +248,7 @@ def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> N
     assert job.not_before is None
 
 
-@pytest.mark.parametrize(("attempt", "seconds"), [(1, 30), (2, 120), (3, 480), (4, 600), (9, 600)])
+@pytest.mark.parametrize(("attempt", "seconds"), [(1, 30), (2, 60), (3, 120), (4, 240), (9, 600)])
 def test_a_job_rests_longer_after_every_fault_of_the_platform(
     build: Build, settings: Settings, attempt: int, seconds: int
 ) -> None:

@@ -3,14 +3,24 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, transaction
 from pytest_django.fixtures import Settings
 
 from core import worker
 from core.models import Build, JobFault, JobState, Submission
 from core.selectors.jobs import attempts_of
-from core.services.jobs import job_release, job_succeed, jobs_wake_waiting
+from core.services import jobs
+from core.services.jobs import (
+    job_claim,
+    job_release,
+    job_requeue,
+    job_succeed,
+    jobs_wake_waiting,
+    written_once,
+)
+from core.states import StaleJob
 from core.tests import factories
-from core.worker import Performed, Pulse, ask_to_stop, perform, perform_next
+from core.worker import Performed, PlatformFault, Pulse, ask_to_stop, perform, perform_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -111,3 +121,114 @@ def test_attempts_that_the_platform_has_used_stay_used(build: Build) -> None:
         (1, "engine_down"),
         (2, "worker_stopped"),
     ]
+
+
+class TestAnOutage:
+    """It meets every job, so it must not use up the attempts of all of them."""
+
+    def test_a_worker_in_trouble_leaves_jobs_alone_until_it_is_over(
+        self, build: Build, submission: Submission, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        down = [True]
+        monkeypatch.setattr(worker, "_trouble", None)
+        monkeypatch.setitem(worker.PERSISTS, "engine_unavailable", lambda: down[0])
+
+        def no_engine(*_: object) -> None:
+            raise PlatformFault("No engine answers.", code="engine_unavailable")
+
+        assert perform(Build, build.pk, no_engine) is Performed.GIVEN_BACK
+        other = factories.build(submission, JobState.QUEUED)
+        assert perform(Build, other.pk, lambda *_: pytest.fail("it began")) is Performed.NOT_CLAIMED
+        other.refresh_from_db()
+        assert (other.state, other.attempt) == (JobState.QUEUED, 0)
+
+        down[0] = False
+        assert perform(Build, other.pk, lambda job, _: job_succeed(job=job)) is Performed.DONE
+
+    def test_a_database_that_is_away_when_a_job_is_given_back_leaves_it_to_its_lease(
+        self, build: Build, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def away(**_: object) -> None:
+            raise OperationalError("server closed the connection")
+
+        monkeypatch.setattr(worker, "job_release", away)
+        assert perform(Build, build.pk, lambda *_: 1 / 0) is Performed.GIVEN_BACK  # type: ignore[arg-type]
+        build.refresh_from_db()
+        assert (build.state, build.attempt) == (JobState.RUNNING, 1)
+
+
+class TestWritingAResult:
+    """While the database is away it is tried again."""
+
+    @pytest.fixture(autouse=True)
+    def in_no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(jobs, "WRITE_AGAIN_SECONDS", (0.0, 0.0, 0.0))
+
+    def running(self, build: Build) -> Build:
+        job = job_claim(kind=Build, job_id=build.pk, worker="one")
+        assert job is not None
+        return job
+
+    def test_a_result_is_written_when_the_database_is_back(self, build: Build) -> None:
+        failures = [OperationalError("cut"), InterfaceError("closed"), DatabaseError("server closed the connection")]
+
+        @written_once
+        def write(*, build: Build) -> None:
+            with transaction.atomic():
+                job_succeed(job=build)
+                if failures:
+                    raise failures.pop()
+
+        write(build=self.running(build))
+        build.refresh_from_db()
+        assert (build.state, failures) == (JobState.SUCCEEDED, [])
+
+    def test_a_result_whose_commit_was_not_confirmed_is_not_written_again(self, build: Build) -> None:
+        calls = []
+
+        @written_once
+        def write(*, build: Build) -> None:
+            calls.append(build.pk)
+            job_succeed(job=build)
+            raise OperationalError("the answer was lost")
+
+        write(build=self.running(build))
+        assert len(calls) == 1 + 1
+        build.refresh_from_db()
+        assert build.state == JobState.SUCCEEDED
+
+    def test_a_result_that_another_worker_was_quicker_with_is_refused(self, build: Build) -> None:
+        late = self.running(build)
+
+        @written_once
+        def write(*, build: Build) -> None:
+            if late.state == JobState.RUNNING and not taken:
+                taken.append(True)
+                job_requeue(job=Build.objects.get(), reason="lost")
+                job_succeed(job=self.running(build))
+                raise OperationalError("cut")
+            job_succeed(job=build)
+
+        taken: list[bool] = []
+        with pytest.raises(StaleJob):
+            write(build=late)
+
+    def test_what_the_database_refuses_is_not_tried_again(self, build: Build) -> None:
+        calls = []
+
+        @written_once
+        def write(*, build: Build) -> None:
+            calls.append(build.pk)
+            raise IntegrityError("twice")
+
+        with pytest.raises(IntegrityError):
+            write(build=self.running(build))
+        assert len(calls) == 1
+
+    def test_a_database_that_stays_away_is_an_error(self, build: Build) -> None:
+        @written_once
+        def write(*, build: Build) -> None:
+            raise OperationalError("down")
+
+        with pytest.raises(OperationalError):
+            write(build=self.running(build))

@@ -36,3 +36,14 @@ def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
 @pytest.fixture
 def scripts(arena: Arena) -> Scripts:
     return Scripts(arena)
+
+
+@pytest.fixture
+def docker_arena() -> Iterator[Arena]:
+    """Containers of an engine, for what only they can show."""
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    folder.chmod(0o755)
+    channels = folder / "c"
+    channels.mkdir(mode=0o711)
+    yield Arena(DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels), folder, channels)
+    shutil.rmtree(folder)
