@@ -10,6 +10,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import Error, connection
 from django.utils.module_loading import import_string
+from redis.exceptions import RedisError
 
 from core.folders import remove_abandoned
 from core.queues import waiting_count
@@ -53,8 +54,8 @@ class Lookout:
         while not self._ended.wait(self._seconds):
             try:
                 self._look()
-            except Error as error:
-                logger.warning("The lookout cannot see the database: %s", error)
+            except (Error, RedisError) as error:
+                logger.warning("The lookout cannot see all: %s", error)
             except Exception:
                 logger.exception("The lookout stumbled.")
             finally:

@@ -28,8 +28,9 @@ from typing import Any
 
 from benchmarks.common import write_json
 from benchmarks.faults.driver import Driver, Injected, Services
+from benchmarks.faults.findings import as_bytes, await_clean, duplicated, leftovers, lost, results
 from benchmarks.faults.kinds import deck
-from benchmarks.faults.season import Season, Size, Unsettled, Workers, as_bytes
+from benchmarks.faults.season import Season, Size, Unsettled, Workers
 from benchmarks.faults.services import (
     CannotRun,
     Engine,
@@ -162,17 +163,17 @@ def _season(
             found["settled_seconds"] = season.settle()
         except Unsettled as reason:
             found["unsettled"] = str(reason)
-        found["cleaned_seconds"] = 0.0 if options.hasty else season.await_clean()
+        found["cleaned_seconds"] = 0.0 if options.hasty else await_clean(season)
     finally:
         workers.stop()
     if options.hasty:
         season.clean_now()
     found |= {
         "editions": season.editions,
-        "results": season.results(),
-        "lost": season.lost() + season.open_jobs(),
-        "duplicated": season.duplicated(),
-        "leftovers": season.leftovers(workers_live=False),
+        "results": results(),
+        "lost": lost(season.files) + season.open_jobs(),
+        "duplicated": duplicated(),
+        "leftovers": leftovers(season, workers_live=False),
         "injected": driver.injected,
         "failed": driver.failed,
         "seconds": time.monotonic() - begun,

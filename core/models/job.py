@@ -49,7 +49,7 @@ class Job(models.Model):
         default=list, editable=False, help_text="Attempts that came to nothing: core.selectors.jobs.attempts_of."
     )
     turn = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="Its place in line is that of (turn, id): core.services.turns."
+        default=0, editable=False, help_text="Jobs are taken by (turn, id); 0: it was begun before."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     not_before = models.DateTimeField(null=True, editable=False, help_text="It rests until then.")
@@ -79,7 +79,7 @@ class Job(models.Model):
                 condition=models.Q(state="QUEUED", not_before__isnull=True),
                 name="%(class)s_in_line",
             ),
-            models.Index(fields=["-turn"], condition=models.Q(turn__gt=0, attempt__gt=0), name="%(class)s_last_turn"),
+            models.Index(fields=["-turn"], condition=models.Q(turn__gt=1, attempt__gt=0), name="%(class)s_last_turn"),
         ]
 
     @property

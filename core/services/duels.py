@@ -14,7 +14,7 @@ from core.metrics import matches_played
 from core.models import Duel, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts
-from core.services.jobs import job_succeed, job_wake, written_once
+from core.services.jobs import job_enqueue, job_succeed, written_once
 from environments.records import DuelRecord, DuelSummary, MatchRecord, summarise
 
 STANDINGS_SECONDS = 1.0
@@ -96,7 +96,7 @@ def duel_play_again(*, duel: Duel) -> Duel:
             seed=duel.seed,
             match_count=duel.match_count,
         )
-        job_wake(job=again)
+        job_enqueue(job=again)
     return again
 
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection
 from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from core.models import Build, Duel, Evaluation, Job, JobFault, JobState, Publication, Recording, Validation
 from core.queues import QUICK_TASK, wake
 from core.selectors.workers import workers_alive
-from core.services.turns import turn_next
+from core.services.turns import FRONT, turn_next
 from core.states import StaleJob, transition
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """What a job that leaves its worker no longer has."""
+AGAIN: dict[str, int | None] = {**UNCLAIMED, "turn": FRONT}
+"""What a job is that waits again: whoever lost its worker need not wait for a whole edition."""
 LOG_LIMIT_CHARACTERS = 64 * 1024
 HISTORY_LIMIT = 20
 """Attempts that a job's history keeps, the latest of them."""
@@ -55,9 +57,8 @@ QUICK_QUEUE, QUICK_KINDS = "quick", ("validation", "evaluation")
 
 def job_enqueue(*, job: Job) -> None:
     """Put a new job in line and wake the workers of its queue."""
-    if turn := turn_next(job=job):
-        job.turn = turn
-        type(job)._default_manager.filter(pk=job.pk).update(turn=turn)
+    job.turn = turn_next(job=job)
+    type(job)._default_manager.filter(pk=job.pk).update(turn=job.turn)
     job_wake(job=job)
 
 
@@ -141,7 +142,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        **UNCLAIMED,
+        **AGAIN,
         not_before=_in(rest_after(job.attempt) if rests else timedelta()),
         fault=JobFault.PLATFORM,
         error_code=code[:50],
@@ -166,7 +167,7 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        **UNCLAIMED,
+        **AGAIN,
         attempt=job.attempt - 1,
         not_before=Now(),
         error_code=code,
@@ -212,7 +213,7 @@ def job_requeue(*, job: Job, reason: str) -> None:
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        **UNCLAIMED,
+        **AGAIN,
         attempt=0,
         error_code=code,
         error=reason,
@@ -289,8 +290,10 @@ def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
                 if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
                     return None
                 raise
-            except (OperationalError, InterfaceError) as error:
-                if (pause := next(pauses, None)) is None:
+            except Error as error:
+                # The last is what a driver calls a connection that broke in the middle of an answer.
+                is_away = isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
+                if not is_away or (pause := next(pauses, None)) is None:
                     raise
                 logger.warning("The result of %s %s could not be written yet: %s", job.KIND, job.pk, error)
                 was_away, job.state = True, JobState.RUNNING

@@ -4,7 +4,8 @@ Every job that somebody waits for gets a turn, a whole number, when it is put in
 (turn, id). An owner's jobs get turns one after the other, beginning with the highest turn that was ever begun: so
 whoever comes now is served with the next round, however many jobs somebody else has in line, and whoever was served
 a moment ago comes after those who were not. This is start-time fair queueing (Goyal, Vin and Cheng, 1996) with jobs
-of equal length. The place of a job in its line is a count over an index, and so is never a guess.
+of equal length. What nobody in particular waits for has turn 1, so that it is done in its order. Whoever was begun
+before goes first, with turn 0. The place of a job in its line is a count over an index, and so is never a guess.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from django.db.models import Max
 
 from core.models import Job
 
+FIRST, FRONT = 1, 0
+"""The first turn, which is also that of jobs without an owner; and that of jobs that were begun before."""
+
 
 def turn_next(*, job: Job) -> int:
-    """The turn of a job that is put in line now: 0 where nobody in particular waits for it, else from 1."""
+    """The turn of a job that is put in line now, from 1."""
     if not job.OWNER:
-        return 0
+        return FIRST
     rows = type(job)._default_manager.order_by()
-    begun = rows.filter(turn__gt=0, attempt__gt=0).aggregate(turn=Max("turn"))["turn"] or 1
+    begun = rows.filter(turn__gt=FIRST, attempt__gt=0).aggregate(turn=Max("turn"))["turn"] or FIRST
     owner = rows.filter(pk=job.pk).values_list(job.OWNER)[:1]
     last = rows.filter(**{job.OWNER: owner}).aggregate(turn=Max("turn"))["turn"] or 0
     return max(begun, last + 1)

@@ -10,7 +10,7 @@ from django.db import connection
 
 from core.models import Agent, Build, Duel, Environment, Job, JobState, Submission, User, Validation
 from core.selectors.lines import jobs_in_line, line, places_of
-from core.services.jobs import job_claim, job_enqueue, job_succeed
+from core.services.jobs import job_claim, job_enqueue, job_release, job_succeed
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.worker import Performed, Pulse, perform_next
@@ -90,11 +90,13 @@ def test_what_was_done_long_ago_is_not_held_against_anybody(player: Callable[[st
     assert [serve() for _ in range(4)] == ["bob", "bob", "ann", "bob"]
 
 
-def test_whoever_is_tried_again_does_not_go_to_the_end(player: Callable[[str], Submission]) -> None:
-    first, *_ = enqueue(player("ann"), 3)
-    assert serve() == "ann"
-    Build.objects.filter(pk=first.pk).update(state=JobState.QUEUED)
-    assert jobs_in_line(Build, count=1) == [first.pk]
+def test_whoever_was_begun_before_goes_first(player: Callable[[str], Submission]) -> None:
+    enqueue(player("ann"), 3)
+    job = job_claim(kind=Build, job_id=jobs_in_line(Build, count=3)[2], worker="worker")
+    assert job is not None
+    job_release(job=job, code="worker_lost", error="The worker stopped answering.")
+    Build.objects.update(not_before=None)
+    assert jobs_in_line(Build, count=1) == [job.pk]
 
 
 def test_duels_are_nobodys_and_stay_in_their_order(player: Callable[[str], Submission]) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, transaction
 from pytest_django.fixtures import Settings
 
 from core import worker
@@ -162,7 +162,7 @@ class TestWritingAResult:
 
     @pytest.fixture(autouse=True)
     def in_no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(jobs, "WRITE_AGAIN_SECONDS", (0.0, 0.0))
+        monkeypatch.setattr(jobs, "WRITE_AGAIN_SECONDS", (0.0, 0.0, 0.0))
 
     def running(self, build: Build) -> Build:
         job = job_claim(kind=Build, job_id=build.pk, worker="one")
@@ -170,7 +170,7 @@ class TestWritingAResult:
         return job
 
     def test_a_result_is_written_when_the_database_is_back(self, build: Build) -> None:
-        failures = [OperationalError("cut"), InterfaceError("closed")]
+        failures = [OperationalError("cut"), InterfaceError("closed"), DatabaseError("server closed the connection")]
 
         @written_once
         def write(*, build: Build) -> None:
@@ -212,6 +212,18 @@ class TestWritingAResult:
         taken: list[bool] = []
         with pytest.raises(StaleJob):
             write(build=late)
+
+    def test_what_the_database_refuses_is_not_tried_again(self, build: Build) -> None:
+        calls = []
+
+        @written_once
+        def write(*, build: Build) -> None:
+            calls.append(build.pk)
+            raise IntegrityError("twice")
+
+        with pytest.raises(IntegrityError):
+            write(build=self.running(build))
+        assert len(calls) == 1
 
     def test_a_database_that_stays_away_is_an_error(self, build: Build) -> None:
         @written_once
