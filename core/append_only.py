@@ -13,8 +13,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 TABLES = ("core_auditentry",)
 _NAMES = {"UPDATE": "is_never_changed", "DELETE": "is_never_deleted"}
-_FUNCTION = """
-CREATE OR REPLACE FUNCTION arena_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+FUNCTION = "arena_append_only"
+"""Of PostgreSQL. It stays when the tables go: drop it before a dump with it is put back."""
+_CREATE_FUNCTION = f"""
+CREATE OR REPLACE FUNCTION {FUNCTION}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% only grows', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
 END $$
@@ -26,13 +28,13 @@ def protect(connection: BaseDatabaseWrapper) -> None:
     present = set(connection.introspection.table_names()).intersection(TABLES)
     with connection.cursor() as cursor:
         if present and connection.vendor == "postgresql":
-            cursor.execute(_FUNCTION)
+            cursor.execute(_CREATE_FUNCTION)
         for table in present:
             for event, name in _NAMES.items():
                 if connection.vendor == "postgresql":
                     cursor.execute(
                         f"CREATE OR REPLACE TRIGGER {table}_{name} BEFORE {event} ON {table} "
-                        "FOR EACH ROW EXECUTE FUNCTION arena_append_only()"
+                        f"FOR EACH ROW EXECUTE FUNCTION {FUNCTION}()"
                     )
                 else:
                     cursor.execute(

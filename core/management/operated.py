@@ -14,10 +14,10 @@ from django.core.management import ManagementUtility
 from django.core.management.base import BaseCommand
 
 CHANGING = frozenset({
-    "changepassword", "createsuperuser", "flush", "loaddata", "migrate", "recompute", "run_tournament",
-    "sync_environments", "verify_duel", "verify_evaluation",
+    "backup", "changepassword", "createsuperuser", "flush", "loaddata", "migrate", "recompute", "restore", "retention",
+    "run_tournament", "sync_environments", "verify_duel", "verify_evaluation",
 })  # fmt: skip
-"""Commands by which somebody changes what the arena holds. What workers and programs do of themselves is not here."""
+"""Commands by which somebody changes what the arena holds, or takes all of it away."""
 _SECRET = re.compile(r"(--\w*(?:password|token|secret|key)\w*=).*", re.IGNORECASE)
 
 
