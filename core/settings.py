@@ -122,8 +122,6 @@ ADMINS = [(address, address) for address in env.words("ADMINS")]
 HTTPS = env.flag("HTTPS", False)
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
-# Asked from inside, past the proxy that ends TLS.
-SECURE_REDIRECT_EXEMPT = [r"^health(/|$)", r"^metrics/?$"]
 HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
 SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = env.flag("HSTS_SUBDOMAINS", True)

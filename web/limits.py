@@ -25,7 +25,6 @@ Next = Callable[[HttpRequest], HttpResponseBase]
 LOGIN = (LoginThrottle, LoginDayThrottle, LoginAccountThrottle)
 LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:login": LOGIN,
-    "admin:login": LOGIN,
     "web:login_code": (LoginThrottle, LoginDayThrottle),
     "web:second_factor": (LoginThrottle, LoginDayThrottle),
     "web:password_change": (LoginThrottle, LoginDayThrottle),

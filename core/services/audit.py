@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from core.log_context import bound_fields
 from core.models import AuditEntry, User
 
 Changes = dict[str, list[Any]]
@@ -40,7 +41,7 @@ def operator_of(request: HttpRequest, channel: AuditEntry.Channel) -> Operator:
         name=user.username if isinstance(user, User) else "nobody",
         user_id=user.pk,
         address=client_address(request),
-        request_id=str(getattr(request, "request_id", "")),
+        request_id=str(bound_fields().get("request_id", "")),
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from axes.models import AccessAttempt
 from django.contrib.auth.models import Group
 from django.db.models import Model
 from django.utils import timezone
@@ -15,6 +18,8 @@ from core.selectors.evaluations import ranking_list
 from core.services.alarms import alarm_raise
 from core.services.audit import Operator, audit_record
 from core.services.tokens import token_create
+from core.services.watch import duty_take
+from core.services.workers import worker_appear
 from core.tests import factories
 from core.tests.organising import REASON, enter_ledger, ready
 
@@ -56,6 +61,9 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         alarm_raise(key="anna", message="Anna's record does not verify."),
         token_create(owner=people.alice, name="anna's laptop", now=timezone.now(), days=1)[0],
         audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "root"), action="migrate"),
+        worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3"),
+        duty_take(name="watch", every=timedelta(seconds=30), worker="host:1"),
+        AccessAttempt.objects.create(username="bob@arena.example", ip_address="192.0.2.1", failures_since_start=5),
         Group.objects.create(name="helpers"),
         TOTPDevice.objects.create(user=people.bob, name="app"),
         StaticDevice.objects.create(user=people.bob, name="recovery codes"),

@@ -39,9 +39,9 @@ GET    /profile/                                                     302 200 200
 GET    /profile/password/                                            302 200 200 200
 GET    /profile/second-factor/                                       302 404 404 200
 POST   /profile/second-factor/                                       302 404 404 404
-GET    /profile/tokens/                                              405 405 405 405
+GET    /profile/tokens/                                              302 302 302 302
 POST   /profile/tokens/                                              302 422 422 422
-GET    /profile/tokens/{token}/revoke/                               405 405 405 405
+GET    /profile/tokens/{token}/revoke/                               302 302 302 302
 POST   /profile/tokens/{token}/revoke/                               302 302 404 404
 GET    /users/alice/                                                 200 200 200 200
 GET    /status/?id={public_id}                                       200 200 200 200
@@ -87,12 +87,15 @@ GET    /submissions/                                                 401 405 405
 POST   /submissions/                                                 401 400 400 400
 GET    /submissions/{scored_id}                                      200 200 200 200
 DELETE /submissions/{scored_id}                                      401 204 403 204
-GET    /health                                                       200 200 200 200
+GET    /health                                                       503 503 503 503
+GET    /health/live                                                  200 200 200 200
+GET    /metrics                                                      403 403 403 403
 GET    /api/v1/tokens/                                               401 200 200 200
 POST   /api/v1/tokens/                                               415 415 415 415
 GET    /api/v1/tokens/{token}/                                       405 405 405 405
 DELETE /api/v1/tokens/{token}/                                       401 204 404 404
 GET    /api/v1/me/                                                   401 200 200 200
+GET    /api/v1/me/quotas/                                            401 200 200 200
 GET    /api/v1/environments/                                         200 200 200 200
 GET    /api/v1/environments/{slug}/                                  200 200 200 200
 GET    /api/v1/environments/{task}/board/                            200 200 200 200
@@ -131,16 +134,19 @@ GET    /nothing/                                                     404 404 404
 """Method, address, and what these four get: nobody in particular, alice, charlie, olga who organises.
 
 What the braces stand for is alice's and private (`house.py`). Forms are sent empty: whoever is let through to them is
-told what is wrong (200, 422, 400, 415). A method that is not named here gets what GET gets, or 405.
+told what is wrong (200, 422, 400, 415). No worker lives in tests, and /health says so (503). A method that is not named
+here gets what GET gets, or 405.
 """
 ADMIN = """
 auth.group                200 200 200 200 200 200 200
+axes.accessattempt        200 403 200 403 200 200 200
 core.agent                200 403 200 200 403 403 200
 core.alarm                200 403 200 403 403 403 200
 core.apitoken             200 403 200 403 200 200 200
 core.auditentry           200 403 200 403 403 403 200
 core.build                200 403 200 403 403 403 200
 core.duel                 200 403 200 403 403 403 200
+core.duty                 200 403 200 403 403 403 200
 core.environment          200 403 200 200 403 403 200
 core.evaluation           200 403 200 403 403 403 200
 core.ledgerentry          200 403 200 403 403 403 200
@@ -154,6 +160,7 @@ core.submission           200 403 200 403 403 403 200
 core.tournament           200 403 200 403 403 403 200
 core.user                 200 200 200 200 200 200 200
 core.validation           200 403 200 403 403 403 200
+core.worker               200 403 200 403 403 403 200
 django_q.failure          200 403 200 302 200 200 200
 django_q.ormq             200 403 200 200 200 200 200
 django_q.schedule         200 200 200 200 200 200 200
@@ -331,7 +338,7 @@ def test_organisers_without_the_second_factor_that_they_need_reach_nothing(
         for method, address, _ in lines()
         if ask(sessions[STAFF], method, address.format(**house)) not in (302, 403, 405)
     }
-    # The way in, and what is no page of anybody.
-    assert open_to_olga == {"/profile/second-factor/"}
+    # The way in, and what machines ask, which knows no session.
+    assert open_to_olga == {"/profile/second-factor/", "/health", "/health/live"}
     assert ask(sessions[STAFF], "GET", reverse("admin:index")) == 302
     assert not AuditEntry.objects.exists()
