@@ -128,7 +128,7 @@ def silent_port() -> Iterator[int]:
 def test_a_database_and_a_queue_that_hang_hold_up_no_monitor(variables: dict[str, str], silent_port: int) -> None:
     port = free_port()
     broken = {
-        "DATABASE_URL": f"postgresql://arena:x@127.0.0.1:{silent_port}/arena",
+        "DATABASE_URL": f"postgresql://arena:q7Rz-hangs-29@127.0.0.1:{silent_port}/arena",
         "REDIS_URL": f"redis://127.0.0.1:{silent_port}/0",
     }
     with running({**variables, **broken}, *gunicorn(port)):
