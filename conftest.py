@@ -183,6 +183,8 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     # Players may run as a user of their own, who has to reach the sockets.
     channels.chmod(0o711)
     images = f"rl-arena-test-{os.getpid()}"
+    # Of programs that tests start: by default their folder in memory would outlast them.
+    os.environ["METRICS_DIR"] = str(tmp_path_factory.mktemp("metrics"))
     static = "django.contrib.staticfiles.storage.StaticFilesStorage"
     with override_settings(
         MEDIA_ROOT=tmp_path_factory.mktemp("files"),
@@ -191,6 +193,9 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         STORAGES={**settings.STORAGES, "staticfiles": {"BACKEND": static}},
         WHITENOISE_AUTOREFRESH=True,
         CACHES={"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}},
+        # Tests upload more in a second than a person in a day.
+        QUOTAS=dict.fromkeys(settings.QUOTAS, 0),
+        QUOTAS_ANONYMOUS=dict.fromkeys(settings.QUOTAS_ANONYMOUS, 0),
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         yield
@@ -204,6 +209,29 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def nothing_is_cached() -> None:
     """Rows of two tests may have the same ids: no test is given an answer about another's."""
     django_cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def checks_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy with tests is not ill."""
+    monkeypatch.setattr("core.health.PATIENCE_SECONDS", 60.0)
+
+
+@pytest.fixture(autouse=True)
+def audit_log_can_be_emptied(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where a test's rows are deleted after it, what only grows must let them go; `flush` protects it again."""
+    marker = request.node.get_closest_marker("django_db")
+    by_marker = marker is not None and bool(marker.kwargs.get("transaction"))
+    if not by_marker and not {"transactional_db", "live_server"}.intersection(request.fixturenames):
+        yield
+        return
+    request.getfixturevalue("transactional_db")
+    yield
+    from core.append_only import unprotect
+    from core.models import AuditEntry
+
+    if AuditEntry.objects.exists():
+        unprotect(connections["default"])
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
-    from django.core.management import execute_from_command_line
+    from core.management.operated import Operated
 
-    execute_from_command_line(sys.argv)
+    Operated(sys.argv).execute()
 
 
 if __name__ == "__main__":

@@ -72,6 +72,10 @@ class Arena:
             "PLAYER_BASE_IMAGE": base_image,
             "PLAYER_IMAGE_PREFIX": self._prefix,
             "LOG_LEVEL": "WARNING",
+            # One owner uploads whatever is measured.
+            **dict.fromkeys(
+                ("QUOTA_UPLOADS_PER_DAY", "QUOTA_ACTIVE_AGENTS", "QUOTA_STORAGE_BYTES", "QUOTA_CONCURRENT_JOBS"), "0"
+            ),
         }
         os.environ.pop("REDIS_URL", None)
         (folder / "data").mkdir()
@@ -82,10 +86,6 @@ class Arena:
 
         call_command("migrate", verbosity=0, interactive=False)
         call_command("sync_environments", verbosity=0, stdout=io.StringIO())
-        from django_q.models import Schedule
-
-        # It would take the containers of another arena on this engine for those of our dead workers.
-        Schedule.objects.filter(name="leftovers").delete()
 
     def prepare(self, sources: Sequence[str], *, slug: str, match_count: int, workers: int) -> tuple[float, float]:
         """Upload, build and validate a player per source.

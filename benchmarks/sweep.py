@@ -134,7 +134,7 @@ def _startup(sandbox: Sandbox, folder: Path, kind: str, again: int) -> Figures:
 
 def _costs(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder: Path, rounds: int) -> Figures:
     """Players that think, players that are large, observations that are large, and memory."""
-    few = 2 if options.quick else 10
+    few = min(10, max(2, options.matches // 400))
     dummy = folder / "dummy"
     thinker = players.lay_out(folder / "thinker", players.THINKER.format(seconds=THINKING_SECONDS))
     network = players.lay_out_network(folder / "network", NETWORK_MEBIBYTES)

@@ -20,6 +20,7 @@ from builder.engine import CALL_SECONDS, engine, engine_errors
 from builder.errors import BuilderUnavailable
 from builder.labels import CONTAINER_LABEL
 from builder.layer import Pieces
+from core.log_context import bind
 
 WORK = "/opt/arena-work"
 """A volume that is removed with the container: the only place on disk that it may write to."""
@@ -104,6 +105,7 @@ class LockedContainer:
                 self._input: Any = self._client.api.attach_socket(str(self._container.id), {"stdin": 1, "stream": 1})
                 self.make_folders("scratch")
                 self._container.start()
+                bind(container_id=str(self._container.id)[:12])
             except BaseException:
                 self.__exit__(None, None, None)
                 raise

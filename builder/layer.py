@@ -21,7 +21,7 @@ from docker.errors import DockerException
 
 from builder.engine import engine_errors
 from builder.errors import BuildFailed
-from builder.labels import CONTAINER_LABEL, PREFIX_LABEL, container_name
+from builder.labels import BUILD_LABEL, CONTAINER_LABEL, PREFIX_LABEL, container_name
 
 PIECE_BYTES = 1 << 20
 WHITEOUT = ".wh."
@@ -42,13 +42,13 @@ def commit_layer(
             name=container_name(prefix, f"layer-{uuid.uuid4().hex}"),
             command=["none"],
             network_disabled=True,
-            labels={CONTAINER_LABEL: prefix},
+            labels={CONTAINER_LABEL: prefix, BUILD_LABEL: labels.get(BUILD_LABEL, "")},
         )
         try:
             client.api.put_archive(made["Id"], "/", layer)
             repository, _, name = tag.rpartition(":")
             # The entrypoint of the base image is not for players; what a sandbox starts it names itself.
-            conf = {"Labels": {**labels, CONTAINER_LABEL: ""}, "Entrypoint": [], "Cmd": ["python3"]}
+            conf = {"Labels": {BUILD_LABEL: "", **labels, CONTAINER_LABEL: ""}, "Entrypoint": [], "Cmd": ["python3"]}
             return str(client.api.commit(made["Id"], repository, name, conf=conf)["Id"])
         finally:
             # What stays is swept.

@@ -38,11 +38,17 @@ class Needed:
         return submission in self.submissions or build in self.builds
 
 
-def sweep_containers(client: docker.DockerClient, prefix: str) -> None:
-    """Remove the containers in which builds of this prefix worked, once no build can still work in them."""
+def sweep_containers(client: docker.DockerClient, prefix: str, needed: Callable[[], Needed]) -> None:
+    """Remove the containers in which builds of this prefix worked, once no build can still work in them.
+
+    Those that say whose they are go with their build, others, which builds share, once all that could be are over.
+    """
     oldest = time.time() - 2 * INSTALL_SECONDS
-    for found in client.api.containers(all=True, filters={"label": f"{CONTAINER_LABEL}={prefix}"}):
-        if found["Created"] > oldest:
+    listed = client.api.containers(all=True, filters={"label": f"{CONTAINER_LABEL}={prefix}"})
+    running = needed().builds if listed else frozenset()
+    for found in listed:
+        build = (found["Labels"] or {}).get(BUILD_LABEL, "")
+        if build in running if build else found["Created"] > oldest:
             continue
         try:
             client.api.remove_container(found["Id"], v=True, force=True)

@@ -120,7 +120,7 @@ class DockerRecipe:
 
     def sweep(self, needed: Callable[[], Needed]) -> None:
         with engine() as client:
-            sweep_containers(client, self._prefix)
+            sweep_containers(client, self._prefix, needed)
             sweep_images(client, self._prefix, needed)
 
 

@@ -13,11 +13,12 @@ from builder.leftovers import Needed
 from builder.packages import Network
 from builder.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
 from builder.scan import scan
+from core.log_context import bind
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
-from core.services.artifacts import sbom_store
+from core.services.artifacts import sbom_stored
 from core.services.jobs import job_fail
 from core.services.phases import build_succeed
-from core.worker import PlatformFault, Pulse, perform
+from core.worker import PlatformFault, Pulse, perform_next
 
 logger = logging.getLogger(__name__)
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -25,7 +26,7 @@ OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 def build_run(job_id: int) -> None:
     """Make the image of a submission and send it on to validation."""
-    perform(Build, job_id, _build)
+    perform_next(Build, job_id, _build)
 
 
 def images_remove_unused(_: int = 0) -> None:
@@ -97,6 +98,7 @@ def _build(build: Build, pulse: Pulse) -> None:
         pulse.log(line)
 
     labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
+    bind(stage="build")
     makes = recipe()
     # A script makes its environment itself; who says nothing else gets the packages for that.
     defaults = tuple(settings.SCRIPT_REQUIREMENTS) if submission.form == SubmissionForm.SCRIPT else ()
@@ -104,6 +106,7 @@ def _build(build: Build, pulse: Pulse) -> None:
     try:
         with submission.archive.open("rb") as archive:
             result = makes.build(archive, name=name, labels=labels, log=log, defaults=defaults)
+        bind(stage="scan")
         _scan(makes, result, pulse)
     except BuildFailed as failure:
         pulse.log(f"Failed: {failure}")
@@ -113,16 +116,17 @@ def _build(build: Build, pulse: Pulse) -> None:
     except FileNotFoundError:
         raise PlatformFault("The uploaded archive is missing from the store.", code="archive_missing") from None
     else:
-        build_succeed(
-            build=build,
-            image=result.image,
-            digest=result.digest,
-            base_digest=result.base_digest,
-            requirements_digest=result.requirements_digest,
-            sbom=sbom_store(build=build, document=result.sbom) if result.sbom else "",
-            warnings=list(result.warnings),
-            log=pulse.text,
-        )
+        with sbom_stored(build=build, document=result.sbom) as document:
+            build_succeed(
+                build=build,
+                image=result.image,
+                digest=result.digest,
+                base_digest=result.base_digest,
+                requirements_digest=result.requirements_digest,
+                sbom=document,
+                warnings=list(result.warnings),
+                log=pulse.text,
+            )
 
 
 def _scan(makes: Recipe, result: BuildResult, pulse: Pulse) -> None:

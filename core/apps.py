@@ -2,6 +2,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.db import connections
 from django.db.models.signals import post_migrate
 
 from environments.registry import use_folder
@@ -13,12 +14,22 @@ def _ensure_schedules(**_: Any) -> None:
     schedules_ensure()
 
 
+def _protect_tables(using: str, **_: Any) -> None:
+    from core.append_only import protect
+
+    # Every time: SQLite makes a table anew to change it, and loses what stood guard over the old one.
+    protect(connections[using])
+
+
 class CoreConfig(AppConfig):
     name = "core"
 
     def ready(self) -> None:
         from core import checks  # noqa: F401  (registers the system checks)
+        from core.sentry import sentry_start
 
+        sentry_start()
         use_folder(settings.ENVIRONMENTS_DIR)
 
         post_migrate.connect(_ensure_schedules, sender=self)
+        post_migrate.connect(_protect_tables, sender=self)

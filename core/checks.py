@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from ipaddress import ip_network
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.contrib.auth.password_validation import CommonPasswordValidator
+from django.core.checks import CheckMessage, Error, register, run_checks
 from django.core.checks import Warning as Advice
+from django.core.exceptions import ImproperlyConfigured
+
+from core.logs import FORMATS as LOG_FORMATS
+from environments.registry import BadInfo, all_specs
 
 TAG = "arena"
 ENGINE_TAG = "engine"
@@ -16,6 +25,14 @@ MAX_CHANNEL_PATH = 80
 # The sign of life of a running job is due every quarter of its lease, and a busy database may be slow to take it.
 MIN_LEASE_SECONDS = 20
 ENGINE_CHECK_SECONDS = 10
+RATE = re.compile(r"[1-9][0-9]*/[smhd][a-z]*")
+MIN_KEY_CHARACTERS, MIN_KEY_LETTERS = 50, 5
+"""As Django's own check at deployment, security.W009."""
+MIN_SECRET_CHARACTERS, MIN_SECRET_LETTERS = 8, 4
+PLACEHOLDERS = ("changeme", "changethis", "replace", "yourpassword", "yoursecret", "example", "insecure", "placeholder",
+                "postgres", "password", "invitation", "letmein")  # fmt: skip
+"""How what stands in examples begins, letters only."""
+WEAK_HINT = "Choose a random one, and put it into the environment or into the file that NAME_FILE names."
 
 
 @register(TAG)
@@ -37,16 +54,55 @@ def check_sandbox(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_secret_key(**_: Any) -> list[CheckMessage]:
-    """arena.E003: everybody knows the secret key of a real site."""
-    if settings.SECRET_KEY != settings.INSECURE_SECRET_KEY or settings.DEBUG:
+    """arena.E003: the secret key of a real site is known, or can be guessed."""
+    key = settings.SECRET_KEY
+    is_long = len(key) >= MIN_KEY_CHARACTERS and len(set(key)) >= MIN_KEY_LETTERS
+    if settings.DEBUG or (is_long and key != settings.INSECURE_SECRET_KEY and not key.startswith("django-insecure-")):
         return []
+    problem = "is one that everybody knows" if is_long else f"has less than {MIN_KEY_CHARACTERS} characters"
     return [
         Error(
-            "SECRET_KEY is the one that everybody knows.",
-            hint="Set SECRET_KEY or SECRET_KEY_FILE to a long random text.",
+            f"SECRET_KEY {problem}.",
+            hint="Set SECRET_KEY or SECRET_KEY_FILE to a long random text: "
+            "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'",
             id="arena.E003",
         )
     ]
+
+
+@register(TAG)
+def check_secrets(**_: Any) -> list[CheckMessage]:
+    """arena.E011: a secret of a real site is one of those that are tried first."""
+    if settings.DEBUG:
+        return []
+    database = settings.DATABASES["default"]
+    secrets = {
+        "INVITATION_CODE": settings.INVITATION_CODE,
+        "POSTGRES_PASSWORD (or the password in DATABASE_URL)": database.get("PASSWORD", ""),
+        "The password in REDIS_URL": urlsplit(settings.REDIS_URL).password or "",
+        "EMAIL_HOST_PASSWORD": settings.EMAIL_HOST_PASSWORD,
+    }
+    return [
+        Error(f"{name} is guessed at one of the first tries.", hint=WEAK_HINT, id="arena.E011")
+        for name, value in secrets.items()
+        if value and is_guessable(value)
+    ]
+
+
+def is_guessable(secret: str) -> bool:
+    """Whether a secret is short, a common password, a placeholder, or a few letters over and over."""
+    word = secret.casefold()
+    if len(word) < MIN_SECRET_CHARACTERS or len(set(word)) < MIN_SECRET_LETTERS:
+        return True
+    if re.sub(r"[^a-z]", "", word).startswith(PLACEHOLDERS):
+        return True
+    return word in common_passwords()
+
+
+@cache
+def common_passwords() -> frozenset[str]:
+    """Django's list of the passwords that people choose most often."""
+    return frozenset(CommonPasswordValidator().passwords)
 
 
 @register(TAG)
@@ -70,6 +126,7 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
     for name, smallest in (
         ("JOB_MAX_ATTEMPTS", 1),
         ("JOB_LEASE_SECONDS", MIN_LEASE_SECONDS),
+        ("JOB_REST_SECONDS", 1),
         ("DUEL_PARALLELISM", 1),
         ("VERIFY_PER_RUN", 0),
     ):
@@ -81,14 +138,62 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_retention(**_: Any) -> list[CheckMessage]:
-    """arena.E020: things cannot be kept for a negative time."""
+    """arena.E030: things cannot be kept for a negative time."""
     names = sorted(name for name in set(dir(settings)) if name.startswith("KEEP_") and name.endswith("_DAYS"))
     hint = "Set it to a number of days, or to 0 to keep for ever."
     return [
-        Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E020")
+        Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E030")
         for name in names
         if getattr(settings, name) < 0
     ]
+
+
+@register(TAG)
+def check_environments(**_: Any) -> list[CheckMessage]:
+    """arena.E006: a file about an environment is wrong, and without it no page and no worker knows any rules."""
+    try:
+        all_specs()
+    except BadInfo as error:
+        hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/environments.md."
+        return [Error(str(error), hint=hint, id="arena.E006")]
+    return []
+
+
+@register(TAG)
+def check_limits(**_: Any) -> list[CheckMessage]:
+    """arena.E010: a quota or a limit is no number that makes sense, or a rate cannot be read."""
+    numbers = {f"QUOTA_{name.upper()}": number for name, number in settings.QUOTAS.items()}
+    numbers |= {f"QUOTA_ANONYMOUS_{name.upper()}": number for name, number in settings.QUOTAS_ANONYMOUS.items()}
+    numbers["QUARANTINE_AFTER"] = settings.QUARANTINE_AFTER
+    hint = "Set it to a number from 0, which is no limit, or leave it out."
+    found: list[CheckMessage] = [
+        Error(f"{name} is {number}.", hint=hint, id="arena.E010") for name, number in numbers.items() if number < 0
+    ]
+    minutes = settings.AXES_COOLOFF_TIME.total_seconds() / 60
+    for name, number in (("LOGIN_FAILURES", settings.AXES_FAILURE_LIMIT), ("LOGIN_LOCK_MINUTES", minutes)):
+        if number < 1:
+            found.append(Error(f"{name} is {number:g}.", hint="Set it to 1 or more.", id="arena.E010"))
+    for name, rate in settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"].items():
+        if not RATE.fullmatch(rate):
+            hint = "A rate is NUMBER/second, NUMBER/minute, NUMBER/hour or NUMBER/day."
+            found.append(Error(f"The rate {name} is {rate!r}.", hint=hint, id="arena.E010"))
+    return found
+
+
+@register(TAG)
+def check_monitoring(**_: Any) -> list[CheckMessage]:
+    """arena.E020: LOG_FORMAT is unknown. arena.E021: METRICS_NETWORKS holds what is no network."""
+    found: list[CheckMessage] = []
+    if settings.LOG_FORMAT not in LOG_FORMATS:
+        hint = f"Use one of {', '.join(LOG_FORMATS)}, or leave it out."
+        found.append(Error(f"LOG_FORMAT is {settings.LOG_FORMAT!r}.", hint=hint, id="arena.E020"))
+    for network in settings.METRICS_NETWORKS:
+        try:
+            ip_network(network, strict=False)
+        except ValueError:
+            hint = "Write addresses or networks, e.g. 10.0.0.7,172.16.0.0/12."
+            found.append(Error(f"METRICS_NETWORKS holds {network!r}.", hint=hint, id="arena.E021"))
+    return found
 
 
 @register(TAG, deploy=True)
@@ -139,3 +244,10 @@ def check_engine(**_: Any) -> list[CheckMessage]:
         Advice(f"The Docker engine does not limit this of a container: {name}.", hint=hint, id="arena.W004")
         for name in missing
     ]
+
+
+def refuse_unsafe_start() -> None:
+    """Stop a program of the arena that no command line has checked. Raises ImproperlyConfigured with what to do."""
+    errors = [message for message in run_checks(tags=[TAG]) if message.is_serious()]
+    if errors:
+        raise ImproperlyConfigured("The arena does not start like this.\n" + "\n".join(str(error) for error in errors))

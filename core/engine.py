@@ -28,8 +28,10 @@ LIMITS = {
 class NoEngine(Exception):
     """No engine answers; the message says what to look at."""
 
-    def __init__(self) -> None:
-        super().__init__("No Docker engine answers: it is not running, or this user may not use its socket.")
+    def __init__(
+        self, message: str = "No Docker engine answers: it is not running, or this user may not use its socket."
+    ) -> None:
+        super().__init__(message)
 
 
 def connect(seconds: int = ENGINE_SECONDS) -> docker.DockerClient:
@@ -42,6 +44,30 @@ def connect(seconds: int = ENGINE_SECONDS) -> docker.DockerClient:
         return docker.from_env(timeout=seconds)
     except (DockerException, requests.RequestException) as error:
         raise NoEngine from error
+
+
+def engine_version(seconds: int = ENGINE_SECONDS) -> str:
+    """Which engine answers here, e.g. Docker 27.1.0. Raises NoEngine; its message names what an ill engine answers."""
+    client = connect(seconds)
+    try:
+        return f"Docker {client.version()['Version']}"
+    except (DockerException, requests.RequestException, KeyError) as error:
+        raise NoEngine(f"The Docker engine does not answer as it should: {error}") from error
+    finally:
+        client.close()
+
+
+def engine_is_down() -> bool:
+    """Whether no engine answers here, or too slowly to start anything."""
+    try:
+        client = connect(_PROBE_SECONDS)
+        try:
+            client.ping()
+        finally:
+            client.close()
+    except (NoEngine, DockerException, requests.RequestException):
+        return True
+    return False
 
 
 def missing_limits(info: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol, cast
 
-from core.archive import READ_BYTES, SCRIPT_ENTRY_POINT
+from core.archive import ENTRY_POINTS, READ_BYTES, SCRIPT_ENTRY_POINT
 from core.errors import Refused
 
 PLAYER_FILES = ("player.py", "agent.py")
@@ -40,10 +40,19 @@ def pack_files(files: Sequence[NamedFile], main_file: str = "") -> IO[bytes]:
     named = by_base_name(files)
     main = _main_file(list(named), main_file)
     if main in PLAYER_FILES:
-        return _zip(named)
-    if main != SCRIPT_ENTRY_POINT and SCRIPT_ENTRY_POINT in named:
+        entry, packed = main, named
+    elif main != SCRIPT_ENTRY_POINT and SCRIPT_ENTRY_POINT in named:
         raise Refused(_two_scripts(main), field="main_file")
-    return _zip({SCRIPT_ENTRY_POINT if name == main else name: file for name, file in named.items()})
+    else:
+        entry = SCRIPT_ENTRY_POINT
+        packed = {entry if name == main else name: file for name, file in named.items()}
+    first = next(name for name in ENTRY_POINTS if name in packed)
+    if first != entry:
+        raise Refused(
+            f"The arena would run {first}, not {main}. Leave {first} out, or choose it as the main file.",
+            field="main_file",
+        )
+    return _zip(packed)
 
 
 def pack_script(files: Sequence[NamedFile], main_file: str) -> IO[bytes]:

@@ -2,11 +2,15 @@
 
 import os
 import shlex
+import tempfile
+from datetime import timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import dj_database_url
 
+from core.logs import FORMATS as LOG_FORMATS
 from core.variables import Variables
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -31,15 +35,19 @@ TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "core.organisers.OrganiserConfig",  # django.contrib.admin, with every deed of organisers written down
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "core",  # before django_q: its `qcluster` is ours
+    "core",  # before django_q: its `qcluster` is ours; before django_otp: so are the pages of its devices
     "django_q",
+    "axes",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_static",
     "django_htmx",
     "rest_framework",
     "django_filters",
@@ -52,16 +60,22 @@ INSTALLED_APPS = [
     "web",
 ]
 MIDDLEWARE = [
+    "web.observing.Observed",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
     "web.middleware.SitePages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
+    "web.middleware.SecondFactor",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "web.limits.RateLimits",
+    "axes.middleware.AxesMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
     {
@@ -80,6 +94,7 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # --- Accounts ---------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "core.User"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 LOGIN_URL = "web:login"
 LOGIN_REDIRECT_URL = "web:home"
 LOGOUT_REDIRECT_URL = "web:home"
@@ -98,21 +113,67 @@ EMAIL_PORT = env.number("EMAIL_PORT", 25)
 EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
 EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
 EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", False)
-DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localhost")
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localhost")
+EMAIL_TIMEOUT = 10
+EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
+ADMINS = [(address, address) for address in env.words("ADMINS")]
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
-SESSION_COOKIE_HTTPONLY = True
-X_FRAME_OPTIONS = "DENY"
+HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
+SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = env.flag("HSTS_SUBDOMAINS", True)
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+# Everything comes from here. Frames of matches are pictures made on the spot: data: and blob:.
+CONTENT_SECURITY_POLICY: dict[str, Any] = {
+    "DIRECTIVES": {
+        **{name: ["'none'"] for name in ("default-src", "base-uri", "frame-ancestors")},
+        **{f"{kind}-src": ["'self'"] for kind in ("script", "style", "font", "media", "connect")},
+        "img-src": ["'self'", "data:", "blob:"],
+        "form-action": ["'self'"],
+        "upgrade-insecure-requests": HTTPS,
+    }
+}
+# Organisers log in with a second factor (a code of an app on their phone), or are let in nowhere.
+REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", False)
+OTP_TOTP_ISSUER = SITE_NAME
+# The first makes new hashes; whoever logs in with an older one gets a new one then.
+PASSWORD_HASHERS = [
+    f"django.contrib.auth.hashers.{name}PasswordHasher"
+    for name in ("Argon2", "PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
+]
+
+# --- Guesses of passwords ---------------------------------------------------------------------------------
+# Counted in the database, so that all processes agree. Only the pair of account and address is locked: who guesses
+# cannot shut the owner out elsewhere. Many accounts from one address are what the rate limits are for.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = env.number("LOGIN_FAILURES", 5)
+AXES_COOLOFF_TIME = timedelta(minutes=env.number("LOGIN_LOCK_MINUTES", 15))
+# AXES_RESET_ON_SUCCESS is not needed: web.logins does it, for tokens as well.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False  # core.admin.logins shows them
+AXES_VERBOSE = False
+AXES_USERNAME_FORM_FIELD = "username"
+AXES_USERNAME_CALLABLE = "web.logins.account_named"
+AXES_CLIENT_IP_CALLABLE = "web.addresses.client_network"
+AXES_LOCKOUT_CALLABLE = "web.logins.locked_out"
+AXES_SENSITIVE_PARAMETERS = ["username", "email", "password", "ip_address", "csrfmiddlewaretoken"]
 
 # --- State ------------------------------------------------------------------------------------------------
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / "data")))
 DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(
-        env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"), conn_max_age=60
+        env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"),
+        conn_max_age=60,
+        # A database that was restarted costs nobody a request or a message.
+        conn_health_checks=True,
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -125,6 +186,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["CONN_MAX_AGE"] = 0
     # A file, so that tests see real locking between threads (pulses) and processes (workers).
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+# Beside the address, so that it may hold any letter and come from a file of its own.
+POSTGRES_PASSWORD = env.secret("POSTGRES_PASSWORD")
+if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and not DATABASES["default"]["PASSWORD"]:
+    DATABASES["default"]["PASSWORD"] = POSTGRES_PASSWORD
 REDIS_URL = env.secret("REDIS_URL")
 MEDIA_ROOT = DATA_DIR / "files"
 FILE_UPLOAD_TEMP_DIR = None
@@ -137,7 +202,7 @@ STATICFILES_DIRS = [
     for folder in sorted((BASE_DIR / "environments").glob("*/static"))
 ]
 STORAGES: dict[str, Any] = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {"BACKEND": "core.storage.LocalStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
@@ -157,8 +222,13 @@ CACHES: dict[str, Any] = {
 
 # --- Jobs -------------------------------------------------------------------------------------------------
 QUEUES = ("build", "duel", "tournament", "publish")
-JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 60)
-JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 3)
+# Served where an operator reserves a worker for it.
+EXTRA_QUEUES = ("quick",)
+JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 30)
+JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 5)
+JOB_REST_SECONDS = env.number("JOB_REST_SECONDS", 30)
+QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
+STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
 VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)
 VERIFY_PER_RUN = env.number("VERIFY_PER_RUN", 20)
@@ -181,6 +251,7 @@ Q_CLUSTER: dict[str, Any] = {
         "build": {},
         # Recycled seldom: a worker's containers go with it.
         "duel": {"workers": DUEL_PARALLELISM, "queue_limit": DUEL_PARALLELISM, "recycle": 2000},
+        "quick": {},
         "tournament": {},
         "publish": {},
     },
@@ -206,10 +277,16 @@ WARM_PLAYERS = env.number("WARM_PLAYERS", 32)
 WARM_PLAYER_SECONDS = env.number("WARM_PLAYER_SECONDS", 300)
 # Containers that fetch wheels get the worker's own way to the package index.
 PIP_CERTIFICATES = env.text("PIP_CERT")
+# Addresses may hold passwords.
 PIP_ENVIRONMENT = {
     name: value
-    for name in ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "HTTPS_PROXY", "NO_PROXY")
-    if (value := env.text(name))
+    for name, read in (
+        ("PIP_INDEX_URL", env.secret),
+        ("PIP_TRUSTED_HOST", env.text),
+        ("HTTPS_PROXY", env.secret),
+        ("NO_PROXY", env.text),
+    )
+    if (value := read(name))
 }
 BUILD_NETWORK = env.text("BUILD_NETWORK", "bridge")
 BUILD_SCAN_COMMAND = shlex.split(env.text("BUILD_SCAN_COMMAND"))
@@ -231,6 +308,28 @@ ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR") or DATA_DIR / "environments
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
+
+# --- Quotas -----------------------------------------------------------------------------------------------
+# By the names of core.models.QuotaName; 0 is no limit. With DEBUG there is none that is not asked for: on a machine of
+# one's own nobody shall be in one's own way.
+def _quota(name: str, default: int) -> int:
+    number = env.number(name, default)
+    return 0 if DEBUG and name not in os.environ else number
+
+
+QUOTAS = {
+    "uploads_per_day": _quota("QUOTA_UPLOADS_PER_DAY", 20),
+    "active_agents": _quota("QUOTA_ACTIVE_AGENTS", 10),
+    "storage_bytes": _quota("QUOTA_STORAGE_BYTES", 2 * 1024**3),
+    "concurrent_jobs": _quota("QUOTA_CONCURRENT_JOBS", 5),
+    "upload_bytes": 0,  # MAX_UPLOAD_BYTES
+}
+QUOTAS_ANONYMOUS = {
+    "uploads_per_day": _quota("QUOTA_ANONYMOUS_UPLOADS_PER_DAY", 500),
+    "storage_bytes": _quota("QUOTA_ANONYMOUS_STORAGE_BYTES", 20 * 1024**3),
+}
+QUARANTINE_AFTER = env.number("QUARANTINE_AFTER", 5)
+
 # --- Interface for programs -------------------------------------------------------------------------------
 ANONYMOUS_SUBMISSIONS = env.flag("ANONYMOUS_SUBMISSIONS", False)
 REST_FRAMEWORK: dict[str, Any] = {
@@ -242,12 +341,16 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["web.api.parsers.BoundedJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "web.api.parsers.OnlyJSON",
-    "DEFAULT_THROTTLE_CLASSES": ["web.api.throttling.StrangerThrottle", "web.api.throttling.AccountThrottle"],
+    "DEFAULT_THROTTLE_CLASSES": ["web.throttling.StrangerThrottle", "web.throttling.AccountThrottle"],
     "DEFAULT_THROTTLE_RATES": {
         "stranger": env.text("API_RATE_STRANGER", "120/minute"),
         "account": env.text("API_RATE_ACCOUNT", "1200/minute"),
         "login": env.text("API_RATE_LOGIN", "10/minute"),
+        "login_account": env.text("RATE_LOGIN_ACCOUNT", "100/hour"),
+        "login_day": env.text("RATE_LOGIN_DAY", "300/day"),
         "upload": env.text("API_RATE_UPLOAD", "60/hour"),
+        "sign_up": env.text("RATE_SIGN_UP", "60/hour"),
+        "password_reset": env.text("RATE_PASSWORD_RESET", "10/hour"),
     },
     "DEFAULT_FILTER_BACKENDS": ["web.api.listing.Filters", "web.api.listing.Ordering"],
     "DEFAULT_PAGINATION_CLASS": "web.api.listing.Pages",
@@ -265,17 +368,40 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": ["web.api.schema.add_shared_answers"],
 }
 
+# --- Monitoring -------------------------------------------------------------------------------------------
+LOG_LEVEL = env.text("LOG_LEVEL", "INFO")
+LOG_FORMAT = env.text("LOG_FORMAT") or ("line" if DEBUG else "json")
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "core.logs.JsonLines"}, "line": {"()": "core.logs.Lines"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT if LOG_FORMAT in LOG_FORMATS else "line"}
+    },
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    # They would write in a format of their own.
+    "loggers": {
+        "django-q": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False},
+        # Says everything twice at INFO.
+        "axes": {"level": "WARNING"},
+        "gunicorn.error": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+    },
+}
+METRICS_TOKEN = env.secret("METRICS_TOKEN")
+METRICS_NETWORKS = env.words("METRICS_NETWORKS")
+METRICS_PORT = env.number("METRICS_PORT", 0)
+# In memory: files that are mapped kill their process when a disk is full. One for each arena and user of a machine.
+_SHARED_MEMORY = Path("/dev/shm")
+METRICS_DIR = Path(
+    env.text("METRICS_DIR")
+    or (_SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir()))
+    / f"rl-arena-metrics-{os.geteuid()}-{blake2b(bytes(DATA_DIR.resolve()), digest_size=6).hexdigest()}"
+)
+SENTRY_DSN = env.secret("SENTRY_DSN")
+SENTRY_ENVIRONMENT = env.text("SENTRY_ENVIRONMENT", "production")
+SENTRY_TRACES_SAMPLE_RATE = env.share("SENTRY_TRACES_SAMPLE_RATE", 0.1)
+
 # --- Publishing -------------------------------------------------------------------------------------------
 PUBLISHER_REMOTE = env.secret("PUBLISHER_REMOTE")
 PUBLISHER_WEB_URL = env.text("PUBLISHER_WEB_URL")
 PUBLISHER_BRANCH = env.text("PUBLISHER_BRANCH", "main")
-
-# --- Logs -------------------------------------------------------------------------------------------------
-LOG_LEVEL = env.text("LOG_LEVEL", "INFO")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from uuid import UUID
 
 from django.db.models.expressions import Combinable
 
+from core.metrics import job_moved
 from core.models.job import Job, JobState
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
@@ -44,3 +46,19 @@ def transition(job: Job, to: JobState, *, expected_token: UUID | None, **fields:
     for name, value in fields.items():
         if not isinstance(value, Combinable):
             setattr(job, name, value)
+    if to == JobState.RUNNING:
+        job.running_since = time.monotonic()
+    # Every job passes here exactly once for each move that was written.
+    job_moved(
+        kind=job.KIND,
+        to=to.value,
+        fault=job.fault,
+        code=job.error_code,
+        is_verified=getattr(job, "is_verified", True),
+        seconds=seconds_running(job),
+    )
+
+
+def seconds_running(job: Job) -> float | None:
+    """How long ago this process has claimed a job; None where another did."""
+    return None if job.running_since is None else time.monotonic() - job.running_since

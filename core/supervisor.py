@@ -108,7 +108,9 @@ class Supervisor:
     def _copy(self, name: str, output: IO[str]) -> None:
         with output:
             for line in output:
-                self._write(f"[{name}] {line.rstrip()}")
+                text = line.rstrip()
+                # A record in JSON says itself where it is from, and would be none any more.
+                self._write(text if text.startswith("{") else f"[{name}] {text}")
 
 
 def _kill_group(process: subprocess.Popen[str]) -> None:

@@ -16,13 +16,14 @@ FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
 class Variables:
     """Typed access to a mapping of environment variables.
 
-    Every name asked for is remembered in `names`, so that a test can hold `example.env` to it.
-    A secret may also come from the file that `NAME_FILE` points to.
+    Every name asked for is remembered in `names`, those of secrets also in `secrets`, so that a test can hold
+    `example.env` to them. A secret may also come from the file that `NAME_FILE` points to.
     """
 
     def __init__(self, source: Mapping[str, str]) -> None:
         self._source = source
         self.names: dict[str, str] = {}
+        self.secrets: set[str] = set()
 
     def text(self, name: str, default: str = "") -> str:
         self.names[name] = default
@@ -30,11 +31,15 @@ class Variables:
 
     def secret(self, name: str, default: str = "") -> str:
         """As `text`; when NAME_FILE is set, the stripped content of that file."""
+        self.secrets.add(name)
         path = self._source.get(f"{name}_FILE")
-        if path:
-            self.names[name] = default
+        if not path:
+            return self.text(name, default)
+        self.names[name] = default
+        try:
             return Path(path).read_text().strip()
-        return self.text(name, default)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ImproperlyConfigured(f"{name}_FILE cannot be read: {error}") from None
 
     def flag(self, name: str, default: bool) -> bool:
         word = self.text(name, "true" if default else "false").strip().lower()

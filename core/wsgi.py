@@ -4,5 +4,13 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from core.logs import name_service
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
+name_service("site")
 application = get_wsgi_application()
+
+# Commands check the settings before they begin; a WSGI server would not.
+from core.checks import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
+
+refuse_unsafe_start()

@@ -21,6 +21,7 @@ from duel_runner.command_line import (
     chosen_sandbox,
     display_name,
     player_image,
+    positive,
     run_command,
 )
 from duel_runner.cores import free_core
@@ -73,22 +74,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("player_2", help="the same; may be the same player")
     parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
-    parser.add_argument("--matches", type=_positive, help="number of matches (default: the environment's)")
+    parser.add_argument("--matches", type=positive, help="number of matches (default: the environment's)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
-    parser.add_argument("--parallel", type=_positive, help="matches played at once (default: the environment's)")
+    parser.add_argument("--parallel", type=positive, help="matches played at once (default: the environment's)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the duel document here; - for the screen")
     parser.add_argument("--logs", type=Path, metavar="FOLDER",
                         help="write the players' and the referee's logs here")  # fmt: skip
     add_sandbox_options(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
 
 
 def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from duel_runner.sandbox.base import FOLDER_PREFIX, Sandbox
-from environments.api import MissingExtra, UnknownEnvironment
+from environments.api import ArenaEnvironmentError
 
 BAD_ARGUMENTS, INTERRUPTED = 2, 130
 LABEL = "arena.command-line"
@@ -30,7 +30,7 @@ def run_command(action: Callable[[Path], int]) -> int:
             # Submissions run as another user and must reach what is theirs in it.
             folder.chmod(0o711)
             return action(folder)
-    except (BadArgument, UnknownEnvironment, MissingExtra) as error:
+    except (BadArgument, ArenaEnvironmentError) as error:
         print(f"duel_runner: {error}", file=sys.stderr)
         return BAD_ARGUMENTS
     except KeyboardInterrupt:
@@ -45,6 +45,14 @@ def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
                         help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
     parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
+
+
+def positive(text: str) -> int:
+    """A whole number from 1, of an argument's text."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
 
 
 def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:

@@ -13,6 +13,8 @@ from core.services.alarms import alarm_raise
 from core.services.artifacts import recording_stored
 from core.services.jobs import job_fail, job_succeed
 from core.worker import PlatformFault, Pulse
+from duel_runner.rules import rules
+from duel_runner.verify.evaluations import other_runtime
 from environments.adapters import video
 from environments.archive_format import ArtifactDamaged
 from environments.episodes import EvaluationArchive
@@ -41,8 +43,10 @@ def draw(recording: Recording, pulse: Pulse) -> None:
     with tempfile.TemporaryDirectory(prefix="arena-recording-") as name:
         folder = Path(name)
         try:
-            made = video.record_apart(job, folder)
+            made = video.record_apart(job, folder, watch=pulse.raise_if_lost)
         except ReplayMismatch as mismatch:
+            if differs := other_runtime(rules(evaluation), evaluation.runtime):
+                raise PlatformFault(f"{mismatch} {differs}", code="other_runtime") from None
             sentence = f"Episode {episode.number} of evaluation {evaluation.pk} cannot be played again: {mismatch}"
             alarm_raise(
                 key=f"evaluation-{evaluation.pk}-does-not-replay",

@@ -11,6 +11,7 @@ from duel_runner.player import PlayerLink, PlayerLost
 from duel_runner.processor import Processor
 from duel_runner.protocol import ACTION, END, ERROR, Answer, Encoder, Question
 from duel_runner.sandbox.base import Container, Ending
+from duel_runner.stalls import Stalls
 from environments.records import MatchRecord
 from environments.spec import EnvironmentSpec, Limits
 
@@ -63,6 +64,7 @@ class Duel:
         """By player: the matches that were open at its last loss, while nobody knows yet which one it was."""
         self._thinking = [0.0, 0.0]
         self._reported, self._reported_at = 0, clock()
+        self._stalls = Stalls()
 
     def play(self) -> None:
         for link in self.links:
@@ -85,7 +87,7 @@ class Duel:
                 self._run_out_of_time(self._clock() - begun)
         self.playing_seconds = self._clock() - begun
         self._report()
-        self._say_goodbye(poll)
+        self._say_goodbye()
         # Both, before anybody waits for the end of one.
         for link in self.links:
             link.hang_up()
@@ -160,12 +162,16 @@ class Duel:
             by_descriptor[link.fileno()] = link
             poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.wants_to_write else 0))
         deadlines = [link.deadline for link in open_links if link.deadline is not None]
-        seconds = min([POLL_SECONDS, *(deadline - self._clock() for deadline in deadlines)])
+        now = self._clock()
+        seconds = max(0.0, min([POLL_SECONDS, *(deadline - now for deadline in deadlines)]))
         try:
-            events = poll.poll(max(0.0, seconds) * 1000)
+            events = poll.poll(seconds * 1000)
         finally:
             for descriptor in by_descriptor:
                 poll.unregister(descriptor)
+        if self._stalls.was_held_up(seconds):
+            # Somebody has stopped this process for a while, or it had no core: no player had a part in that.
+            self._forgive_pause()
         for descriptor, event in events:
             link = by_descriptor[descriptor]
             if event & ~select.POLLOUT and link.is_open:
@@ -180,6 +186,7 @@ class Duel:
                 # Before anybody is blamed: the rival may have held the processor.
                 link.excused_seconds = self._processor.excused(link.index)
                 if link.deadline is not None and self._clock() > link.deadline:
+                    link.raise_if_paused()
                     self._lose(link, PlayerLost(PlayerFault.TIMED_OUT))
 
     def _receive(self, link: PlayerLink) -> None:
@@ -310,7 +317,7 @@ class Duel:
         self._note(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
         self._take_out(slower, PlayerFault.DUEL_TIME)
 
-    def _say_goodbye(self, poll: select.poll) -> None:
+    def _say_goodbye(self) -> None:
         """Let the last `end()` calls run, within the time of a move."""
         until = self._clock() + self._limits.move_seconds
         while self._clock() < until:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from django.db import close_old_connections
 
+from core.log_context import bind
+from core.metrics import matches_played
 from core.models import Evaluation, Submission, SubmissionForm, Validation
 from core.selectors.evaluations import practice_list
 from core.services.artifacts import DuelArtifacts, evaluation_stored
@@ -16,15 +18,11 @@ from core.worker import PlatformFault, Pulse
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker
 from duel_runner.cores import pinned
-from duel_runner.faults import PlayerFault
-from duel_runner.protocol import plain_text
+from duel_runner.faults import with_output
 from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, SandboxError
 from duel_runner.scripts import evaluate_script
 from environments.episodes import EpisodeRecord
-
-QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
-"""Faults that say little without the player's output."""
 
 
 def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
@@ -91,16 +89,15 @@ def practise(validation: Validation, pulse: Pulse) -> None:
         if played.failure is None:
             validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
         else:
-            code, error = played.failure.fault.value, _with_output(played.failure, played.player_log)
+            code = played.failure.fault.value
+            error = with_output(code, played.failure.sentence, played.player_log)
             validation_fail(validation=validation, artifacts=artifacts, code=code, error=error, log=pulse.text)
-
-
-def _with_output(failure: referee.Failure, player_log: str) -> str:
-    """The sentence of a failure; of a player that did not start or died with the last line of its output."""
-    last_line = plain_text(player_log).strip().rpartition("\n")[2][:300]
-    if failure.fault not in QUOTED or not last_line or last_line in failure.sentence:
-        return failure.sentence
-    return f"{failure.sentence} Its output ends with: {last_line}"
+    matches_played(
+        kind=validation.KIND,
+        env_id=submission.agent.environment.env_id,
+        matches=len(played.record.episodes),
+        moves=sum(record.length for record in played.record.episodes),
+    )
 
 
 def _play(
@@ -118,6 +115,7 @@ def _play(
     def launch() -> Container:
         pulse.raise_if_lost()
         seat = bench.players.seat(bench.launch(submission, core))
+        bind(container_id=seat.container_id)
         if seat.why_cold and not submission.needs_fresh_container:
             pulse.log(f"{submission} gets a fresh container every time: {seat.why_cold}.")
         return seat
@@ -129,6 +127,7 @@ def _play(
         else:
             pulse.progress(matches_done=len(finished))
 
+    bind(stage="play")
     pulse.log(f"{submission}: {len(seeds)} episodes of {spec.id}, sandbox {bench.sandbox.name}.")
     try:
         with pinned(core):
@@ -145,6 +144,7 @@ def _play(
             )
     except (SandboxError, referee.PlatformFault) as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
+    bind(stage="store")
     # An evaluation may outlast a connection; what follows writes its result.
     close_old_connections()
     steps = sum(record.length for record in played.record.episodes)

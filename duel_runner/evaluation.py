@@ -11,6 +11,7 @@ from duel_runner.faults import PlatformFault, PlayerFault, sentence
 from duel_runner.player import PlayerLink, PlayerLost
 from duel_runner.protocol import ACTION, END, ERROR, START, STEP, Answer, Encoder, Question, new_tuple
 from duel_runner.sandbox.base import Container, Ending
+from duel_runner.stalls import Stalls
 from environments.api import Action, IllegalAction
 from environments.episodes import EpisodeRecord
 from environments.spec import EnvironmentSpec, Limits
@@ -154,6 +155,7 @@ class Evaluation:
         link.forgive_pause()
         self._cpu = link.cpu_seconds()
         begun = looked = self._clock()
+        self._stalls = Stalls()
         poll = select.poll()
         poll.register(link.fileno(), select.POLLIN)
         while self.failure is None and len(self.records) < len(self._seeds):
@@ -179,10 +181,13 @@ class Evaluation:
     def _wait(self, poll: select.poll) -> None:
         link = self.link
         deadline = link.deadline
-        seconds = POLL_SECONDS if deadline is None else min(POLL_SECONDS, deadline - self._clock())
+        seconds = POLL_SECONDS if deadline is None else max(0.0, min(POLL_SECONDS, deadline - self._clock()))
         if link.wants_to_write:
             poll.modify(link.fileno(), select.POLLIN | select.POLLOUT)
-        events = poll.poll(max(0.0, seconds) * 1000)
+        events = poll.poll(seconds * 1000)
+        if self._stalls.was_held_up(seconds):
+            # Somebody has stopped this process for a while, or it had no core: the player had no part in that.
+            link.forgive_pause()
         if link.wants_to_write:
             poll.modify(link.fileno(), select.POLLIN)
         if any(event & ~select.POLLOUT for _, event in events):
@@ -190,6 +195,7 @@ class Evaluation:
         # Also when bytes have come: those that do not complete an answer are no answer.
         deadline = link.deadline
         if self.failure is None and deadline is not None and self._clock() > deadline:
+            link.raise_if_paused()
             self._fail(PlayerFault.TIMED_OUT, self._oldest())
 
     def _receive(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from duel_runner.protocol import plain_text
+
 
 class PlayerFault(StrEnum):
     """What a player did wrong."""
@@ -37,6 +39,8 @@ SENTENCES: dict[PlayerFault, str] = {
     PlayerFault.EVALUATION_TIME: "The time of the evaluation was used up, most of it by this player.",
 }
 
+SAYS_LITTLE = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
+
 
 def sentence(fault: PlayerFault, detail: str = "") -> str:
     """The fault's sentence, with what is known beside it."""
@@ -44,6 +48,14 @@ def sentence(fault: PlayerFault, detail: str = "") -> str:
     if text.endswith("."):
         return f"{text} {detail}".strip()
     return f"{text}: {detail}" if detail else f"{text}."
+
+
+def with_output(fault: str, text: str, log: str) -> str:
+    """A sentence for the player's owner: that of a fault which says little alone ends with the log's last line."""
+    last_line = plain_text(log).strip().rpartition("\n")[2][:300]
+    if fault not in SAYS_LITTLE or not last_line or last_line in text:
+        return text
+    return f"{text} Its output ends with: {last_line}"
 
 
 class PlatformFault(Exception):

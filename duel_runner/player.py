@@ -21,6 +21,7 @@ from duel_runner.protocol import (
     hello,
 )
 from duel_runner.sandbox.base import Container, Ending, PlayerDidNotStart
+from duel_runner.stalls import Stalls
 from environments.spec import EnvironmentSpec, Limits
 
 ANSWERS_TO_MOVES = (ACTION, Kind.INVALID, Kind.ERROR)
@@ -96,7 +97,13 @@ class PlayerLink:
         self.waiting.clear()
         self.suspects.clear()
         self._was_suspecting = False
-        self._shake_hands(self._wire)
+        try:
+            self._shake_hands(self._wire)
+        except PlayerLost:
+            # Before anybody is blamed.
+            self._container.ending()
+            self._container.raise_if_paused()
+            raise
         self._wire.setblocking(False)
         self._busy_since = self._clock()
 
@@ -115,6 +122,11 @@ class PlayerLink:
         container.wire.close()
         container.close()
         self._logs.append(container.log())
+
+    def raise_if_paused(self) -> None:
+        """Raise SandboxError when somebody outside holds the player up."""
+        if self._container is not None:
+            self._container.raise_if_paused()
 
     def ending(self) -> Ending:
         return Ending.RUNNING if self._container is None else self._container.ending()
@@ -147,8 +159,9 @@ class PlayerLink:
         return text if len(text) <= limit else text[:limit] + "\n[cut]"
 
     def _shake_hands(self, wire: socket.socket) -> None:
-        deadline = self._clock() + max(1.0, self._limits.move_seconds)
-        wire.settimeout(max(1.0, self._limits.move_seconds))
+        patience = max(1.0, self._limits.move_seconds)
+        deadline = self._clock() + patience
+        wire.settimeout(patience)
         try:
             wire.sendall(
                 hello(
@@ -164,7 +177,14 @@ class PlayerLink:
                 if (left := deadline - self._clock()) <= 0:
                     raise TimeoutError
                 wire.settimeout(left)
-                data = wire.recv(65536)
+                stalls = Stalls()
+                try:
+                    data = wire.recv(65536)
+                except TimeoutError:
+                    if not stalls.was_held_up(left):
+                        raise
+                    deadline = self._clock() + patience
+                    continue
                 if not data:
                     raise PlayerLost(PlayerFault.DID_NOT_START, "It ended during the handshake.")
                 for answer in self._decoder.feed(data):

@@ -100,7 +100,7 @@ def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure
         return _failure(ScriptFault.KILLED, f"The script was ended{_signal(exit_status)}.", log)
     if exit_status > 0:
         return _failure(ScriptFault.FAILED, f"The script ended with exit status {exit_status}, not 0.", log)
-    wrong: ScriptFailure | None = None
+    wrong: tuple[ScriptFault, str] | None = None
     for line in reversed(log.split("\n")):
         found = _object(line)
         if found is None or "score" not in found:
@@ -108,14 +108,13 @@ def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure
         score = found["score"]
         if isinstance(score, bool) or not isinstance(score, int | float):
             kind = {str: "a text", bool: "a boolean", type(None): "null"}.get(type(score), "not a number")
-            failure = _failure(ScriptFault.NOT_A_NUMBER, f"The printed score is {kind}; it must be a number.", log)
+            wrong = wrong or (ScriptFault.NOT_A_NUMBER, f"The printed score is {kind}; it must be a number.")
         elif not math.isfinite(score):
-            failure = _failure(ScriptFault.NOT_FINITE, f"The printed score is {score}; it must be finite.", log)
+            wrong = wrong or (ScriptFault.NOT_FINITE, f"The printed score is {score}; it must be finite.")
         else:
             return ScriptScore(float(score), _metrics(found.get("metrics")), _episodes(found.get("episodes")))
-        wrong = wrong or failure
     if wrong is not None:
-        return wrong
+        return _failure(*wrong, log)
     sentence = 'The script printed no score: a line such as {"score": 123.4} must be the last one that it prints.'
     return _failure(ScriptFault.NO_SCORE, sentence, log)
 

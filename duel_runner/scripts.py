@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.db import close_old_connections
 
+from core.log_context import bind
 from core.models import Evaluation
 from core.services.artifacts import evaluation_stored
 from core.services.evaluations import evaluation_fail, script_succeed
@@ -38,10 +39,12 @@ def evaluate_script(evaluation: Evaluation, pulse: Pulse) -> None:
             limits=ScriptLimits(**settings.SCRIPT_LIMITS),
             labels=bench.labels(submission),
         )
+        bind(stage="run")
         pulse.log(f"{submission}: python -u submission.py {launch.environment_id}, sandbox {bench.sandbox.name}.")
         run = run_script(bench.sandbox, launch, watch=watch)
     except SandboxError as error:
         raise PlatformFault(str(error), code=error.code) from error
+    bind(stage="store")
     close_old_connections()
     pulse.show("")
     pulse.log(f"It ran for {run.end.wall_seconds:.1f} s.")

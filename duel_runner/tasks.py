@@ -1,4 +1,4 @@
-"""Background work of the runner: validations and duels, by the id of their job."""
+"""Background work of the runner: validations, evaluations, recordings and duels, by the id of their job."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from django.conf import settings
 from django.db import close_old_connections
 from django.db.models import QuerySet
 
-from core.models import Duel, Evaluation, JobState, PlayedJob, Recording, Submission, Validation
+from core.log_context import bind
+from core.metrics import matches_played
+from core.models import Duel, Evaluation, PlayedJob, Recording, Submission, Validation
 from core.selectors.duels import duels_next
+from core.selectors.lines import line
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.phases import validation_fail, validation_succeed
-from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform, perform_waiting
+from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform, perform_next, perform_waiting
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
 from duel_runner.drawing import draw
 from duel_runner.evaluating import evaluate, practise
-from duel_runner.faults import PlayerFault
+from duel_runner.faults import with_output
 from duel_runner.presence import tokens_alive
-from duel_runner.protocol import plain_text
 from duel_runner.rules import rules
 from duel_runner.sandbox.base import Container, SandboxError
+from duel_runner.sandbox.channel import remove_abandoned_channels
 from environments.records import Fault
 
 AWAKE_SECONDS = 60.0
@@ -35,23 +38,21 @@ PREPARED_DUELS = 2
 """Duels at the head of the queue whose players are made ready while another duel is played."""
 IDLE_CONNECTION_SECONDS = 30.0
 """A connection to the database that was idle for so long may be cut: one is opened anew."""
-QUOTED = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
-"""Faults that say little without the player's output."""
 
 
 def validation_run(job_id: int) -> None:
     """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason."""
-    perform(Validation, job_id, _validate)
+    perform_next(Validation, job_id, _validate)
 
 
 def evaluation_run(job_id: int) -> None:
     """Let a submission play its episodes, or run a script; what it scores is its place on the board."""
-    perform(Evaluation, job_id, evaluate)
+    perform_next(Evaluation, job_id, evaluate)
 
 
 def recording_run(job_id: int) -> None:
     """Draw an episode of an evaluation as a video."""
-    perform(Recording, job_id, draw)
+    perform_next(Recording, job_id, draw)
 
 
 def duel_run(job_id: int) -> None:
@@ -73,19 +74,23 @@ def duel_run(job_id: int) -> None:
             return
 
 
+def quick_run(_: int) -> None:
+    """What a worker does that is reserved for validations and evaluations: the next of them."""
+    _next_quick_job()
+
+
 def _next_quick_job() -> Performed:
     """The next validation, else the next evaluation: somebody waits for each, and both are short beside an edition.
 
     Scripts may take minutes; those wait for their message, as duels do.
     """
     quick: tuple[tuple[QuerySet[Any], Callable[[Any, Pulse], None]], ...] = (
-        (Validation.objects.all(), _validate),
-        (Evaluation.objects.filter(is_verified=True), evaluate),
+        (line(Validation), _validate),
+        (line(Evaluation).filter(is_verified=True), evaluate),
     )
-    for jobs, action in quick:
-        waiting = jobs.filter(state=JobState.QUEUED, not_before=None)
-        first = waiting.order_by("pk").values_list("pk", flat=True).first()
-        if first is not None and (outcome := perform(jobs.model, first, action)) is not Performed.NOT_CLAIMED:
+    for waiting, action in quick:
+        first = waiting.values_list("pk", flat=True).first()
+        if first is not None and (outcome := perform(waiting.model, first, action)) is not Performed.NOT_CLAIMED:
             return outcome
     return Performed.NOT_CLAIMED
 
@@ -101,8 +106,12 @@ def _next_duel() -> Performed:
 
 
 def leftovers_reap(_: int = 0) -> None:
-    """Remove containers of this arena on this host whose worker has died."""
-    sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
+    """Remove containers of this arena on this host whose worker has died, and their channels."""
+    try:
+        sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
+    finally:
+        # Of a container that was never made there is nothing else.
+        remove_abandoned_channels(settings.CHANNEL_DIR)
 
 
 def _validate(validation: Validation, pulse: Pulse) -> None:
@@ -129,6 +138,12 @@ def _validate(validation: Validation, pulse: Pulse) -> None:
         else:
             code, sentence = fault
             validation_fail(validation=validation, artifacts=artifacts, code=code, error=sentence, log=pulse.text)
+    matches_played(
+        kind=validation.KIND,
+        env_id=submission.agent.environment.env_id,
+        matches=len(duel.record.matches),
+        moves=sum(sum(match.move_counts) for match in duel.record.matches),
+    )
 
 
 def _duel(duel: Duel, pulse: Pulse, coming: Sequence[Duel] | None = None) -> None:
@@ -147,11 +162,8 @@ def first_fault(duel: referee.PlayedDuel) -> tuple[str, str] | None:
     """
     for match in duel.record.matches:
         if match.fault is Fault.PLAYER:
-            sentence = f"Match {match.number}: {match.error}"
-            last_line = plain_text(duel.player_logs[match.faulty_player or 0]).strip().rpartition("\n")[2][:300]
-            if match.error_code in QUOTED and last_line and last_line not in sentence:
-                sentence += f" Its output ends with: {last_line}"
-            return match.error_code, sentence
+            log = duel.player_logs[match.faulty_player or 0]
+            return match.error_code, with_output(match.error_code, f"Match {match.number}: {match.error}", log)
     return None
 
 
@@ -168,10 +180,13 @@ def _play(
         raise PlatformFault(str(error), code=error.code) from error
     core = bench.core
     players = (player_1, player_2)
+    containers: list[str] = []
 
     def launch(player: int) -> Container:
         pulse.raise_if_lost()
         seat = bench.players.seat(bench.launch(players[player], core))
+        containers.append(seat.container_id)
+        bind(container_id=",".join(containers))
         if seat.why_cold and not players[player].needs_fresh_container:
             pulse.log(f"{names[player]} gets a fresh container for every duel: {seat.why_cold}.")
         return seat
@@ -180,6 +195,7 @@ def _play(
         pulse.raise_if_lost()
         pulse.progress(matches_done=matches_done)
 
+    bind(stage="play")
     pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {bench.sandbox.name}.")
     try:
         bench.players.prepare(
@@ -206,4 +222,5 @@ def _play(
     pulse.log(f"Playing took {played.playing_seconds:.3f} s.")
     if played.log:
         pulse.log(played.log)
+    bind(stage="store")
     return played

@@ -19,9 +19,11 @@ from duel_runner.command_line import (
     chosen_sandbox,
     display_name,
     player_image,
+    positive,
     run_command,
 )
 from duel_runner.cores import free_core
+from duel_runner.protocol import plain_text
 from duel_runner.referee import PlatformFault, PlayedEvaluation, run_evaluation
 from duel_runner.sandbox.base import Container, Launch, SandboxError
 from environments.episodes import write_evaluation
@@ -63,20 +65,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("player", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("--environment", required=True, metavar="ID", help=f"one of: {ids}")
     parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
-    parser.add_argument("--episodes", type=_positive, help="default: as many as the arena's practice")
-    parser.add_argument("--first-seed", type=int, default=FIRST_SEED, metavar="SEED",
+    parser.add_argument("--episodes", type=positive, help="default: as many as the arena's practice")
+    parser.add_argument("--first-seed", type=_seed, default=FIRST_SEED, metavar="SEED",
                         help="of the first episode; the others follow (default 1, as the public seeds)")  # fmt: skip
-    parser.add_argument("--parallel", type=_positive, help="episodes played at once (default: the environment's)")
+    parser.add_argument("--parallel", type=positive, help="episodes played at once (default: the environment's)")
     parser.add_argument("--records", type=Path, metavar="FILE", help="write the records of all episodes here (a zip)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="write what the player printed here; - for the screen")
     add_sandbox_options(parser)
     return parser
 
 
-def _positive(text: str) -> int:
+def _seed(text: str) -> int:
     number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
+    if number < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
     return number
 
 
@@ -115,7 +117,8 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         with options.records.open("wb") as file:
             write_evaluation(played.record, file)
     if str(options.log) == "-":
-        sys.stdout.write(played.player_log)
+        # A terminal obeys what is in it, and a player may be anybody's.
+        sys.stdout.write(plain_text(played.player_log))
     elif options.log is not None:
         options.log.write_text(played.player_log, encoding="utf-8")
     print(verdict_text(played, time.monotonic() - begun), file=sys.stderr)

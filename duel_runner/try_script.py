@@ -97,9 +97,12 @@ def _image(options: argparse.Namespace, copy: Path) -> str:
             folder = Path(shutil.copytree(folder, copy, symlinks=True))
     else:
         return image_name(options.script, options.sandbox)
-    if main_file is not None:
+    if main_file is not None and main_file != FILE:
         if Path(main_file).name != main_file or not (folder / main_file).is_file():
             raise BadArgument(f"{options.script} has no file {main_file}.")
+        # As with an upload, and never written through a link out of the copy.
+        if os.path.lexists(folder / FILE):
+            raise BadArgument(f"{main_file} would be run as {FILE}, but there is another {FILE}.")
         shutil.copyfile(folder / main_file, folder / FILE)
     if not (folder / FILE).is_file():
         raise BadArgument(f"{options.script} has no {FILE}; --main-file names the file that is to be it.")

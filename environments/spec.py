@@ -189,8 +189,11 @@ class EnvironmentSpec:
     def validate(self) -> None:
         """Check the values that types cannot. Raises ValueError with the key and a sentence."""
         whole = ("version", "seats", "max_steps", "parallel_matches", "matches_per_validation")
+        faults = [(name, "must be at least 1.") for name in whole if getattr(self, name) < 1]
         plays = "episodes_per_evaluation" if self.seats == 1 else "matches_per_duel"
-        faults = [(name, "must be at least 1.") for name in (*whole, plays) if getattr(self, name) < 1]
+        if getattr(self, plays) < 2:
+            # Of two seats each has its turn; and one hidden seed alone could be found by trying its public hash.
+            faults.append((plays, "must be at least 2."))
         faults += self._action_faults()
         faults += [
             (f"limits.{name}", "must be a finite number, not below 0.")

@@ -31,7 +31,8 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The first moment a zip can name: with the real times of the files no two archives would be equal."""
 LEFT_OUT = frozenset({"__pycache__"})
 FILE_MODE = 0o100644
-
+NAME_CHARACTERS = 100
+"""Of an environment, in the name of a folder."""
 
 STORE = FOLDER.parent / "data" / "examples"
 """Where weights are kept unless the caller says otherwise."""
@@ -46,7 +47,7 @@ class Example:
     """What an example player is for.
 
     environments: slugs of games and Gymnasium's ids, empty for all whose actions are numbers; a player that learns is
-    trained for the first when none is named. arrays: it knows how to answer with arrays, too. weights: the file that
+    trained for the first when none is named. arrays: it knows the arrays that BOXES want, too. weights: the file that
     its `train.py` writes.
     """
 
@@ -54,11 +55,11 @@ class Example:
     arrays: bool = False
     weights: str = ""
 
-    def fits(self, environment: str) -> bool:
+    def fits(self, environment: str, *, takes_arrays: bool) -> bool:
         """Whether it plays an environment, named as in `environments`."""
         if self.environments:
             return environment in self.environments
-        return self.arrays or environment not in BOXES
+        return not takes_arrays or (self.arrays and environment in BOXES)
 
 
 EXAMPLES: Mapping[str, Example] = {
@@ -92,7 +93,8 @@ def names(environment: str | None = None) -> tuple[str, ...]:
     if environment is None:
         return tuple(found)
     what, _ = _made_of(environment)
-    return tuple(name for name in found if _example(name).fits(what))
+    takes_arrays = _takes_arrays(environment)
+    return tuple(name for name in found if _example(name).fits(what, takes_arrays=takes_arrays))
 
 
 def make_archive(
@@ -200,13 +202,21 @@ def _made_of(environment: str) -> tuple[str, Mapping[str, Any]]:
     return (spec.slug, {}) if spec.gymnasium is None else (spec.gymnasium.id, spec.gymnasium.arguments)
 
 
+def _takes_arrays(environment: str) -> bool:
+    """Whether the actions of an environment are arrays."""
+    try:
+        return get_spec(environment).action is not None
+    except UnknownEnvironment:
+        return environment in BOXES
+
+
 def _weights_path(folder: Path, environment: str, arguments: Mapping[str, Any], store: Path) -> Path:
     """Where the weights are that this very `train.py` writes for this environment: another finds none there."""
     seen = json.dumps([environment, arguments, version("gymnasium"), version("numpy")], sort_keys=True)
     digest = hashlib.sha256(seen.encode() + (folder / "train.py").read_bytes()).hexdigest()
-    # Names of environments may hold slashes.
-    where = re.sub(r"[^\w.-]", "_", f"{folder.name}-{environment}-{digest[:16]}")
-    return store / where / _example(folder.name).weights
+    # Names of environments may hold slashes, and whoever asks for an archive may ask for any name.
+    where = re.sub(r"[^\w.-]", "_", environment, flags=re.ASCII)[:NAME_CHARACTERS]
+    return store / f"{folder.name}-{where}-{digest[:16]}" / _example(folder.name).weights
 
 
 def _train(folder: Path, environment: str, arguments: Mapping[str, Any], weights: Path) -> None:

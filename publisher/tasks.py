@@ -9,7 +9,7 @@ from django.conf import settings
 
 from core.models import JobFault, JobState, Publication, Submission
 from core.services.jobs import job_cancel, job_fail, job_succeed
-from core.worker import PlatformFault, Pulse, perform
+from core.worker import PlatformFault, Pulse, perform_next
 from publisher.git import GitError
 from publisher.repository import Repository
 from publisher.source import SourceRefused, unpack_source
@@ -17,7 +17,7 @@ from publisher.source import SourceRefused, unpack_source
 
 def publication_run(job_id: int) -> None:
     """Put the source of a public submission into the repository of the settings."""
-    perform(Publication, job_id, _publish)
+    perform_next(Publication, job_id, _publish)
 
 
 def repository() -> Repository:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 from django.db import connection
@@ -47,13 +48,20 @@ def answers(port: int) -> bool:
 
 
 @contextmanager
-def running(variables: Mapping[str, str], *command: str) -> Iterator[None]:
-    """A Python program with everything it starts, ended afterwards."""
+def running(
+    variables: Mapping[str, str], *command: str, output: IO[bytes] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A Python program with everything it starts, ended afterwards. output: a file for what it prints."""
     process = subprocess.Popen(
-        [sys.executable, *command], cwd=ROOT, env={**os.environ, **variables}, start_new_session=True
+        [sys.executable, *command],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        start_new_session=True,
+        stdout=output,
+        stderr=output,
     )
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         try:

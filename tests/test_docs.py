@@ -46,6 +46,21 @@ def test_example_env_shows_the_defaults_of_the_settings() -> None:
     assert {name: shown[name] for name in defaults} == defaults
 
 
+def test_example_env_marks_exactly_the_secrets() -> None:
+    """A mark stands on the lines of comment right above, as that of its block or of the variable alone."""
+    marked = set()
+    for block in (ROOT / "example.env").read_text().split("\n\n"):
+        is_marked = False
+        for line in block.splitlines():
+            variable = re.match(r"(?:# )?([A-Z][A-Z0-9_]*)=", line)
+            if variable is None:
+                is_marked = is_marked or line.startswith("# (secret)")
+            else:
+                marked |= {variable[1]} if is_marked else set()
+                is_marked = False
+    assert marked == settings.VARIABLES.secrets
+
+
 def test_example_env_begins_every_block_of_variables_with_a_sentence() -> None:
     blocks = (ROOT / "example.env").read_text().split("\n\n")
     with_variables = [block for block in blocks if re.search(r"^(# )?[A-Z][A-Z0-9_]*=", block, re.MULTILINE)]

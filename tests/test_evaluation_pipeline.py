@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.cache import cache
-from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
 from builder.packages import Network
@@ -28,6 +26,7 @@ from duel_runner.referee import run_evaluation
 from duel_runner.sandbox.base import Host, Launch, Sandbox, Seat
 from duel_runner.sandbox.docker import DockerSandbox
 from duel_runner.sandbox.process import ProcessSandbox
+from duel_runner.tests.commands import verify
 from duel_runner.verify.evaluations import verify_evaluation
 from environments.episodes import EvaluationArchive, EvaluationRecord, evaluation_sha256
 from environments.spec import EnvironmentSpec, Limits
@@ -131,19 +130,11 @@ def recorded(evaluation: Evaluation) -> EvaluationRecord:
         return EvaluationArchive(file).record()
 
 
-def verify(evaluation: Evaluation, *options: str) -> tuple[object, str]:
-    output = io.StringIO()
-    code: object = 0
-    try:
-        call_command("verify_evaluation", str(evaluation.pk), *options, stdout=output, stderr=output)
-    except SystemExit as ended:
-        code = ended.code
-    return code, output.getvalue()
-
-
 @rows
 @pytest.mark.slow
-def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded(sandbox: str, environment: Environment) -> None:
+def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded_and_plays_the_same_again(
+    sandbox: str, environment: Environment
+) -> None:
     submission = upload(environment, "balancer", BALANCING)
 
     deliver_messages()
@@ -165,14 +156,6 @@ def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded(sandbox: 
         (choice, JobState.SUCCEEDED) for choice in ("BEST", "MEDIAN", "WORST")
     ]
     assert all(one.steps and one.video and one.poster for one in recordings), [one.log for one in recordings]
-
-
-@rows
-@pytest.mark.slow
-def test_a_player_that_repeats_itself_plays_the_same_evaluation_again(sandbox: str, environment: Environment) -> None:
-    upload(environment, "balancer", BALANCING)
-    deliver_messages(drawing=False)
-    evaluation = Evaluation.objects.get()
 
     code, said = verify(evaluation, "--replay-players")
 

@@ -73,7 +73,7 @@ def records_of(evaluation: Evaluation) -> EvaluationRecord:
 def test_an_upload_is_built_practised_evaluated_and_ranked(sandbox: str, task: Environment) -> None:
     submission = upload(task, "anna", LEANING)
 
-    deliver_messages()
+    deliver_messages(drawing=False)
 
     evaluation = submission.evaluations.get()
     assert (evaluation.state, evaluation.error) == (JobState.SUCCEEDED, "")
@@ -103,7 +103,7 @@ def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_evaluat
 ) -> None:
     submission = upload(task, "anna", UNFORKABLE)
 
-    deliver_messages()
+    deliver_messages(drawing=False)
 
     validation = submission.validations.get()
     assert validation.state == JobState.SUCCEEDED, validation.error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import http.client
+import re
 import subprocess
 import threading
 import time
@@ -27,7 +30,8 @@ class Site(BaseHTTPRequestHandler):
     """Answers everything with the address that nginx says the visitor has."""
 
     def do_GET(self) -> None:
-        answer = self.headers.get("X-Forwarded-For", "").encode()
+        header = "X-Request-ID" if self.path == "/id/" else "X-Forwarded-For"
+        answer = self.headers.get(header, "").encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
@@ -66,7 +70,8 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Ask]:
 
     def ask(method: str, path: str, visitor: str = "", body: bytes = b"") -> tuple[int, str]:
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_SECONDS)) as connection:
-            connection.request(method, path, body, {"X-Forwarded-For": visitor} if visitor else {})
+            headers = {"X-Forwarded-For": visitor, "X-Request-ID": visitor} if visitor else {}
+            connection.request(method, path, body, headers)
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
 
@@ -119,6 +124,17 @@ def test_behind_a_proxy_that_is_named_every_visitor_is_limited_alone(folder: Pat
         assert ask("POST", "/login/", "198.51.100.8") == (200, "198.51.100.8")
 
 
+def test_its_own_pages_allow_their_style_and_nothing_else() -> None:
+    text = (ROOT / "nginx/default.conf").read_text()
+    (style,) = re.findall(r"<style>(.*?)</style>", text)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert (
+        f"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-{digest}'"
+        in text
+    )
+    assert "style=" not in text
+
+
 def test_what_is_too_large_and_a_site_that_is_away_are_said_in_a_sentence(folder: Path) -> None:
     away = ("proxy_read_timeout 130s;", "proxy_read_timeout 130s; location /away/ { proxy_pass http://127.0.0.1:1; }")
     with nginx(folder, away, ("client_max_body_size 105m;", "client_max_body_size 1k;")) as ask:
@@ -126,3 +142,14 @@ def test_what_is_too_large_and_a_site_that_is_away_are_said_in_a_sentence(folder
         assert (status, "larger than the arena takes" in page) == (413, True)
         status, page = ask("GET", "/away/")
         assert (status, "does not answer at the moment" in page) == (502, True)
+
+
+def test_figures_are_not_for_visitors_and_every_request_gets_an_id_of_our_own(folder: Path) -> None:
+    with nginx(folder) as ask:
+        # However it is written.
+        for path in ("/metrics", "/metrics/", "//metrics", "/./metrics", "/%6detrics", "/metrics?a=b"):
+            assert ask("GET", path)[0] == 403, path
+        assert ask("GET", "/health")[0] == 200
+        given = {ask("GET", "/id/", "chosen-by-a-visitor")[1] for _ in range(3)}
+    assert len(given) == 3
+    assert all(len(found) == 32 and found.isalnum() for found in given)

@@ -85,7 +85,7 @@ def test_the_site_answers_under_gunicorn_with_collected_static_files(variables: 
 
     with running(variables, "-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{port}", "--threads", "4"):
         wait_until(lambda: answers(port), "the site")
-        page = get(port, "/admin/login/")
+        page = get(port, "/login/")
         assert page.status == 200
         static = next(part for part in page.text.split('"') if part.startswith("/static/") and part.endswith(".css"))
         style = get(port, static)

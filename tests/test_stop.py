@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from pytest_django.fixtures import Settings
 
 from builder.tasks import build_run
 from core.engine import connect
-from core.models import Build, JobFault, JobState, Validation
-from core.services.jobs import job_claim, jobs_wake_waiting
+from core.models import Agent, Build, JobFault, JobState, Publication, Validation
+from core.selectors.jobs import attempts_of
+from core.services.jobs import job_claim, job_enqueue, jobs_wake_waiting
 from duel_runner.bench import worker_label
 from duel_runner.sandbox.process import _labelled_processes
 from tests.programs import ROOT, database_url
@@ -62,30 +64,91 @@ def players_left(sandbox: str) -> list[str]:
         client.close()
 
 
-def test_a_worker_that_is_asked_to_stop_gives_its_job_back_and_leaves_no_player(variables: dict[str, str]) -> None:
-    environment = tic_tac_toe()
-    environment.matches_per_validation = 100_000
-    environment.save()
-    upload(environment, "slow", SLOW)
-    build_run(Build.objects.get().pk)
-
+@contextmanager
+def at_work(variables: dict[str, str], *command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A program of workers, killed with everything it has started where it does not end by itself."""
     worker = subprocess.Popen(
-        [sys.executable, "manage.py", "qcluster"], cwd=ROOT, env={**os.environ, **variables}, start_new_session=True
+        [sys.executable, "manage.py", *command], cwd=ROOT, env={**os.environ, **variables}, start_new_session=True
     )
     try:
-        wait_until(Validation.objects.filter(state=JobState.RUNNING, matches_done__gt=0).exists)
-        assert players_left(variables["SANDBOX"])
-        worker.send_signal(signal.SIGTERM)
-        worker.wait(DEADLINE_SECONDS)
+        yield worker
     finally:
         if worker.poll() is None:
             os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
 
+
+def validating(matches: int) -> None:
+    """Have a slow player built, that its validation takes long."""
+    environment = tic_tac_toe()
+    environment.matches_per_validation = matches
+    environment.save()
+    upload(environment, "slow", SLOW)
+    build_run(Build.objects.get().pk)
+
+
+def stop_amid_validation(variables: dict[str, str], *, matches_done: int) -> None:
+    """Ask a worker to stop once it has played some matches, and wait for its end."""
+    with at_work(variables, "qcluster") as worker:
+        wait_until(Validation.objects.filter(state=JobState.RUNNING, matches_done__gte=matches_done).exists)
+        assert players_left(variables["SANDBOX"]) or not matches_done
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(DEADLINE_SECONDS)
+
+
+def test_a_worker_that_is_asked_to_stop_gives_its_job_back_and_leaves_no_player(variables: dict[str, str]) -> None:
+    validating(matches=100_000)
+
+    stop_amid_validation({**variables, "STOP_GRACE_SECONDS": "4"}, matches_done=1)
+
     validation = Validation.objects.get()
     assert (validation.state, validation.attempt, validation.fault) == (JobState.QUEUED, 0, JobFault.NONE)
     assert (validation.claim_token, validation.error_code) == (None, "worker_stopped")
+    assert [attempt.code for attempt in attempts_of(validation)] == ["worker_stopped"]
     assert players_left(variables["SANDBOX"]) == []
     # It need not rest: whoever is next may have it.
     assert jobs_wake_waiting(older_than=timedelta(hours=1), queues=[]) == 1
     assert job_claim(kind=Validation, job_id=validation.pk, worker="next") is not None
+
+
+@pytest.mark.parametrize("variables", ["process"], indirect=True)
+def test_what_can_end_within_the_grace_is_finished(variables: dict[str, str]) -> None:
+    validating(matches=50)
+
+    stop_amid_validation({**variables, "STOP_GRACE_SECONDS": str(2 * DEADLINE_SECONDS)}, matches_done=0)
+
+    validation = Validation.objects.get()
+    assert (validation.state, validation.matches_done, validation.history) == (JobState.SUCCEEDED, 50, [])
+    assert players_left(variables["SANDBOX"]) == []
+
+
+def test_a_job_whose_program_is_deaf_is_given_back_before_its_worker_is_killed(
+    tmp_path: Path, settings: Settings
+) -> None:
+    """The push to a remote that does not answer: nobody in the worker looks whether it shall stop."""
+    settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "files"
+    git = tmp_path / "bin" / "git"
+    git.parent.mkdir()
+    git.write_text(f"#!/bin/sh\necho > {tmp_path}/called\nexec sleep 600\n")
+    git.chmod(0o700)
+    submission = upload(tic_tac_toe(), "public", FIRST)
+    Agent.objects.update(is_public=True)
+    publication = Publication.objects.create(submission=submission)
+    job_enqueue(job=publication)
+    variables = {
+        "DEBUG": "true",
+        "DATABASE_URL": database_url(),
+        "DATA_DIR": str(tmp_path),
+        "PATH": f"{git.parent}:{os.environ['PATH']}",
+        "PUBLISHER_REMOTE": "ssh://nobody.invalid/agents.git",
+        "STOP_GRACE_SECONDS": "4",
+    }
+
+    with at_work(variables, "run_workers", "publish") as workers:
+        wait_until((tmp_path / "called").exists)
+        workers.send_signal(signal.SIGTERM)
+        assert workers.wait(DEADLINE_SECONDS) == 0
+
+    publication.refresh_from_db()
+    assert (publication.state, publication.attempt, publication.fault) == (JobState.QUEUED, 0, JobFault.NONE)
+    assert [attempt.code for attempt in attempts_of(publication)] == ["worker_stopped"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
 from core.engine import connect
@@ -16,6 +14,7 @@ from core.models import Duel, Environment, JobState, Validation
 from core.services.jobs import job_cancel
 from duel_runner import referee
 from duel_runner.bench import leave_bench
+from duel_runner.tests.commands import verify
 from environments import registry
 from tests.samples import FIRST, LAST, MATCHES_PER_DUEL, deliver_messages, tic_tac_toe, upload
 
@@ -48,16 +47,6 @@ def played(environment: Environment, first: str, second: str) -> Duel:
     upload(environment, "second", second)
     deliver_messages()
     return Duel.objects.get(state=JobState.SUCCEEDED)
-
-
-def verify(duel: Duel, *options: str) -> tuple[object, str]:
-    output = io.StringIO()
-    code: object = 0
-    try:
-        call_command("verify_duel", str(duel.pk), *options, stdout=output, stderr=output)
-    except SystemExit as ended:
-        code = ended.code
-    return code, output.getvalue()
 
 
 def test_deterministic_players_play_the_same_duel_again(sandbox: str, environment: Environment) -> None:

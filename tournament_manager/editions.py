@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from core.errors import Refused
 from core.models import Build, Environment, JobState, Submission, Tournament, TournamentState, Validation
+from core.services.bars import participants_withdraw_barred, quarantine_where_due
 from core.services.ratings import ratings_keep
 from core.services.tournaments import EditionTaken, tournament_create, tournament_finish
 from tournament_manager import ledger
@@ -24,6 +25,8 @@ def advance(environment: Environment, *, now: datetime) -> None:
     """Bring an environment up to date: standings, the end of the running edition, the start of the next."""
     running = environment.tournaments.filter(state=TournamentState.RUNNING).first()
     if running is not None:
+        participants_withdraw_barred(tournament=running)
+        quarantine_where_due(tournament=running)
         ledger.standings_refresh(running)
         if not running.duels.filter(state__in=OPEN).exists():
             finish(running)
@@ -42,6 +45,8 @@ def finish(tournament: Tournament) -> None:
 
     Ending it is the last step and every other can be repeated: a worker that dies in between leaves nothing undone.
     """
+    # Its last duel may have ended a moment ago.
+    quarantine_where_due(tournament=tournament)
     ledger.standings_refresh(tournament)
     ledger.ratings_refresh(tournament.environment)
     ratings_keep(tournament=tournament)

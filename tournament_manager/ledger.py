@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, F, QuerySet, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
-from core.models import Environment, LedgerEntry, LedgerVoid, Rating, Tournament, TournamentState
+from core.models import Environment, LedgerEntry, LedgerVoid, Participant, Rating, Tournament, TournamentState
 from core.services.ratings import ratings_replace
 from core.services.tournaments import STANDING_FIELDS, standings_save
 from tournament_manager.rating import rate
@@ -23,11 +23,17 @@ def entries(rows: QuerySet[LedgerEntry]) -> list[Entry]:
 
 
 def standings_refresh(tournament: Tournament) -> None:
-    """Recompute the table of an edition and write what has changed."""
+    """Recompute the table of an edition and write what has changed.
+
+    Who was withdrawn stands below all others, with nothing; what the others did against them counts for nobody.
+    """
     participants = {row.submission_id: row for row in tournament.participants.all()}
-    results = duel_results(entries(counted(tournament.environment).filter(duel__tournament=tournament)))
+    withdrawn = {key for key, row in participants.items() if row.withdrawn_at is not None}
+    rows = counted(tournament.environment).filter(duel__tournament=tournament)
+    if withdrawn:
+        rows = rows.exclude(submission__in=withdrawn).exclude(opponent__in=withdrawn)
     changed = []
-    for standing in standings(participants, results):
+    for standing in standings(participants, duel_results(entries(rows)), withdrawn=withdrawn):
         row = participants[standing.submission]
         if any(getattr(row, name) != getattr(standing, name) for name in STANDING_FIELDS):
             for name in STANDING_FIELDS:
@@ -54,7 +60,12 @@ def outdated_editions(environment: Environment) -> list[Tournament]:
     Once an edition has ended no duel of it is played any more; that one is struck (or the strike taken back) changes
     their number. So nobody needs to be told, and a lost message about a correction does no harm.
     """
-    per_edition = counted(environment).order_by().values("duel__tournament")
+    in_tables = counted(environment)
+    withdrawn = Participant.objects.filter(tournament__environment=environment, withdrawn_at__isnull=False)
+    if withdrawn.exists():
+        one_of_them = Q(submission=OuterRef("submission")) | Q(submission=OuterRef("opponent"))
+        in_tables = in_tables.exclude(Exists(withdrawn.filter(one_of_them, tournament=OuterRef("duel__tournament"))))
+    per_edition = in_tables.order_by().values("duel__tournament")
     duels = {row["duel__tournament"]: row["duels"] for row in per_edition.annotate(duels=Count("duel", distinct=True))}
     ended = environment.tournaments.exclude(state=TournamentState.RUNNING).order_by("edition")
     tables = ended.annotate(counted=Sum(F("participants__wins") + F("participants__draws") + F("participants__losses")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 
@@ -67,9 +67,15 @@ def duel_results(entries: Iterable[Entry]) -> list[DuelResult]:
     return results
 
 
-def standings(participants: Iterable[int], results: Iterable[DuelResult]) -> list[Standing]:
-    """The table: points (2 a duel won, 1 a draw), then wins, then total score; ties share ranks: 1, 1, 3."""
-    table = {submission: [0, 0, 0, 0.0] for submission in participants}
+def standings(
+    participants: Iterable[int], results: Iterable[DuelResult], withdrawn: Collection[int] = ()
+) -> list[Standing]:
+    """The table: points (2 a duel won, 1 a draw), then wins, then total score; ties share ranks: 1, 1, 3.
+
+    withdrawn: participants who share the rank below all others, whatever the others' figures; the results must not
+    hold duels of theirs.
+    """
+    table = {submission: [0, 0, 0, 0.0] for submission in participants if submission not in withdrawn}
     for result in results:
         winner = result.winner
         for side, submission in enumerate(result.submissions):
@@ -97,7 +103,8 @@ def standings(participants: Iterable[int], results: Iterable[DuelResult]) -> lis
                 total_score=score,
             )
         )
-    return rows
+    last = len(rows) + 1
+    return [*rows, *(Standing(submission, last, 0, 0, 0, 0, 0.0) for submission in sorted(withdrawn))]
 
 
 def _comparable(score: float) -> float:

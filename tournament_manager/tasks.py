@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 
-from django.conf import settings
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from core.errors import Refused
+from core.lookout import look
 from core.models import Environment
-from core.queues import waiting_count
-from core.services.jobs import jobs_requeue_expired, jobs_wake_waiting
+from core.services.artifacts import artifacts_sweep
 from tournament_manager import editions
 
 logger = logging.getLogger(__name__)
-WAKE_AFTER = timedelta(minutes=10)
 
 
 def tournaments_advance(environment_id: int) -> None:
     """Refresh standings, end and start editions of one environment. Safe to call at any time, any number of times."""
-    environment = Environment.objects.filter(pk=environment_id, seats__gt=1).first()
+    # The database's clock, as everywhere: this machine's may be wrong.
+    environment = Environment.objects.annotate(now=Now()).filter(pk=environment_id, seats__gt=1).first()
     if environment is not None:
-        editions.advance(environment, now=timezone.now())
+        editions.advance(environment, now=environment.now)
 
 
 def tournament_start(environment_id: int) -> None:
@@ -35,15 +33,17 @@ def tournament_start(environment_id: int) -> None:
         logger.info("Started %s.", tournament)
 
 
+def artifacts_remove_unused(_: int = 0) -> None:
+    """Delete files that workers have left which died or were refused."""
+    artifacts_sweep()
+
+
 def watchdog(_: int = 0) -> None:
-    """Every minute: take jobs from dead workers, send lost messages again, look after every environment."""
-    jobs_requeue_expired()
-    # While messages wait in a queue its workers are only busy; more of them would pile up.
-    idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
-    jobs_wake_waiting(older_than=WAKE_AFTER, queues=idle)
-    for environment in Environment.objects.filter(seats__gt=1):
+    """Every minute: look after every environment, and do what the lookouts do, should no cluster have one."""
+    look()
+    for environment in Environment.objects.annotate(now=Now()).filter(seats__gt=1):
         try:
-            editions.advance(environment, now=timezone.now())
+            editions.advance(environment, now=environment.now)
         except Exception:
             # One environment in trouble must not stop the others.
             logger.exception("%s cannot be brought up to date.", environment)

@@ -3,3 +3,7 @@ from django.apps import AppConfig
 
 class WebConfig(AppConfig):
     name = "web"
+
+    def ready(self) -> None:
+        # Listens to logins.
+        import web.logins  # noqa: F401

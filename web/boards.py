@@ -34,11 +34,15 @@ class BoardForm(forms.Form):
     )
     verified = forms.BooleanField(required=False, label="Verified only")
 
+    def clean_verified(self) -> bool | None:
+        """A box that is not ticked asks for nothing. It is no False: that equals a bound of 0, which does."""
+        return self.cleaned_data["verified"] or None
+
     @property
     def wanted(self) -> BoardFilter:
         """What of the address is understood."""
         self.full_clean()
-        found = {name: value for name, value in self.cleaned_data.items() if value not in ("", None, False)}
+        found = {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
         sort = self.data.get("sort", "")
         return BoardFilter(**found, sort=sort if sort in SORTS else "score_desc")
 

@@ -80,8 +80,8 @@ class Series:
 
 
 def short(value: float) -> str:
-    """A number for an axis: 0, 2.5, −12, 1500, 2.5e+06."""
-    text = f"{value:.4g}" if value else "0"
+    """A number for an axis: 0, 2.5, −12, 12346, 2.5e+06."""
+    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}" if value else "0"
     return text.replace("-", "−")
 
 
@@ -123,6 +123,8 @@ def whiskers(
         return [], []
     making = [row for row, makes in zip(rows, scaled_by, strict=False) if makes] or rows
     scale = scale_of([*(value for row in making for value in row), *marks], start=3, end=97)
+    if not math.isfinite(scale.high - scale.low):
+        return [None] * len(rows), []
     placed = [
         Whisker(scale(low), scale(value), scale(high)) if scale.low <= low and high <= scale.high else None
         for low, value, high in rows

@@ -23,12 +23,15 @@ class Contract:
     """Whether an action is an array; then there are no valid actions to choose from."""
     player_code: str
     trial_code: str
+    script_id: str
+    """What a script is given: Gymnasium's own id, by which it can make the environment."""
     script_code: str
 
 
 def contract(spec: EnvironmentSpec, practice_seeds: Sequence[int]) -> Contract:
     """The player contract with the observation and action of this environment."""
     names = spec.action_names[:MOST_NAMES]
+    script_id = spec.gymnasium.id if spec.gymnasium else spec.public_id
     return Contract(
         state=array_words(spec.observation),
         state_names=spec.observation_names[:MOST_NAMES],
@@ -37,7 +40,8 @@ def contract(spec: EnvironmentSpec, practice_seeds: Sequence[int]) -> Contract:
         is_array=spec.action is not None,
         player_code=_player_code(spec),
         trial_code=_trial_code(spec, practice_seeds) if spec.gymnasium else "",
-        script_code=SCRIPT.format(id=spec.public_id),
+        script_id=script_id,
+        script_code=SCRIPT.format(id=script_id),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -13,10 +14,12 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.crypto import constant_time_compare
 
 from core.errors import Refused
+from core.metrics import BAD_FORM, NO_FILE, upload_mode, upload_refused
 from core.models import Environment, User
 from core.models.agent import agent_name
 from core.packing import pack_files
 from core.services.agents import Labels
+from core.text import plain_line
 from web.uploads import archive_upload, too_large
 
 if TYPE_CHECKING:
@@ -72,6 +75,8 @@ class SignUpForm(UserForm):
         # The name is part of an address, where a leading dot has a meaning of its own.
         if not name[0].isalnum():
             raise ValidationError("Begin with a letter or digit.")
+        if plain_line(name) != name:
+            raise ValidationError("Use letters that everybody can see.")
         if User.objects.filter(username__iexact=name).exists():
             raise ValidationError("This user name is taken. Please try a different one.")
         return name
@@ -107,10 +112,28 @@ class LoginForm(AuthenticationForm):
         super().__init__(*args, **kwargs)
         self.fields["username"].widget = forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
 
+    def get_invalid_login_error(self) -> ValidationError:
+        """Who knows the password of an account that was closed is told why."""
+        email, password = self.cleaned_data.get("username", ""), self.cleaned_data.get("password", "")
+        closed = User.objects.filter(email=email, is_active=False).exclude(ban_reason="").first()
+        if closed is not None and closed.check_password(password):
+            return ValidationError(f"This account was closed by the organisers: {closed.ban_reason}", code="inactive")
+        return super().get_invalid_login_error()
+
     def clean_username(self) -> str:
         email: str = self.cleaned_data["username"]
         stored = User.objects.filter(email__iexact=email).values_list("email", flat=True).first()
         return stored or email
+
+
+class CodeForm(forms.Form):
+    """A code of the second factor, or a recovery code."""
+
+    code = forms.CharField(
+        max_length=32,
+        help_text="Six digits of the app on your phone, or one of your recovery codes.",
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autofocus": True, "inputmode": "text"}),
+    )
 
 
 class ProfileForm(UserForm):
@@ -156,11 +179,19 @@ class ArchiveForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # The browser says it before anything is sent.
+        self.limit(settings.MAX_UPLOAD_BYTES)
+
+    def limit(self, most_bytes: int) -> None:
+        """Let the browser say what is too large before anything is sent. What is sent is checked by the service."""
         self.fields["archive"].widget.attrs |= {
-            "data-max-bytes": str(settings.MAX_UPLOAD_BYTES),
-            "data-too-large": too_large(),
+            "data-max-bytes": str(most_bytes),
+            "data-too-large": too_large(most_bytes),
         }
+
+    def full_clean(self) -> None:
+        super().full_clean()
+        if self.is_bound and self.errors:
+            upload_refused(NO_FILE if self.has_error("archive", "required") else BAD_FORM)
 
     def clean_archive(self) -> UploadedFile[bytes]:
         archive: UploadedFile[bytes] = self.cleaned_data["archive"]
@@ -223,6 +254,12 @@ class FilesForm(ArchiveForm):
                 raise ValidationError(str(refusal)) from None
             self.add_error(refusal.field, str(refusal))
             return files[0]
+
+    @property
+    def labels(self) -> Labels:
+        """As above, and how many files came."""
+        names = [(file.name or "").lower() for file in self.files.getlist("archive")]
+        return replace(super().labels, mode=upload_mode(names))
 
 
 class AgentForm(ArchiveForm):

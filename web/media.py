@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO
 
@@ -16,7 +17,7 @@ from core.selectors.duels import NotStored, file_get
 
 CHUNK_BYTES = 64 * 1024
 TYPES = {".webm": "video/webm", ".webp": "image/webp"}
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
+_RANGE = re.compile(r"bytes=(?!-\Z)(\d{0,18})-(\d{0,18})\Z")
 
 
 def media_type(field: FieldFile) -> str:
@@ -34,13 +35,17 @@ def media_response(request: HttpRequest, field: FieldFile, what: str) -> HttpRes
     if not kind and not removed_on(field.name):
         raise NotStored(f"{what} not there.")
     file = file_get(field, what)
-    size = field.storage.size(str(field.name))
     # Stored names are never used again, so a name stands for its content.
     tag = f'"{hashlib.sha256(str(field.name).encode()).hexdigest()[:32]}"'
-    asked = request.headers.get("Range", "")
-    if request.headers.get("If-Range", tag) != tag:
-        asked = ""
-    response = _part(file, size, asked, kind) if _RANGE.match(asked) else _whole(file, kind)
+    asked = _RANGE.match(request.headers.get("Range", ""))
+    # Parts are defined for GET alone, and of another version of the file nobody wants one.
+    if request.method != "GET" or request.headers.get("If-Range", tag) != tag:
+        asked = None
+    response: HttpResponseBase
+    if asked is None:
+        response = FileResponse(file, content_type=kind)
+    else:
+        response = _part(file, field.storage.size(str(field.name)), asked[1], asked[2], kind)
     response["Accept-Ranges"] = "bytes"
     response["ETag"] = tag
     response["Cache-Control"] = "private, max-age=86400"
@@ -48,16 +53,8 @@ def media_response(request: HttpRequest, field: FieldFile, what: str) -> HttpRes
     return response
 
 
-def _whole(file: IO[bytes], kind: str) -> HttpResponseBase:
-    return FileResponse(file, content_type=kind)
-
-
-def _part(file: IO[bytes], size: int, asked: str, kind: str) -> HttpResponseBase:
-    found = _RANGE.match(asked)
-    assert found is not None
-    first, last = found[1], found[2]
-    if not first and not last:
-        return _whole(file, kind)
+def _part(file: IO[bytes], size: int, first: str, last: str, kind: str) -> HttpResponseBase:
+    """The bytes from first to last; without the first one the last so many."""
     start = int(first) if first else max(0, size - int(last))
     end = min(int(last), size - 1) if first and last else size - 1
     if start >= size or end < start:
@@ -65,11 +62,21 @@ def _part(file: IO[bytes], size: int, asked: str, kind: str) -> HttpResponseBase
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
     file.seek(start)
     headers = {"Content-Range": f"bytes {start}-{end}/{size}", "Content-Length": str(end - start + 1)}
-    return StreamingHttpResponse(_read(file, end - start + 1), status=206, content_type=kind, headers=headers)
+    return StreamingHttpResponse(_Part(file, end - start + 1), status=206, content_type=kind, headers=headers)
 
 
-def _read(file: IO[bytes], left: int) -> Iterator[bytes]:
-    with file:
-        while left > 0 and (data := file.read(min(CHUNK_BYTES, left))):
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """So many bytes of a file from where it stands. The response closes it, also when nobody has read of it."""
+
+    file: IO[bytes]
+    count: int
+
+    def __iter__(self) -> Iterator[bytes]:
+        left = self.count
+        while left > 0 and (data := self.file.read(min(CHUNK_BYTES, left))):
             left -= len(data)
             yield data
+
+    def close(self) -> None:
+        self.file.close()

@@ -20,9 +20,11 @@ def allow_strangers(request: HttpRequest) -> None:
     setattr(request, STRANGERS_MAY_UPLOAD, True)
 
 
-def too_large() -> str:
-    """What to say of an upload above MAX_UPLOAD_BYTES."""
-    return f"The file is larger than {settings.MAX_UPLOAD_BYTES // 2**20} MiB."
+def too_large(most_bytes: int | None = None) -> str:
+    """What to say of an upload above a limit, by default MAX_UPLOAD_BYTES."""
+    most = settings.MAX_UPLOAD_BYTES if most_bytes is None else most_bytes
+    size = f"{most // 2**20} MiB" if most % 2**20 == 0 else f"{most / 2**20:.1f} MiB"
+    return f"The file is larger than {size}."
 
 
 def archive_upload(packed: IO[bytes], uploads: MultiValueDict[str, UploadedFile[bytes]]) -> UploadedFile[bytes]:

@@ -106,8 +106,9 @@ def copy_packages(target: Path) -> Path:
     for name in PACKAGES:
         spec = importlib.util.find_spec(name)
         assert spec is not None, f"{name} is not installed: it belongs to the development dependencies"
-        assert spec.origin is not None
-        source = Path(spec.origin).parent
+        # Somebody's click.py beside the program would have everything around it copied.
+        assert spec.submodule_search_locations, f"{spec.origin} is not the package {name}: move it out of the way"
+        (source,) = spec.submodule_search_locations
         ignore = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(source, target / name, ignore=ignore, dirs_exist_ok=True)
     return target

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from benchmarks import fairness, leaderboard, recording, runner, tournament
+from benchmarks import evaluations, fairness, leaderboard, recording, runner, sweep, tournament
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ["--rounds", "1", "--matches", "8", "--http-matches", "2", "--kaggle-matches", "2"]
@@ -36,21 +36,23 @@ def measure(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return run
 
 
-@pytest.mark.slow
-@both_sandboxes
-def test_the_runner_is_compared_with_other_ways(
-    sandbox: str, measure: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = measure(runner.main, sandbox, *FEW, "--without", "kaggle")
-
+def look_at_other_ways(report: dict[str, Any], table: str) -> None:
     assert set(report["matches_per_second"]) == WAYS
     assert all(value > 0 for value in report["matches_per_second"].values())
     assert report["speedup_http"] > 1
     assert report["fraction_of_bare"] > 0
     assert report["speedup_kaggle"] is None
-    table = capsys.readouterr().out
     assert "one HTTP POST per move" in table
     assert str(report["speedup_http"]) in table
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+def test_the_runner_is_compared_with_other_ways(
+    measure: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = measure(runner.main, "docker", *FEW, "--without", "kaggle")
+    look_at_other_ways(report, capsys.readouterr().out)
 
 
 @pytest.mark.slow
@@ -67,19 +69,23 @@ def test_without_kaggles_library_the_others_are_measured(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     report = measure(runner.main, "process", *FEW)
-    assert report["speedup_kaggle"] is None
-    assert "Without Kaggle's library. It cannot be installed: " in capsys.readouterr().err
+    printed = capsys.readouterr()
+    look_at_other_ways(report, printed.out)
+    assert "Without Kaggle's library. It cannot be installed: " in printed.err
 
 
 @pytest.mark.slow
 @both_sandboxes
-def test_a_sweep_measures_every_game_and_every_cost(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
+def test_a_sweep_measures_every_game_and_every_cost(
+    sandbox: str, measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "PARALLEL", (1, 8))
     report = measure(runner.main, sandbox, *FEW, "--without", "kaggle", "--sweep")
 
     sandboxes = {"process"} | {sandbox}
     rows = {(row["sandbox"], row["game"], row["parallel_matches"]) for row in report["speed"]}
     assert {row[1:] for row in rows if row[0] == sandbox} == {
-        (game, parallel) for game in ("connect-four", "tic-tac-toe", "quarto") for parallel in (1, 8, 32, 128)
+        (game, parallel) for game in ("connect-four", "tic-tac-toe", "quarto") for parallel in (1, 8)
     }
     assert {row[0] for row in rows} == sandboxes | {"none", "http"}
     assert set(report["startup"]) == sandboxes
@@ -130,6 +136,29 @@ def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@both_sandboxes
+def test_an_evaluation_is_compared_with_other_ways_and_timed_from_upload_to_score(sandbox: str, tmp_path: Path) -> None:
+    # In a process of its own: it sets Django up for an arena of its own.
+    few = ["--rounds", "1", "--episodes", "4", "--parallel", "2", "--json", str(tmp_path / "figures.json")]
+    where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.evaluations", *few, *where],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "figures.json").read_text())
+    assert report["steps_per_second"].keys() == {
+        "http", "bare", "bare_adapter", "vector_sync", "vector", "arena_one_at_a_time", "arena", "pixels"
+    }  # fmt: skip
+    assert min(report["steps_per_second"].values()) > 0
+    assert report["slowdown_vs_bare"] > 0
+    assert report["speedup_http"] > 1
+    assert report["pixels_megabytes_per_second"] > 0
+    assert report["upload_to_score_seconds"] > 0
+    assert "one HTTP POST per step" in done.stdout
+
+
+@pytest.mark.slow
 def test_boards_are_measured_in_every_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--rows", "120", "--environments", "2", "--rounds", "5", "--seconds", "0.02", "--database", "sqlite"]
     assert leaderboard.main([*few, "--json", str(tmp_path / "figures.json")]) == 0
@@ -143,11 +172,11 @@ def test_boards_are_measured_in_every_way(tmp_path: Path, capsys: pytest.Capture
     assert "first page, cached in local memory" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", ["runner", "recording", "fairness", "tournament"])
+@pytest.mark.parametrize("module", ["runner", "recording", "fairness", "tournament", "evaluations"])
 def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> None:
     # In a process of its own: the engine's library leaves a socket open when nobody answers.
     done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{module}", "--rounds", "1", "--matches", "8"],
+        [sys.executable, "-m", f"benchmarks.{module}", "--rounds", "1"],
         cwd=ROOT,
         env={**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/none.sock"},
         capture_output=True,
@@ -168,6 +197,7 @@ def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> No
         (fairness.main, "Whether a player can slow its opponent"),
         (tournament.main, "A whole tournament"),
         (leaderboard.main, "who stands where"),
+        (evaluations.main, "How many steps a second"),
     ],
 )
 def test_help_explains_it(main: Main, words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import fairness, pixels, players, recording, runner, sweep, tournament
+from benchmarks import evaluations, fairness, pixels, players, recording, runner, sweep, tournament
 from benchmarks.arena import Edition, playing_seconds
 from benchmarks.common import Panel, count_moves, draw, play_bare, take_turns, text_table
+from benchmarks.http_baseline import servers
 from benchmarks.memory import players_bytes
 from benchmarks.own_python import CannotInstall, own_python
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
@@ -41,6 +42,20 @@ def test_ratios_are_those_of_medians_and_none_for_a_way_that_was_left_out() -> N
     report = runner.summarise({"arena": [90.0, 100.0, 500.0], "http": [2.0], "http_keep_alive": [4.0], "bare": [200.0]})
     assert (report["speedup_http"], report["fraction_of_bare"]) == (50, 0.5)
     assert report["speedup_kaggle"] is None
+
+
+def test_ratios_of_an_evaluation_are_those_of_medians() -> None:
+    figures = {
+        "arena": [400.0, 500.0, 900.0], "bare": [1000.0], "http": [4.0, 5.0, 6.0], "vector": [5000.0],
+        "pixels": [1000.0],
+    }  # fmt: skip
+    report = evaluations.summarise(figures)
+    assert (report["slowdown_vs_bare"], report["fraction_of_bare"]) == (2, 0.5)
+    assert (report["speedup_http"], report["fraction_of_vector"]) == (100, 0.1)
+    assert report["pixels_megabytes_per_second"] == pytest.approx(1000 * 84 * 84 * 4 / 1e6, abs=0.05)
+    table = evaluations.table(dict.fromkeys(figures, "way"), figures, {**report, "upload_to_score_seconds": None})
+    assert "2.0 times as slow as no isolation" in table
+    assert "upload" not in table
 
 
 def test_overhead_is_the_share_of_the_workers_time_without_a_match() -> None:
@@ -162,3 +177,14 @@ def test_own_lock_files_carry_hashes_and_no_addresses(folder: str) -> None:
     assert pinned
     assert all(line.endswith("\\") for line in pinned)
     assert "://" not in text
+
+
+def test_no_folder_is_copied_for_a_module_that_has_the_name_of_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "arena_click.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(servers, "PACKAGES", ("arena_click",))
+    with pytest.raises(AssertionError, match=r"arena_click\.py is not the package arena_click"):
+        servers.copy_packages(tmp_path / "copied")
+    assert not (tmp_path / "copied").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from functools import partial
 from typing import Any
 
 import docker
@@ -113,18 +114,22 @@ def test_containers_of_dead_builds_go_and_those_of_other_arenas_and_of_players_s
             name: _container(client, base, labels)
             for name, labels in {
                 "mine": {"arena.builder": mine},
+                "running": {"arena.builder": mine, "arena.build": "7"},
+                "killed": {"arena.builder": mine, "arena.build": "8"},
                 "other": {"arena.builder": other},
                 "player": {"arena.builder": "", "arena.prefix": mine},
             }.items()
         }
         try:
-            sweep_containers(client, mine)
-            assert _there(client, made) == ["mine", "other", "player"]
+            # Of the builds only the seventh still runs.
+            needed = partial(Needed, frozenset(), frozenset(), frozenset({"7"}))
+            sweep_containers(client, mine, needed)
+            assert _there(client, made) == ["mine", "running", "other", "player"]
 
             now = time.time()
             monkeypatch.setattr(time, "time", lambda: now + 2 * INSTALL_SECONDS + 60)
-            sweep_containers(client, mine)
-            assert _there(client, made) == ["other", "player"]
+            sweep_containers(client, mine, needed)
+            assert _there(client, made) == ["running", "other", "player"]
         finally:
             for container in made.values():
                 with contextlib.suppress(NotFound):

@@ -3,9 +3,34 @@
 from django.conf import settings
 from django.contrib import admin
 
-from core.admin import agents, alarms, environments, evaluations, jobs, ledger, tournaments, users
+from core.admin import (
+    agents,
+    alarms,
+    audit,
+    environments,
+    evaluations,
+    jobs,
+    ledger,
+    second_factor,
+    tournaments,
+    users,
+    workers,
+)
 
-__all__ = ["agents", "alarms", "environments", "evaluations", "jobs", "ledger", "tournaments", "users"]
+__all__ = [
+    "agents",
+    "alarms",
+    "audit",
+    "environments",
+    "evaluations",
+    "jobs",
+    "ledger",
+    "second_factor",
+    "tournaments",
+    "users",
+    "workers",
+]
+
 
 admin.site.site_header = f"{settings.SITE_NAME} for organisers"
 admin.site.site_title = settings.SITE_NAME

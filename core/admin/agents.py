@@ -13,11 +13,13 @@ from core.admin.evaluations import evaluate_again
 from core.admin.jobs import build_again
 from core.errors import Refused
 from core.models import Agent, Evaluation, Job, Submission
-from core.services.agents import agent_disable, agent_enable, submission_delete
+from core.services.agents import submission_delete
+from core.services.bars import agent_disable, agent_enable
 
 DISABLE = Question(
     title="Disable agents",
-    consequence="A disabled agent takes part in no new edition and takes no new versions. Its results stay.",
+    consequence="A disabled agent takes no new versions and takes part in nothing, from now on: its open work is "
+    "cancelled, and it is taken out of a running edition, where its duels then count for nobody. Its results stay.",
     button="Disable",
     reason="Reason, shown on the agent's page",
 )
@@ -30,12 +32,15 @@ DELETE = Question(
 
 @admin.register(Agent)
 class AgentAdmin(ModelAdmin[Agent]):
-    list_display = ("name", "environment", "owner", "team", "submissions", "is_public", "is_disabled", "created_at")
-    list_filter = ("environment", "is_public", "is_disabled", "owner__team")
+    list_display = ("name", "environment", "owner", "team", "submissions", "is_public", "is_disabled",
+                    "quarantined_at", "created_at")  # fmt: skip
+    list_filter = ("environment", "is_public", "is_disabled", ("quarantined_at", admin.EmptyFieldListFilter),
+                   "owner__team")  # fmt: skip
     list_select_related = ("environment", "owner")
     search_fields = ("name", "owner__username", "owner__email", "owner__team")
     date_hierarchy = "created_at"
-    readonly_fields = ("environment", "owner", "is_disabled", "disabled_reason", "created_at")
+    readonly_fields = ("environment", "owner", "is_disabled", "disabled_reason", "quarantined_at",
+                       "quarantined_number", "created_at")  # fmt: skip
     actions = ("disable", "enable")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
@@ -72,7 +77,7 @@ class AgentAdmin(ModelAdmin[Agent]):
         do_each(self, request, queryset, action)
         return None
 
-    @admin.action(description="Enable", permissions=["change"])
+    @admin.action(description="Enable (also ends a quarantine)", permissions=["change"])
     def enable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
         def action(agent: Agent) -> str:
             if not agent.is_disabled:

@@ -15,7 +15,9 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from core.audited import deed_of, write_down
 from core.errors import Refused
+from core.services.audit import row_changes, row_values
 from core.states import IllegalTransition, StaleJob
 
 Row = TypeVar("Row", bound=Model)
@@ -107,7 +109,11 @@ def ask(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], questi
 def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], action: Callable[[Row], str]) -> None:
     """Run `action` on every row and say what happened. It returns a sentence, or raises to say why not."""
     news: dict[tuple[int, str], list[Row]] = {}
+    given = request.POST.get("reason", "").strip() if "answered" in request.POST else ""
+    reason = f" Reason: {given}" if given else ""
+    deed = deed_of(request)
     for row in rows:
+        before = row_values(row)
         try:
             level, sentence = messages.SUCCESS, action(row)
         except StaleJob:
@@ -115,7 +121,10 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
         except (Refused, IllegalTransition) as refusal:
             level, sentence = messages.ERROR, f"nothing was done. {refusal}"
         else:
-            page.log_change(request, row, sentence)
+            deed.changes = row_changes(row, before)
+            page.log_change(request, row, sentence + reason)
+        if level != messages.SUCCESS:
+            write_down(request, deed.action, row, sentence + reason)
         news.setdefault((level, sentence), []).append(row)
     for (level, sentence), concerned in news.items():
         page.message_user(request, f"{_name(concerned)}: {sentence}", level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
@@ -16,7 +17,7 @@ from core.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, l
 from core.errors import Refused
 from core.models import Environment, SeedList, Submission, TournamentState, User
 from core.queues import wake
-from core.services.seeds import final_phase_start, seed_list_reveal, seed_lists_ensure
+from core.services.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_list_reveal, seed_lists_ensure
 
 START_TASK = "tournament_manager.tasks.tournament_start"
 FINAL_PHASE = Question(
@@ -49,10 +50,16 @@ class EnvironmentForm(EnvironmentModelForm):
         count: int = self.cleaned_data["matches_per_validation"]
         return count if self.instance.is_scored else _even(count)
 
+    def clean_quota_upload_bytes(self) -> int | None:
+        size: int | None = self.cleaned_data["quota_upload_bytes"]
+        if size is not None and size > settings.MAX_UPLOAD_BYTES:
+            raise ValidationError(f"The site takes at most {settings.MAX_UPLOAD_BYTES} bytes (MAX_UPLOAD_BYTES).")
+        return size
+
     def clean_episodes_per_evaluation(self) -> int:
         count: int = self.cleaned_data["episodes_per_evaluation"]
-        if count < 1:
-            raise ValidationError("A submission is ranked by at least one episode.")
+        if count < FEWEST_HIDDEN_SEEDS:
+            raise ValidationError("At least two: a hidden seed that is alone could be found from its hash.")
         return count
 
 
@@ -144,6 +151,10 @@ class SeedListAdmin(ReadOnlyAdmin[SeedList]):
     def get_exclude(self, request: HttpRequest, obj: SeedList | None = None) -> tuple[str, ...]:
         is_shown = request.user.is_superuser or (obj is not None and obj.is_public)
         return () if is_shown else ("seeds",)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        # By what an address may ask for, e.g. seeds__0__gt, anybody could find hidden seeds.
+        return lookup.partition("__")[0] != "seeds" and super().lookup_allowed(lookup, value, request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: SeedList | None = None) -> list[str]:
         hidden = self.get_exclude(request, obj)

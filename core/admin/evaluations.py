@@ -68,6 +68,10 @@ class RecordingAdmin(JobAdmin[Recording]):
     exclude = (*JobAdmin.exclude, "video", "poster", "steps", "text")
     readonly_fields = (*JobAdmin.readonly_fields, "files")
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Recording]:
+        long = (*LONG, "log", "verification")
+        return super().get_queryset(request).defer("log", *(f"evaluation__{name}" for name in long))
+
     def view_on_site(self, recording: Recording) -> str:
         return reverse("web:evaluation", args=[recording.evaluation_id])
 

@@ -15,6 +15,8 @@ from django.utils.safestring import SafeString
 from core.admin.base import Question, ReadOnlyAdmin, ask, do_each, links, text_block
 from core.errors import Refused
 from core.models import Build, Duel, Job, JobState, PlayedJob, Publication, Submission, User, Validation
+from core.selectors.jobs import attempts_of
+from core.selectors.waits import wait_of
 from core.services.agents import submission_rebuild
 from core.services.duels import duel_play_again, duel_void
 from core.services.jobs import job_cancel, job_requeue, job_wake
@@ -44,14 +46,29 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
     date_hierarchy = "created_at"
     ordering = ("-pk",)
     actions: Sequence[str] = ("requeue", "cancel")
-    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token")
-    readonly_fields: ClassVar[tuple[str, ...]] = ("took", "log_text")
+    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token", "history", "turn")
+    readonly_fields: ClassVar[tuple[str, ...]] = ("wait", "took", "attempts", "log_text")
 
     @admin.display(description="took")
     def took(self, job: AnyJob) -> str:
         if job.started_at is None or job.ended_at is None:
             return "–"
         return str(timedelta(seconds=round((job.ended_at - job.started_at).total_seconds())))
+
+    @admin.display(description="waits for", empty_value="–")
+    def wait(self, job: AnyJob) -> str:
+        """Why it is not being done."""
+        found = wait_of(job)
+        return "" if found is None else f"{found.sentence} ({found.code})"
+
+    @admin.display(description="attempts that came to nothing")
+    def attempts(self, job: AnyJob) -> SafeString:
+        lines = [
+            f"{row.number}  {row.started_at or row.ended_at:%Y-%m-%d %H:%M:%S} to {row.ended_at:%H:%M:%S} UTC  "
+            f"{row.worker}  {row.code}: {row.error}"
+            for row in attempts_of(job)
+        ]
+        return text_block("\n".join(lines))
 
     @admin.display(description="log")
     def log_text(self, job: AnyJob) -> SafeString:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from axes.models import AccessAttempt
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import admin as auth
-from django.http import HttpRequest
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 
-from core.admin.base import ModelAdmin
+from core.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each
+from core.errors import Refused
 from core.models import ApiToken, User
+from core.models.quota import QUOTA_FIELDS
+from core.services.bars import user_ban, user_unban
 
 if TYPE_CHECKING:
     BaseUserAdmin = auth.UserAdmin[User]
@@ -18,27 +25,101 @@ else:
     BaseUserAdmin = auth.UserAdmin  # not generic at run time
 
 
+BAN = Question(
+    title="Ban people",
+    consequence="Their sessions end and their tokens are refused at once. What is built, validated, evaluated or "
+    "played for them is cancelled, and their agents are taken out of running editions. Their results stay; the ban "
+    "can be lifted.",
+    button="Ban",
+    reason="Reason, shown to them when they try to log in",
+)
+QUOTAS = ("is_quota_exempt", *QUOTA_FIELDS)
+
+
 @admin.register(User)
 class UserAdmin(BaseUserAdmin):
     """Django's own page, with what the arena knows about a person."""
 
     list_display = ("username", "email", "team", "github", "is_active", "is_staff", "date_joined", "last_login")
-    list_filter = ("is_active", "is_staff", "team")
+    list_filter = ("is_active", "is_quota_exempt", "is_staff", "team")
+    actions = ("ban", "unban", "unlock_logins")
     search_fields = ("username", "email", "team", "github")
     date_hierarchy = "date_joined"
     ordering = ("username",)
     fieldsets = (
         (None, {"fields": ("email", "username", "password", "team", "github")}),
-        ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")}),
+        ("Ban", {"fields": ("is_active", "ban_reason")}),
+        (
+            "Quotas",
+            {
+                "fields": QUOTAS,
+                "description": "For every environment; of the account of anonymous clients: for all of them together.",
+            },
+        ),
+        ("Rights", {"fields": ("is_staff", "is_superuser", "groups", "user_permissions")}),
         ("Times", {"fields": ("date_joined", "last_login")}),
     )
-    readonly_fields = ("date_joined", "last_login")
+    # Banning does more than this flag: see the actions of the list.
+    readonly_fields = ("is_active", "ban_reason", "date_joined", "last_login")
     add_fieldsets = (
         (None, {"fields": ("email", "username", "team", "github", "usable_password", "password1", "password2")}),
     )
 
     def view_on_site(self, user: User) -> str:
         return reverse("web:user", args=[user.username])
+
+    @admin.action(description="Ban, with a reason", permissions=["change"])
+    def ban(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, BAN)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(user: User) -> str:
+            if user.pk == request.user.pk:
+                raise Refused("Nobody bans themselves.")
+            if user.is_superuser and not request.user.is_superuser:
+                raise Refused("Only a superuser bans a superuser.")
+            user_ban(user=user, reason=answer)
+            return "is banned."
+
+        do_each(self, request, queryset, action)
+        return None
+
+    @admin.action(description="Lift the ban", permissions=["change"])
+    def unban(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        def action(user: User) -> str:
+            user_unban(user=user)
+            return "may take part again."
+
+        do_each(self, request, queryset, action)
+
+    @admin.action(description="Unlock logins after wrong passwords", permissions=["change"])
+    def unlock_logins(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        def action(user: User) -> str:
+            if not AccessAttempt.objects.filter(username=user.email.casefold()).delete()[0]:
+                raise Refused("No wrong password is counted for it.")
+            return "can log in again from everywhere."
+
+        do_each(self, request, queryset, action)
+
+
+@admin.register(AccessAttempt)
+class LoginFailureAdmin(ReadOnlyAdmin[AccessAttempt]):
+    """Wrong passwords, by account and address, as long as they count. Deleting a row unlocks its pair."""
+
+    list_display = ("username", "ip_address", "failures_since_start", "is_locked", "attempt_time", "path_info")
+    search_fields = ("username", "ip_address")
+    date_hierarchy = "attempt_time"
+    ordering = ("-attempt_time",)
+    exclude = ("get_data", "post_data", "http_accept")
+
+    @admin.display(description="locked", boolean=True)
+    def is_locked(self, row: AccessAttempt) -> bool:
+        is_recent = row.attempt_time > timezone.now() - settings.AXES_COOLOFF_TIME
+        return bool(is_recent and row.failures_since_start >= settings.AXES_FAILURE_LIMIT)
+
+    def has_delete_permission(self, request: HttpRequest, obj: AccessAttempt | None = None) -> bool:
+        return admin.ModelAdmin.has_delete_permission(self, request, obj)
 
 
 @admin.register(ApiToken)

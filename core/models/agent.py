@@ -34,11 +34,27 @@ class Agent(models.Model):
     is_public = models.BooleanField(default=False, help_text="Source and logs can be read by everyone.")
     is_disabled = models.BooleanField(default=False, help_text="A disabled agent takes part in nothing.")
     disabled_reason = models.CharField(max_length=200, blank=True)
+    quarantined_at = models.DateTimeField(
+        null=True, editable=False, help_text="Set where the arena itself has disabled it, because it crashed."
+    )
+    quarantined_number = models.PositiveIntegerField(
+        null=True, editable=False, help_text="The version that crashed; a later one that validates ends the quarantine."
+    )
+    forgiven_entry = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Crashes up to this entry of the ledger count no more."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["name"]
-        constraints = [models.UniqueConstraint("environment", Lower("name"), name="agent_name_unique")]
+        constraints = [
+            models.UniqueConstraint("environment", Lower("name"), name="agent_name_unique"),
+            models.CheckConstraint(
+                condition=models.Q(quarantined_at=None, quarantined_number=None)
+                | models.Q(quarantined_at__isnull=False, quarantined_number__isnull=False, is_disabled=True),
+                name="agent_quarantine_whole",
+            ),
+        ]
         indexes = [
             models.Index(fields=["environment", "owner"], name="agent_owned"),
             models.Index(fields=["environment"], condition=models.Q(is_disabled=True), name="agent_disabled"),
@@ -46,6 +62,11 @@ class Agent(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_quarantined(self) -> bool:
+        """Whether it was disabled by the arena itself, for crashing."""
+        return self.quarantined_at is not None
 
 
 def archive_name(submission: Submission, filename: str) -> str:
@@ -94,6 +115,12 @@ class Submission(models.Model):
         help_text="A script plays its environment itself and reports its score.",
     )
     algorithm = models.CharField(max_length=100, blank=True, help_text="What its owner calls the method.")
+    address_digest = models.CharField(
+        max_length=32,
+        blank=True,
+        editable=False,
+        help_text="Of an anonymous client: a hash of its address and the day, by which its quota is counted.",
+    )
     user_label = models.CharField(
         max_length=100, blank=True, help_text="Who an anonymous client said it is; nobody has checked it."
     )
@@ -122,6 +149,12 @@ class Submission(models.Model):
                 condition=models.Q(number__gte=1, form__in=["PLAYER", "SCRIPT"])
                 & (models.Q(image_removed_at=None) | models.Q(image="")),
                 name="submission_is_whole",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["created_at"], name="submission_created"),
+            models.Index(
+                fields=["address_digest"], condition=~models.Q(address_digest=""), name="submission_of_address"
             ),
         ]
 

@@ -10,6 +10,7 @@ class Build(Job):
     """Makes the image of a submission."""
 
     KIND = "build"
+    OWNER = "submission__agent__owner"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="builds")
     base_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Of the base image.")

@@ -6,10 +6,11 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from core.models.limits import positive
+from core.models.quota import QuotaNumbers
 from environments.spec import Limits
 
 
-class Environment(models.Model):
+class Environment(QuotaNumbers):
     """A game or task, synced from an `EnvironmentSpec` by `manage.py sync_environments`."""
 
     slug = models.SlugField(max_length=50, unique=True)

@@ -57,6 +57,7 @@ class Evaluation(Job, Checkable):
     """
 
     KIND = "evaluation"
+    OWNER = "agent__owner"
     RELATED = ("submission__agent__environment", "submission__agent__owner", "seed_list")
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="evaluations")
@@ -145,6 +146,7 @@ class Recording(Job):
     """A video, or for environments of text a replay, of one episode of an evaluation."""
 
     KIND = "recording"
+    OWNER = "evaluation__agent__owner"
     RELATED = ("evaluation__environment", "evaluation__submission")
 
     class Choice(models.TextChoices):

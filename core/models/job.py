@@ -31,6 +31,10 @@ class Job(models.Model):
     KIND: str = ""
     RELATED: tuple[str, ...] = ()
     """What its worker reads along with it."""
+    OWNER: str = ""
+    """The way to the user who waits for it; empty where nobody in particular does."""
+    running_since: float | None = None
+    """Monotonic seconds when this process claimed it; None where another did. Not in the row: for figures alone."""
 
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED, editable=False)
     attempt = models.PositiveSmallIntegerField(default=0, editable=False, help_text="Times it was claimed.")
@@ -41,6 +45,12 @@ class Job(models.Model):
     error_code = models.CharField(max_length=50, blank=True, editable=False)
     error = models.TextField(blank=True, editable=False, help_text="A sentence for a person.")
     log = models.TextField(blank=True, editable=False)
+    history = models.JSONField(
+        default=list, editable=False, help_text="Attempts that came to nothing: core.selectors.jobs.attempts_of."
+    )
+    turn = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Jobs are taken by (turn, id); 0: it was begun before."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     not_before = models.DateTimeField(null=True, editable=False, help_text="It rests until then.")
     woken_at = models.DateTimeField(null=True, editable=False, help_text="When its last message was sent.")
@@ -74,6 +84,12 @@ class Job(models.Model):
                 condition=models.Q(state__in=["QUEUED", "RUNNING"]),
                 name="%(class)s_open",
             ),
+            models.Index(
+                fields=["turn", "id"],
+                condition=models.Q(state="QUEUED", not_before__isnull=True),
+                name="%(class)s_in_line",
+            ),
+            models.Index(fields=["-turn"], condition=models.Q(turn__gt=1, attempt__gt=0), name="%(class)s_last_turn"),
             # SQLite takes a partial index only for the very condition that a query has.
             models.Index(fields=["id"], condition=models.Q(state="QUEUED"), name="%(class)s_waiting"),
             models.Index(fields=["lease_expires_at"], condition=models.Q(state="RUNNING"), name="%(class)s_running"),

@@ -9,12 +9,16 @@ from core.models.duel import Duel
 from core.models.limits import finite
 from core.models.user import User
 
+CRASHED = models.Q(errors__gt=0, wins=0, losses=0, draws=0, opponent_errors=0)
+"""An entry of a seat from which every match was forfeited."""
+
 
 class LedgerEntry(models.Model):
     """What a submission did from one seat in one duel. Written once, never changed; see LedgerVoid."""
 
     duel = models.ForeignKey(Duel, on_delete=models.PROTECT, related_name="ledger_entries")
-    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="ledger_entries")
+    # Without an index of its own: ledger_latest begins with it.
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="ledger_entries", db_index=False)
     opponent = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
     seat = models.PositiveSmallIntegerField()
     wins = models.PositiveIntegerField()
@@ -42,6 +46,11 @@ class LedgerEntry(models.Model):
                 | models.Q(opponent_errors__gt=0),
                 name="ledger_entry_has_matches",
             ),
+        ]
+        indexes = [
+            # Who has crashed is asked again and again while an edition runs: it costs nothing while nobody has.
+            models.Index(fields=["submission", "id"], condition=CRASHED, name="ledger_crashes"),
+            models.Index(fields=["submission", "-id"], name="ledger_latest"),
         ]
 
     def __str__(self) -> str:

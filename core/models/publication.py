@@ -10,6 +10,7 @@ class Publication(Job):
     """Puts the source of a public submission into the arena's git repository."""
 
     KIND = "publication"
+    OWNER = "submission__agent__owner"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="publications")
     url = models.URLField(blank=True, max_length=500)

@@ -53,17 +53,25 @@ class Participant(models.Model):
     points = models.PositiveIntegerField(default=0, help_text="2 for a duel won, 1 for a draw.")
     total_score = models.FloatField(default=0.0, help_text="Sum of the scores of its matches.")
     rank = models.PositiveIntegerField(default=1, help_text="Ties share: 1, 1, 3.")
+    withdrawn_at = models.DateTimeField(
+        null=True, editable=False, help_text="Taken out while the edition ran: its duels count for nobody's standing."
+    )
     rating = models.FloatField(null=True, blank=True, help_text="As it stood when the edition ended.")
 
     class Meta:
         ordering = ["rank", "submission__agent__name"]
-        indexes = [models.Index(fields=["tournament", "rank", "id"], name="participant_ranked")]
         constraints = [
             models.UniqueConstraint(fields=["tournament", "submission"], name="participant_unique"),
             models.CheckConstraint(
                 condition=models.Q(rank__gte=1, points=2 * models.F("wins") + models.F("draws"))
                 & finite("total_score", "rating"),
                 name="participant_adds_up",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["tournament", "rank", "id"], name="participant_ranked"),
+            models.Index(
+                fields=["tournament"], condition=models.Q(withdrawn_at__isnull=False), name="participant_withdrawn"
             ),
         ]
 

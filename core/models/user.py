@@ -7,6 +7,8 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Lower
 
+from core.models.quota import QuotaNumbers
+
 github_name = RegexValidator(
     r"\A[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}\Z",
     "Enter a GitHub user name: letters, digits and single hyphens, at most 39 characters.",
@@ -17,12 +19,17 @@ ANONYMOUS_EMAIL = "anonymous@arena.invalid"
 """Of the account that owns what nobody in particular submits; no mail ever reaches it (RFC 2606)."""
 
 
-class User(AbstractUser):
-    """An account; it logs in by e-mail and is shown by its user name."""
+class User(AbstractUser, QuotaNumbers):
+    """An account; it logs in by e-mail and is shown by its user name. A banned one is not active."""
 
     email = models.EmailField("e-mail", unique=True)
     team = models.CharField(max_length=100, blank=True)
     github = models.CharField("GitHub name", max_length=39, blank=True, validators=[github_name])
+    is_quota_exempt = models.BooleanField("exempt from quotas", default=False, help_text="No quota holds for them.")
+    ban_reason = models.CharField(max_length=200, blank=True, help_text="Shown to them when they try to log in.")
+    session_epoch = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Raised to end all their sessions for good."
+    )
 
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS = ["username"]
@@ -36,6 +43,11 @@ class User(AbstractUser):
 
     def __str__(self) -> str:
         return self.username
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """What every session of theirs must know: of the password, as Django has it, and of the epoch."""
+        of_password: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]
+        return f"{of_password}{self.session_epoch}" if self.session_epoch else of_password
 
     @property
     def is_system(self) -> bool:

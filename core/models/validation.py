@@ -10,6 +10,7 @@ class Validation(PlayedJob):
     """A short duel of a submission against itself, or with one seat a few practice episodes; any fault fails it."""
 
     KIND = "validation"
+    OWNER = "submission__agent__owner"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="validations")
 

@@ -122,20 +122,21 @@ def version_list(agent: Agent, *, is_publishing: bool, number: int | None = None
         submissions = submissions.filter(number=number)
     rows = list(submissions.prefetch_related(Prefetch("participations", participations)).order_by("-number"))
     sizes = _sizes({place.tournament_id for row in rows for place in row.participations.all()})
+    phases = phases_of(rows, is_publishing=is_publishing)
     if agent.environment.is_scored:
-        return [_scored_version(row, is_publishing=is_publishing, is_newest=row is rows[0]) for row in rows]
+        return [_scored_version(row, shown, is_newest=row is rows[0]) for row, shown in zip(rows, phases, strict=True)]
     latest = Submission.objects.valid().filter(agent=agent).order_by("-number").first()
     return [
         Version(
             submission=row,
             status=status_of(row),
-            phases=phases_of(row, is_publishing=is_publishing),
+            phases=shown,
             log=open_log(row) if is_moving(row) or row is rows[0] else None,
             places=tuple(Place(place, sizes[place.tournament_id]) for place in row.participations.all()),
             is_moving=is_moving(row),
             outlook=edition_outlook(agent.environment) if row == latest and not row.participations.all() else "",
         )
-        for row in rows
+        for row, shown in zip(rows, phases, strict=True)
     ]
 
 
@@ -176,7 +177,7 @@ def edition_outlook(environment: Environment) -> str:
     return "It takes part in the next edition, which starts within minutes."
 
 
-def _scored_version(row: Submission, *, is_publishing: bool, is_newest: bool) -> Version:
+def _scored_version(row: Submission, phases: tuple[Phase, ...], *, is_newest: bool) -> Version:
     """A version in an environment that ranks by scores. Files are read for the newest alone."""
     validation, evaluation = validation_of(row), evaluation_of(row)
     practice: list[Episode] = []
@@ -186,7 +187,7 @@ def _scored_version(row: Submission, *, is_publishing: bool, is_newest: bool) ->
     return Version(
         submission=row,
         status=status_of(row),
-        phases=phases_of(row, is_publishing=is_publishing),
+        phases=phases,
         log=open_log(row) if is_moving(row) or is_newest else None,
         places=(),
         is_moving=is_moving(row),

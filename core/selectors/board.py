@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -22,6 +23,7 @@ from django.db.models import Case, F, Func, OuterRef, Q, QuerySet, Subquery, Tex
 from django.db.models.functions import Cast, Rank, Replace
 
 from core.cache import cached
+from core.metrics import leaderboard_asked
 from core.models import Agent, Environment, Evaluation, JobState, Submission, User
 from core.scores import Interval, paired_difference
 
@@ -30,6 +32,7 @@ SORTS = {
     "date_desc": ("-created_at", "-pk"),
     "date_asc": ("created_at", "pk"),
 }
+DEFAULT_SORT = "score_desc"
 MEDALS = {1: "gold", 2: "silver", 3: "bronze"}
 COMPARED = 4
 """Submissions side by side at most."""
@@ -57,7 +60,7 @@ class BoardFilter:
     date_from: date | None = None
     date_to: date | None = None
     verified: bool | None = None
-    sort: str = "score_desc"
+    sort: str = DEFAULT_SORT
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +113,10 @@ class BoardPage:
 class Comparison:
     """Evaluations side by side.
 
-    episodes: (number, each one's score) for every seed of the list that the first verified one of them played; None
-    for one that has not played it. differences: paired difference of the row's evaluation less the column's on common
-    seeds, None without any.
+    differences: paired difference of the row's evaluation less the column's on common seeds, None without any.
     """
 
     evaluations: tuple[Evaluation, ...]
-    episodes: tuple[tuple[int, tuple[float | None, ...]], ...]
     differences: tuple[tuple[Interval | None, ...], ...]
 
 
@@ -126,7 +126,11 @@ def board_page(environment: Environment, filters: BoardFilter, *, offset: int = 
     # Processes of two versions may share a cache for a while: none may meet the other's rows.
     text = repr((BoardRow.__slots__, environment.pk, filters, offset, limit))
     key = f"board:{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
-    return cached(key, lambda: _page(environment, filters, offset, limit))
+    started = time.perf_counter()
+    page = cached(key, lambda: _page(environment, filters, offset, limit))
+    sort = filters.sort if filters.sort in SORTS else DEFAULT_SORT
+    leaderboard_asked(env_id=environment.env_id, sort=sort, seconds=time.perf_counter() - started)
+    return page
 
 
 def board_rank(evaluation: Evaluation) -> int | None:
@@ -159,14 +163,8 @@ def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
         .order_by("pk")
     }
     found = tuple(latest[public_id] for public_id in wanted if public_id in latest)
-    seeds = next((row.seed_list_id for row in found if row.seed_list_id is not None), None)
-    played = [_scores(row) if row.seed_list_id == seeds else {} for row in found]
     return Comparison(
         evaluations=found,
-        episodes=tuple(
-            (number, tuple(scores.get(number) for scores in played))
-            for number in sorted({n for s in played for n in s})
-        ),
         differences=tuple(tuple(None if row is other else _difference(row, other) for other in found) for row in found),
     )
 
@@ -188,7 +186,7 @@ def standing(environment: Environment | int) -> QuerySet[Evaluation]:
 def _page(environment: Environment, filters: BoardFilter, offset: int, limit: int) -> BoardPage:
     on_board = standing(environment)
     wanted = _filtered(on_board, filters)
-    order = SORTS.get(filters.sort, SORTS["score_desc"])
+    order = SORTS.get(filters.sort, SORTS[DEFAULT_SORT])
     # The row above the first one comes along, to be compared with.
     begin = max(0, offset - 1)
     ordered = wanted.order_by(*order).values_list("pk", flat=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from core.models import Environment, Evaluation, JobState, Submission
+from core.models import Agent, Environment, Evaluation, JobState, Submission
 from core.selectors.agents import Viewer, agent_source_visible
 from core.selectors.episodes import submission_by_id
 from core.selectors.phases import decisive_job
@@ -59,6 +59,14 @@ def client_submission(public_id: UUID) -> Submission | None:
     return submission
 
 
+def failure_visible(agent: Agent, viewer: Viewer) -> bool:
+    """Whether who asks by a submission's id may read why it failed.
+
+    Nobody can log in as the owner of an anonymous one, and who sent it has to know: there it is everyone's.
+    """
+    return agent.owner.is_system or agent_source_visible(agent, viewer)
+
+
 def client_result(submission: Submission, viewer: Viewer) -> ClientResult:
     """How far it is, as far as this person may know; what is completed stays so while it is evaluated once more."""
     agent = submission.agent
@@ -67,9 +75,7 @@ def client_result(submission: Submission, viewer: Viewer) -> ClientResult:
     status = ClientState.COMPLETED if done else _STATES[JobState(job.state)] if job else ClientState.PENDING
     error = None
     if status == ClientState.FAILED and job is not None:
-        # Nobody can log in as the owner of an anonymous one: who has its id is who sent it.
-        can_see_source = agent.owner.is_system or agent_source_visible(agent, viewer)
-        error = error_shown(job, viewer, can_see_source=can_see_source) or "It was cancelled."
+        error = error_shown(job, viewer, can_see_source=failure_visible(agent, viewer)) or "It was cancelled."
     return ClientResult(
         id=submission.public_id,
         status=status,

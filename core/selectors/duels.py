@@ -12,6 +12,7 @@ from django.db.models.fields.files import FieldFile
 
 from core.models import Duel, JobState, PlayedJob, Validation
 from core.removed import removed_on
+from core.selectors.lines import line
 from environments.api import ArenaEnvironmentError, UnknownEnvironment
 from environments.archive_format import ArtifactDamaged, DuelArchive, MatchSummary, write_duel
 from environments.records import Fault, MatchRecord
@@ -60,8 +61,7 @@ class MatchGroup:
 
 def duels_next(*, count: int) -> list[Duel]:
     """The duels that workers will take next, with what it takes to play them."""
-    waiting = Duel.objects.filter(state=JobState.QUEUED, not_before=None)
-    return list(waiting.select_related(*Duel.RELATED).order_by("pk")[:count])
+    return list(line(Duel).select_related(*Duel.RELATED)[:count])
 
 
 def duel_get(duel_id: int) -> Duel:

@@ -1,9 +1,10 @@
-"""Waiting jobs as pages show them."""
+"""Jobs as pages show them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Count
 
@@ -20,12 +21,31 @@ class QueueCount:
     running: int
 
 
-def queue_place(job: Job | None) -> int | None:
-    """Which of the waiting jobs of its kind a job is, from 1; None when it does not wait, or rests."""
-    if job is None or job.state != JobState.QUEUED or job.not_before is not None:
-        return None
-    waiting = type(job)._default_manager.filter(state=JobState.QUEUED, not_before=None)
-    return waiting.filter(pk__lte=job.pk).count()
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt at a job that came to nothing. number: as the job counted then; requeueing begins anew at 1."""
+
+    number: int
+    worker: str
+    started_at: datetime | None
+    ended_at: datetime
+    code: str
+    error: str
+
+
+def attempts_of(job: Job) -> list[Attempt]:
+    """The attempts at a job that came to nothing, the first one first, as far back as they are kept."""
+    return [
+        Attempt(
+            number=row["number"],
+            worker=row["worker"],
+            started_at=datetime.fromisoformat(row["started_at"]) if row["started_at"] else None,
+            ended_at=datetime.fromisoformat(row["ended_at"]),
+            code=row["code"],
+            error=row["error"],
+        )
+        for row in job.history
+    ]
 
 
 def queue_counts() -> list[QueueCount]:

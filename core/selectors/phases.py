@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from django.db.models import Prefetch, QuerySet
 
 from core.models import Build, Evaluation, Job, JobState, Publication, Submission, SubmissionForm, Validation
-from core.selectors.jobs import queue_place
+from core.selectors.waits import Wait, waits_of
 
 
 class Status(Enum):
@@ -40,8 +41,8 @@ class Phase:
     job: Job | None
     absence: str = "not yet"
     """What to say when there is no job."""
-    place: int | None = None
-    """In the queue, from 1, while it waits there."""
+    wait: Wait | None = None
+    """Why it is not being done, while it waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +65,20 @@ def submissions_with_phases() -> QuerySet[Submission]:
     return Submission.objects.select_related("agent__environment").prefetch_related(*jobs, evaluations)
 
 
-def phases_of(submission: Submission, *, is_publishing: bool) -> tuple[Phase, ...]:
-    """Build, validation, evaluation, and publication: each where there is one or will be.
+def phases_of(submissions: Sequence[Submission], *, is_publishing: bool) -> list[tuple[Phase, ...]]:
+    """Of each submission build, validation, evaluation, and publication: each where there is one or will be.
 
     is_publishing: whether this arena publishes at all. Only public agents are published.
     """
+    rows = [_jobs_of(submission, is_publishing) for submission in submissions]
+    waits = waits_of(job for row in rows for job in row.values())
+    return [
+        tuple(Phase(title, job, wait=waits.get((job.KIND, job.pk)) if job else None) for title, job in row.items())
+        for row in rows
+    ]
+
+
+def _jobs_of(submission: Submission, is_publishing: bool) -> dict[str, Job | None]:
     jobs: dict[str, Job | None] = {"Build": submission.latest_build}
     if submission.form == SubmissionForm.PLAYER:
         jobs["Validation"] = validation_of(submission)
@@ -77,7 +87,7 @@ def phases_of(submission: Submission, *, is_publishing: bool) -> tuple[Phase, ..
     publication = submission.latest_publication
     if publication is not None or (is_publishing and submission.agent.is_public):
         jobs["Publication"] = publication
-    return tuple(Phase(title, job, place=queue_place(job)) for title, job in jobs.items())
+    return jobs
 
 
 def validation_of(submission: Submission) -> Validation | None:

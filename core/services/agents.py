@@ -16,21 +16,33 @@ from django.utils import timezone
 
 from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
 from core.errors import Refused
+from core.metrics import refusals_counted, submission_received
 from core.models import Agent, Build, Environment, Evaluation, JobFault, JobState, Submission, SubmissionForm, User
 from core.queues import IMAGES_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
 from core.selectors.phases import decisive_job
 from core.services.evaluations import OPEN, agent_lock, evaluation_again, standing_decide
-from core.services.jobs import job_cancel_if_open, job_wake
+from core.services.jobs import job_cancel_if_open, job_enqueue
+from core.services.quotas import makes_agent_active, owner_lock, quota_check
+from core.text import plain_line
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What an uploader says of a submission, and nobody checks. public_id: None for one of the arena's choice."""
+    """What an uploader says of a submission, and nobody checks. public_id: None for one of the arena's choice.
+
+    mode: how it came, for the figures: zip, single (one script) or multi (several files).
+    """
 
     algorithm: str = ""
     user: str = ""
     public_id: uuid.UUID | None = None
+    mode: str = "zip"
+
+    def __post_init__(self) -> None:
+        # They stand beside the words of others.
+        object.__setattr__(self, "algorithm", plain_line(self.algorithm))
+        object.__setattr__(self, "user", plain_line(self.user))
 
 
 NO_LABELS = Labels()
@@ -39,6 +51,7 @@ NAME_TAKEN = "Another agent with this name already exists. Please try a differen
 NEW_VERSION = "It is yours: a new version of it is uploaded on its own page."
 
 
+@refusals_counted()
 def agent_create(
     *,
     owner: User,
@@ -49,38 +62,42 @@ def agent_create(
     tell: Callable[[str], None] = lambda _: None,
     labels: Labels = NO_LABELS,
     is_script: bool = False,
+    address_digest: str = "",
 ) -> Submission:
     """Create an agent with its first submission and start its build; return the submission.
 
-    is_script: submission.py is to be run, whatever else the archive holds. Sending the same form twice gives the first
-    one's submission, built again when the arena had failed on it; `tell` is given a sentence that says so. Raises
-    Refused, saying what to do, for an archive that may not be uploaded or a name that is taken.
+    is_script: submission.py is to be run, whatever else the archive holds. address_digest: of an anonymous client, by
+    which its quota is counted. Sending the same form twice gives the first one's submission, built again when the
+    arena had failed on it; `tell` is given a sentence that says so. Raises Refused, saying what to do, for an archive
+    that may not be uploaded or a name that is taken, QuotaExceeded when the owner has used up what they may use.
     """
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
     checked = _check_archive(archive, environment, is_script=is_script)
     try:
         with transaction.atomic():
+            owner = owner_lock(owner)
+            twin = _twin(environment, owner, name, checked.sha256, is_public=is_public)
+            if twin is not None:
+                return _submission_again(twin, archive, tell)
+            _check_name(environment, owner, name)
+            quota_check(
+                owner=owner,
+                environment=environment,
+                archive_bytes=archive.size or 0,
+                makes_agent=True,
+                address_digest=address_digest,
+            )
             agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
             agent.save(force_insert=True)
-            return _submission_create(agent, archive, checked, labels=labels)
+            return _submission_create(agent, archive, checked, labels=labels, address_digest=address_digest)
     except IntegrityError:
-        twin = Submission.objects.filter(
-            agent__environment=environment,
-            agent__owner=owner,
-            agent__name=name,
-            agent__is_public=is_public,
-            number=1,
-            archive_sha256=checked.sha256,
-            deleted_at=None,
-        ).first()
-        if twin is None:
-            is_own = Agent.objects.filter(environment=environment, owner=owner, name__iexact=name).exists()
-            raise Refused(f"{NAME_TAKEN} {NEW_VERSION}" if is_own else NAME_TAKEN, field="name") from None
-        with transaction.atomic():
-            return _submission_again(twin, archive, tell)
+        # Somebody else has taken the name a moment ago.
+        _check_name(environment, owner, name)
+        raise Refused(NAME_TAKEN, field="name") from None
 
 
+@refusals_counted()
 def submission_create(
     *,
     agent: Agent,
@@ -90,19 +107,29 @@ def submission_create(
 ) -> Submission:
     """Add a new version to an agent and start its build; the same archive as the latest version is that version.
 
-    Then it is built again when the arena had failed on it, and `tell` is given a sentence that says so. Raises
-    Refused, saying what to do.
+    Then it is built again when the arena had failed on it, and `tell` is given a sentence that says so. A quarantined
+    agent takes new versions: they are its way out. Raises Refused, saying what to do, QuotaExceeded when the owner has
+    used up what they may use.
     """
-    if agent.is_disabled:
-        raise Refused("This agent is disabled by the organisers; it takes no new versions.", field="archive")
-    if not agent.environment.is_active:
-        raise Refused(f"{agent.environment} takes no uploads at the moment.", field="archive")
-    checked = _check_archive(archive, agent.environment)
+    _check_enabled(agent)
+    environment = agent.environment
+    if not environment.is_active:
+        raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+    checked = _check_archive(archive, environment)
     with transaction.atomic():
+        owner = owner_lock(agent.owner)
         agent = Agent.objects.select_for_update().get(pk=agent.pk)
+        # An organiser may have been quicker.
+        _check_enabled(agent)
         latest = agent.submissions.order_by("-number").first()
         if latest and latest.archive_sha256 == checked.sha256 and latest.deleted_at is None:
             return _submission_again(latest, archive, tell)
+        quota_check(
+            owner=owner,
+            environment=environment,
+            archive_bytes=archive.size or 0,
+            makes_agent=makes_agent_active(agent),
+        )
         return _submission_create(agent, archive, checked, number=latest.number + 1 if latest else 1, labels=labels)
 
 
@@ -146,19 +173,8 @@ def submission_rebuild(*, submission: Submission) -> Build:
             if job is not None:
                 job_cancel_if_open(job=job, reason="The submission is built again.")
         build = Build.objects.create(submission=submission)
-        job_wake(job=build)
+        job_enqueue(job=build)
     return build
-
-
-def agent_disable(*, agent: Agent, reason: str) -> None:
-    """Take an agent out of everything that starts from now on."""
-    agent.is_disabled, agent.disabled_reason = True, reason[:200]
-    agent.save(update_fields=["is_disabled", "disabled_reason"])
-
-
-def agent_enable(*, agent: Agent) -> None:
-    agent.is_disabled, agent.disabled_reason = False, ""
-    agent.save(update_fields=["is_disabled", "disabled_reason"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +204,32 @@ def _check_archive(archive: UploadedFile[bytes], environment: Environment, *, is
     return _Checked(_sha256(archive), SubmissionForm.SCRIPT if is_script else SubmissionForm.PLAYER)
 
 
+def _check_enabled(agent: Agent) -> None:
+    if agent.is_disabled and not agent.is_quarantined:
+        raise Refused("This agent is disabled by the organisers; it takes no new versions.", field="archive")
+
+
+def _twin(environment: Environment, owner: User, name: str, sha256: str, *, is_public: bool) -> Submission | None:
+    """The first version of an agent that was made by the very same form."""
+    return Submission.objects.filter(
+        agent__environment=environment,
+        agent__owner=owner,
+        agent__name=name,
+        agent__is_public=is_public,
+        number=1,
+        archive_sha256=sha256,
+        deleted_at=None,
+    ).first()
+
+
+def _check_name(environment: Environment, owner: User, name: str) -> None:
+    """Refuse a name that an agent has already."""
+    namesake = Agent.objects.filter(environment=environment, name__iexact=name).first()
+    if namesake is not None:
+        is_own = namesake.owner_id == owner.pk
+        raise Refused(f"{NAME_TAKEN} {NEW_VERSION}" if is_own else NAME_TAKEN, field="name")
+
+
 def _sha256(archive: UploadedFile[bytes]) -> str:
     archive.seek(0)
     return hashlib.file_digest(cast(BytesIO, archive.file), "sha256").hexdigest()
@@ -198,7 +240,8 @@ def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell
     submission = Submission.objects.select_for_update(of=("self",)).select_related("agent").get(pk=submission.pk)
     job = decisive_job(submission)
     failed = job is not None and job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
-    if not failed or submission.agent.is_disabled:
+    agent = submission.agent
+    if not failed or (agent.is_disabled and not agent.is_quarantined):
         tell(f"Version {submission.number} is this very archive, so nothing new was uploaded.")
         return submission
     if isinstance(job, Evaluation):
@@ -216,7 +259,13 @@ def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell
 
 
 def _submission_create(
-    agent: Agent, archive: UploadedFile[bytes], checked: _Checked, number: int = 1, labels: Labels = NO_LABELS
+    agent: Agent,
+    archive: UploadedFile[bytes],
+    checked: _Checked,
+    *,
+    number: int = 1,
+    labels: Labels = NO_LABELS,
+    address_digest: str = "",
 ) -> Submission:
     archive.seek(0)
     submission = Submission(
@@ -225,6 +274,7 @@ def _submission_create(
         form=checked.form,
         algorithm=labels.algorithm,
         user_label=labels.user,
+        address_digest=address_digest,
         archive_sha256=checked.sha256,
         archive_bytes=archive.size or 0,
     )
@@ -234,7 +284,8 @@ def _submission_create(
     try:
         with transaction.atomic():
             submission.save(force_insert=True)
-            job_wake(job=Build.objects.create(submission=submission))
+            job_enqueue(job=Build.objects.create(submission=submission))
+            submission_received(mode=labels.mode, archive_bytes=submission.archive_bytes)
     except BaseException:
         submission.archive.storage.delete(str(submission.archive.name))
         raise

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import logging
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 
+from django.conf import settings
 from django.core.files import File
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import Error
-from django.db.models import FileField
+from django.db.models import FileField, Q
+from django.db.models.functions import Now
 
-from core.models import Build, Evaluation, Job, PlayedJob, Recording, Validation
+from core.errors import StoreFailed
+from core.models import Build, Evaluation, Job, JobFault, JobState, PlayedJob, Recording, Validation
 from core.models.job import artifact_name
+from core.services.jobs import JOB_MODELS
 from environments.archive_format import write_duel
 from environments.episodes import EvaluationRecord, evaluation_sha256, write_evaluation
 from environments.records import DuelRecord, record_sha256
+
+logger = logging.getLogger(__name__)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+PROBE_BYTES = 1 << 20
+SWEEP_WINDOW = timedelta(days=1)
+"""Of jobs that ended longer ago the sweep has looked at every one many times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +99,97 @@ def artifacts_stored(
 
 
 @contextlib.contextmanager
+def sbom_stored(*, build: Build, document: bytes) -> Iterator[str]:
+    """As `artifacts_stored`, for the bill of materials of a build; yields its name, empty without a document."""
+    with _storing(build) as store:
+        yield store("sbom.json", ContentFile(document)) if document else ""
+
+
+@contextlib.contextmanager
 def _storing(job: Job) -> Iterator[Callable[[str, File[bytes]], str]]:
-    """What stores a file under a name of this claim alone; if the block fails, files go that no row names."""
+    """What stores a file under a name of this claim alone; if the block fails, files go that no row names.
+
+    Raises StoreFailed when the store takes no more.
+    """
     stored: list[str] = []
 
     def store(filename: str, content: File[bytes]) -> str:
-        stored.append(default_storage.save(artifact_name(job, filename), content))
+        try:
+            stored.append(default_storage.save(artifact_name(job, filename), content))
+        except OSError as error:
+            raise _store_failed(error) from error
         return stored[-1]
 
     try:
         yield store
     except BaseException:
-        # The block can also raise after its commit, when a message cannot be sent: then the files belong to the row.
-        # When the database or the store cannot be asked they stay: a file without a row is harmless.
+        # The block can also raise after its commit, when a connection is cut: then the files belong to the row.
+        # When the database or the store cannot be asked they stay, until the sweep.
         with contextlib.suppress(Error, OSError):
-            fields = [field.name for field in job._meta.concrete_fields if isinstance(field, FileField)]
-            named = type(job)._default_manager.filter(pk=job.pk).values_list(*fields).first() or ()
-            for name in set(stored) - set(named):
+            for name in set(stored) - _named(job):
                 default_storage.delete(name)
         raise
+
+
+def _named(job: Job) -> set[str]:
+    """The files that a job's row names."""
+    fields = [field.name for field in job._meta.concrete_fields if isinstance(field, FileField)]
+    return set(type(job)._default_manager.filter(pk=job.pk).values_list(*fields).first() or ())
+
+
+def _store_failed(error: OSError) -> StoreFailed:
+    if error.errno in FULL:
+        return StoreFailed("The artifact store is full.", code="store_full")
+    return StoreFailed(f"The artifact store cannot be written to: {error.strerror or error}.", code="store_failed")
+
+
+def store_is_down() -> bool:
+    """Whether the store takes no file now; tried with one of PROBE_BYTES."""
+    name = f"probes/{uuid.uuid4()}"
+    try:
+        name = default_storage.save(name, ContentFile(bytes(PROBE_BYTES)))
+    except OSError:
+        return True
+    finally:
+        with contextlib.suppress(OSError):
+            default_storage.delete(name)
+    return False
+
+
+def artifacts_sweep() -> int:
+    """Delete files of claims that came to nothing, e.g. of killed workers; return how many.
+
+    Only jobs that were tried more than once, or ended by no result, can have any; a worker that is refused has had a
+    lease's time to delete its own.
+    """
+    count = 0
+    tried = Q(attempt__gt=1) | Q(fault=JobFault.PLATFORM) | Q(state=JobState.CANCELLED)
+    for model in JOB_MODELS.values():
+        if not any(isinstance(field, FileField) for field in model._meta.concrete_fields):
+            continue
+        ended = Q(ended_at__gt=Now() - SWEEP_WINDOW, ended_at__lt=Now() - timedelta(seconds=settings.JOB_LEASE_SECONDS))
+        for job in model._default_manager.filter(tried & ended):
+            with contextlib.suppress(OSError):
+                count += _sweep(job)
+    return count
+
+
+def _sweep(job: Job) -> int:
+    """Delete what lies in a job's folder and its row does not name."""
+    folder, count = f"{job.KIND}s/{job.pk}", 0
+    if not default_storage.exists(folder):
+        return 0
+    for claim in default_storage.listdir(folder)[0]:
+        names = {f"{folder}/{claim}/{name}" for name in default_storage.listdir(f"{folder}/{claim}")[1]}
+        unnamed = names - _named(job)
+        for name in unnamed:
+            default_storage.delete(name)
+        if unnamed == names:
+            default_storage.delete(f"{folder}/{claim}")
+        if unnamed:
+            logger.info("Deleted %s files of a claim of %s %s that came to nothing.", len(unnamed), job.KIND, job.pk)
+        count += len(unnamed)
+    return count
 
 
 def _store_records(store: Callable[[str, File[bytes]], str], record: DuelRecord | EvaluationRecord) -> str:
@@ -114,8 +200,3 @@ def _store_records(store: Callable[[str, File[bytes]], str], record: DuelRecord 
             write_evaluation(record, file)
         file.seek(0)
         return store("records.zip", File(file))
-
-
-def sbom_store(*, build: Build, document: bytes) -> str:
-    """Write the bill of materials of a build under a name of this claim alone; return its name."""
-    return build.sbom.storage.save(artifact_name(build, "sbom.json"), ContentFile(document))

@@ -6,10 +6,13 @@ import re
 import uuid
 
 from django.core.files.uploadedfile import UploadedFile
+from django.utils import timezone
 
-from core.errors import Refused
+from core.errors import QuotaExceeded, Refused
+from core.metrics import upload_refused
 from core.models import Agent, Environment, Submission, User
 from core.services.agents import Labels, agent_create, submission_repeat
+from core.services.quotas import address_digest
 from core.services.users import anonymous_ensure
 
 CLIENT_ID_TAKEN = "client_id_taken"
@@ -27,11 +30,14 @@ def client_submit(
     user_label: str,
     public_id: uuid.UUID | None,
     is_script: bool,
+    address: str = "",
+    mode: str,
 ) -> Submission:
     """Submit for an account, or anonymously for None; the same archive under the same id is the same submission.
 
+    address: of an anonymous client, by which its quota is counted; only a hash of it is kept.
     user_label: who an anonymous client says it is. With an account the account says it, and nobody can pass for
-    another. Raises Refused; with the code CLIENT_ID_TAKEN when the id stands for something else.
+    another. mode: as in Labels. Raises Refused; with the code CLIENT_ID_TAKEN when the id stands for something else.
     """
     is_anonymous = owner is None
     owner = anonymous_ensure() if owner is None else owner
@@ -40,7 +46,7 @@ def client_submit(
     known = _find(public_id)
     if known is not None:
         return _repeat(known, owner, environment, archive)
-    labels = Labels(algorithm, user_label if is_anonymous else "", public_id or uuid.uuid4())
+    labels = Labels(algorithm, user_label if is_anonymous else "", public_id or uuid.uuid4(), mode)
     try:
         return agent_create(
             owner=owner,
@@ -50,7 +56,10 @@ def client_submit(
             archive=archive,
             labels=labels,
             is_script=is_script,
+            address_digest=address_digest(address, now=timezone.now()) if is_anonymous else "",
         )
+    except QuotaExceeded:
+        raise
     except Refused:
         # The same client may have sent it twice at once.
         known = _find(public_id)
@@ -71,6 +80,7 @@ def _repeat(known: Submission, owner: User, environment: Environment, archive: U
             raise Refused("It is another's, or for another environment.")
         return submission_repeat(submission=known, archive=archive)
     except Refused:
+        upload_refused(CLIENT_ID_TAKEN)
         raise Refused(
             f"client_id {known.public_id} stands for another submission. Choose a new one, or leave it out.",
             field="client_id",

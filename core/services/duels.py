@@ -10,10 +10,11 @@ from dataclasses import asdict
 from django.db import transaction
 
 from core.errors import Refused
+from core.metrics import matches_played
 from core.models import Duel, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts
-from core.services.jobs import job_succeed, job_wake
+from core.services.jobs import job_enqueue, job_succeed, written_once
 from environments.records import DuelRecord, DuelSummary, MatchRecord, summarise
 
 STANDINGS_SECONDS = 1.0
@@ -22,6 +23,7 @@ _told_at: dict[int, float] = {}
 """By edition: when this process has asked last."""
 
 
+@written_once
 def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, log: str) -> None:
     """Write a duel's result, artifacts, ledger entries and state together.
 
@@ -30,6 +32,12 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
     with transaction.atomic():
         job_succeed(job=duel, log=log, **result_fields(record.summary), **asdict(artifacts))
         LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
+        matches_played(
+            kind=duel.KIND,
+            env_id=duel.player_1.agent.environment.env_id,
+            matches=len(record.matches),
+            moves=sum(sum(match.move_counts) for match in record.matches),
+        )
         # Robust: the result stands, whatever becomes of the message.
         transaction.on_commit(lambda: _tell_tournament(duel.tournament), robust=True)
 
@@ -67,6 +75,12 @@ def duel_play_again(*, duel: Duel) -> Duel:
         tournament = Tournament.objects.select_for_update().get(pk=duel.tournament_id)
         if tournament.state == TournamentState.CANCELLED:
             raise Refused("Its edition was cancelled.")
+        if (
+            tournament.participants.filter(submission__in=(duel.player_1, duel.player_2))
+            .exclude(withdrawn_at=None)
+            .exists()
+        ):
+            raise Refused("One of its players was taken out of the edition.")
         duels = tournament.duels.select_related("void").order_by("number")
         pair = {duel.player_1_id, duel.player_2_id}
         if any({other.player_1_id, other.player_2_id} == pair and not other.is_void for other in duels):
@@ -82,7 +96,7 @@ def duel_play_again(*, duel: Duel) -> Duel:
             seed=duel.seed,
             match_count=duel.match_count,
         )
-        job_wake(job=again)
+        job_enqueue(job=again)
     return again
 
 

@@ -8,11 +8,13 @@ from dataclasses import asdict
 from django.db import transaction
 
 from core.errors import Refused
+from core.metrics import evaluation_completed, matches_played
 from core.models import Agent, Environment, Evaluation, JobFault, JobState, Recording, Submission, SubmissionForm
 from core.scores import summarise_scores
 from core.selectors.evaluations import evaluation_to_stand_with, ranking_list, submissions_to_rank
 from core.services.artifacts import EvaluationArtifacts
-from core.services.jobs import job_cancel_if_open, job_fail, job_succeed, job_wake
+from core.services.jobs import job_cancel_if_open, job_enqueue, job_fail, job_succeed, written_once
+from core.states import seconds_running
 from environments.episodes import EpisodeRecord
 
 EpisodeRow = tuple[int, float, int, float]
@@ -37,7 +39,7 @@ def evaluation_create(*, submission: Submission) -> Evaluation:
             is_verified=is_verified,
             episode_count=len(seed_list.seeds) if seed_list else 0,
         )
-        job_wake(job=evaluation)
+        job_enqueue(job=evaluation)
     return evaluation
 
 
@@ -77,6 +79,7 @@ def episode_row(record: EpisodeRecord) -> EpisodeRow:
     return (record.number, record.score, record.length, round(record.thinking_seconds, 6))
 
 
+@written_once
 def evaluation_succeed(
     *,
     evaluation: Evaluation,
@@ -99,8 +102,9 @@ def evaluation_succeed(
             **asdict(artifacts),
         )
         standing_decide(agent=agent)
+        _count(evaluation, agent, episodes)
         for choice, number in _episodes_to_record(episodes).items():
-            job_wake(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
+            job_enqueue(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
 
 
 def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:
@@ -120,6 +124,7 @@ def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:
     }
 
 
+@written_once
 def script_succeed(
     *,
     evaluation: Evaluation,
@@ -142,8 +147,10 @@ def script_succeed(
             **asdict(artifacts),
         )
         standing_decide(agent=agent)
+        evaluation_completed(env_id=agent.environment.env_id, seconds=seconds_running(evaluation))
 
 
+@written_once
 def evaluation_fail(
     *,
     evaluation: Evaluation,
@@ -167,6 +174,13 @@ def evaluation_fail(
             **asdict(artifacts),
         )
         standing_decide(agent=agent)
+
+
+def _count(evaluation: Evaluation, agent: Agent, episodes: list[EpisodeRow]) -> None:
+    env_id = agent.environment.env_id
+    evaluation_completed(env_id=env_id, seconds=seconds_running(evaluation))
+    moves = sum(length for _, _, length, _ in episodes)
+    matches_played(kind=evaluation.KIND, env_id=env_id, matches=len(episodes), moves=moves)
 
 
 def agent_lock(agent_id: int) -> Agent:

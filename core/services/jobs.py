@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import time
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from django.conf import settings
+from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection
 from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from core.models import Build, Duel, Evaluation, Job, JobFault, JobState, Publication, Recording, Validation
-from core.queues import wake
+from core.queues import QUICK_TASK, wake
+from core.selectors.workers import workers_alive
+from core.services.turns import FRONT, turn_next
 from core.states import StaleJob, transition
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
+Named = ParamSpec("Named")
+
+WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Pauses between attempts to write a result while the database is away."""
 
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """What a job that leaves its worker no longer has."""
+AGAIN: dict[str, int | None] = {**UNCLAIMED, "turn": FRONT}
+"""What a job is that waits again: whoever lost its worker need not wait for a whole edition."""
 LOG_LIMIT_CHARACTERS = 64 * 1024
-BACK_OFF, BACK_OFF_LIMIT = timedelta(seconds=30), timedelta(minutes=10)
-"""How long a job rests after its first failure by the platform, four times as long after every other, and at most."""
+HISTORY_LIMIT = 20
+"""Attempts that a job's history keeps, the latest of them."""
+REST_LIMIT = timedelta(minutes=10)
+"""How long a job rests at most after a failure by the platform: the first time JOB_REST_SECONDS, then twice as long
+after every other."""
 
 JOB_MODELS: dict[str, type[Job]] = {
     model.KIND: model for model in (Build, Validation, Duel, Evaluation, Recording, Publication)
@@ -37,6 +51,15 @@ QUEUES_AND_TASKS = {
     "recording": ("duel", "duel_runner.tasks.recording_run"),
     "publication": ("publish", "publisher.tasks.publication_run"),
 }
+QUICK_QUEUE, QUICK_KINDS = "quick", ("validation", "evaluation")
+"""The queue of workers that are reserved for what somebody waits for, and what that is."""
+
+
+def job_enqueue(*, job: Job) -> None:
+    """Put a new job in line and wake the workers of its queue."""
+    job.turn = turn_next(job=job)
+    type(job)._default_manager.filter(pk=job.pk).update(turn=job.turn)
+    job_wake(job=job)
 
 
 def job_wake(*, job: Job) -> None:
@@ -44,6 +67,9 @@ def job_wake(*, job: Job) -> None:
     queue, task = QUEUES_AND_TASKS[job.KIND]
     type(job)._default_manager.filter(pk=job.pk).update(woken_at=Now(), not_before=None)
     wake(queue, task, job.pk)
+    # Both may have it: who comes second finds nothing to do.
+    if job.KIND in QUICK_KINDS and workers_alive(QUICK_QUEUE).exists():
+        wake(QUICK_QUEUE, QUICK_TASK, job.pk)
 
 
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
@@ -103,43 +129,57 @@ def job_fail(*, job: Job, fault: JobFault, code: str, error: str, log: str = "",
     _finish(job, JobState.FAILED, fault=fault, error_code=code[:50], error=error, log=log_tail(log), **fields)
 
 
-def job_release(*, job: Job, code: str, error: str, log: str = "") -> None:
+def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool = True) -> None:
     """Give a running job back after a platform fault; without attempts left it fails.
 
-    It rests first, so that an outage does not use up all attempts at once; the watchdog wakes it then.
+    It rests first, so that an outage does not use up all attempts at once; the lookout wakes it then.
     """
+    history = _history(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
-        job_fail(job=job, fault=JobFault.PLATFORM, code=code, error=error, log=log)
+        job_fail(job=job, fault=JobFault.PLATFORM, code=code, error=error, log=log, history=history)
         return
     transition(
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        **UNCLAIMED,
-        not_before=_in(min(BACK_OFF * 4 ** (job.attempt - 1), BACK_OFF_LIMIT)),
+        **AGAIN,
+        not_before=_in(rest_after(job.attempt) if rests else timedelta()),
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
+        history=history,
         log=log_tail(log),
     )
+
+
+def rest_after(attempt: int) -> timedelta:
+    """How long a job rests when this attempt was failed by the platform."""
+    return min(timedelta(seconds=settings.JOB_REST_SECONDS * 2.0 ** (attempt - 1)), REST_LIMIT)
 
 
 def job_hand_back(*, job: Job, log: str = "") -> None:
     """Give a running job back because its worker is asked to stop; this costs it no attempt.
 
-    The watchdog wakes it: a message sent at once might be taken by the very workers that stop.
+    The lookout wakes it: a message sent at once might be taken by the very workers that stop.
     """
+    code, error = "worker_stopped", "Its worker was stopped."
     transition(
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        **UNCLAIMED,
+        **AGAIN,
         attempt=job.attempt - 1,
         not_before=Now(),
-        error_code="worker_stopped",
-        error="Its worker was stopped.",
+        error_code=code,
+        error=error,
+        history=_history(job, code, error),
         log=log_tail(log),
     )
+
+
+def job_put_off(*, kind: type[Job], job_id: int) -> None:
+    """The message of a waiting job was taken by a worker that stops: the watchdog sends another."""
+    kind._default_manager.filter(pk=job_id, state=JobState.QUEUED, not_before=None).update(not_before=Now())
 
 
 def job_cancel(*, job: Job, reason: str) -> None:
@@ -168,25 +208,36 @@ def job_cancel_if_open(*, job: Job, reason: str) -> None:
 
 def job_requeue(*, job: Job, reason: str) -> None:
     """Take a running job from its worker and let it start again with a full set of attempts."""
+    code = "requeued"
     transition(
         job,
         JobState.QUEUED,
         expected_token=job.claim_token,
-        **UNCLAIMED,
+        **AGAIN,
         attempt=0,
-        error_code="requeued",
+        error_code=code,
         error=reason,
+        history=_history(job, code, reason),
     )
     job_wake(job=job)
 
 
 def jobs_requeue_expired() -> int:
-    """Give back what has lost its lease; return how many. The worker is taken for dead."""
+    """Give back what has lost its lease; return how many. The worker is taken for dead.
+
+    Such a job has rested for the length of its lease.
+    """
     count = 0
     for model in JOB_MODELS.values():
         for job in model._default_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now()):
             try:
-                job_release(job=job, code="worker_lost", error="The worker stopped answering.", log=job.log)
+                job_release(
+                    job=job,
+                    code="worker_lost",
+                    error="The worker stopped answering.",
+                    log=job.log,
+                    rests=False,
+                )
             except StaleJob:
                 continue
             logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
@@ -194,10 +245,10 @@ def jobs_requeue_expired() -> int:
     return count
 
 
-def jobs_wake_waiting(*, older_than: timedelta, queues: Collection[str] | None = None) -> int:
+def jobs_wake_waiting(*, older_than: timedelta = timedelta(), queues: Collection[str] | None = None) -> int:
     """Wake every job that has rested enough or has waited long: its message may be lost. Return how many.
 
-    queues: those in which messages may be lost; None: all.
+    queues: those in which messages may be lost; None: all, empty: none, then only what has rested is woken.
     """
     count = 0
     rested = Q(not_before__lte=Now())
@@ -218,9 +269,64 @@ def log_tail(log: str) -> str:
     return "[start of the log cut]\n" + clean[-LOG_LIMIT_CHARACTERS:]
 
 
-def _in(time: timedelta) -> ExpressionWrapper[CombinedExpression]:
+def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
+    """Try to write a job's result again while the database is away: that costs less than playing again.
+
+    write: takes a running job and all else by name, and writes in one transaction, by `transition`. So nothing is
+    written twice: where only the answer to a COMMIT was lost, the row says that the result is there.
+    """
+
+    @functools.wraps(write)
+    def patient(*arguments: Named.args, **named: Named.kwargs) -> None:
+        job = next(value for value in named.values() if isinstance(value, Job))
+        # Within a transaction of the caller's there is nothing to try again.
+        pauses = iter(() if connection.in_atomic_block else WRITE_AGAIN_SECONDS)
+        was_away = False
+        while True:
+            try:
+                return write(*arguments, **named)
+            except StaleJob:
+                ended = type(job)._default_manager.filter(pk=job.pk, claim_token=job.claim_token)
+                if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
+                    return None
+                raise
+            except Error as error:
+                # The last is what a driver calls a connection that broke in the middle of an answer.
+                is_away = isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
+                if not is_away or (pause := next(pauses, None)) is None:
+                    raise
+                logger.warning("The result of %s %s could not be written yet: %s", job.KIND, job.pk, error)
+                was_away, job.state = True, JobState.RUNNING
+                connection.close()
+                time.sleep(pause)
+
+    return patient
+
+
+def _in(span: timedelta) -> ExpressionWrapper[CombinedExpression]:
     # The database's clock, so that a worker with a wrong clock neither loses nor keeps a claim by it.
-    return ExpressionWrapper(Now() + time, output_field=DateTimeField())
+    return ExpressionWrapper(Now() + span, output_field=DateTimeField())
+
+
+def _history(job: Job, code: str, error: str) -> list[dict[str, object]]:
+    """The attempts of a running job that came to nothing, with the one that ends now. Times are the database's.
+
+    Only who holds the claim may write it, so what is read here is still so when it is written.
+    """
+    rows = type(job)._default_manager.filter(pk=job.pk).annotate(now=Now())
+    found = rows.values_list("history", "worker", "started_at", "now").first()
+    if found is None:
+        raise StaleJob(f"{job.KIND} {job.pk} is gone.")
+    history, worker, started_at, now = found
+    attempt = {
+        "number": job.attempt,
+        "worker": worker,
+        "started_at": started_at and started_at.isoformat(),
+        "ended_at": now.isoformat(),
+        "code": code[:50],
+        "error": error,
+    }
+    return [*history, attempt][-HISTORY_LIMIT:]
 
 
 def _finish(job: Job, state: JobState, **fields: object) -> None:

@@ -9,13 +9,14 @@ from django.conf import settings
 from django.db import transaction
 
 from core.errors import Refused
-from core.models import Build, Job, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
+from core.models import Agent, Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts
-from core.services.evaluations import evaluation_create
-from core.services.jobs import job_fail, job_succeed, job_wake
+from core.services.evaluations import agent_lock, evaluation_create
+from core.services.jobs import job_enqueue, job_fail, job_succeed, written_once
 
 
+@written_once
 def build_succeed(
     *,
     build: Build,
@@ -26,7 +27,7 @@ def build_succeed(
     base_digest: str = "",
     requirements_digest: str = "",
     sbom: str = "",
-) -> Job:
+) -> None:
     """Record the image and start what follows: the validation, or the run of a script. Raises StaleJob.
 
     base_digest, requirements_digest: of the images below. sbom: name of the stored bill of materials.
@@ -40,30 +41,40 @@ def build_succeed(
         submission.save(update_fields=["image", "image_digest", "image_removed_at", "warnings"])
         if submission.form == SubmissionForm.SCRIPT:
             _publish(submission)
-            return evaluation_create(submission=submission)
+            evaluation_create(submission=submission)
+            return
         validation = Validation.objects.create(
             submission=submission,
             environment_version=environment.spec_id,
             seed=secrets.randbelow(2**31),
             match_count=environment.matches_per_validation,
         )
-        job_wake(job=validation)
-    return validation
+        job_enqueue(job=validation)
 
 
+@written_once
 def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log: str) -> None:
     """The submission may play from now on. Raises StaleJob when the claim was lost."""
     agent = validation.submission.agent
     with transaction.atomic():
+        agent_lock(agent.pk)
         job_succeed(job=validation, log=log, **asdict(artifacts))
         validation.submission.save(update_fields=["needs_fresh_container"])
         _publish(validation.submission)
         if agent.environment.is_scored:
             evaluation_create(submission=validation.submission)
             return
+        _quarantine_end(validation.submission)
         wake("tournament", TOURNAMENT_TASK, agent.environment_id)
 
 
+def _quarantine_end(submission: Submission) -> None:
+    """An agent that was quarantined for an older version is back with this one; its row is held."""
+    rows = Agent.objects.filter(pk=submission.agent_id, quarantined_number__lt=submission.number)
+    rows.update(is_disabled=False, disabled_reason="", quarantined_at=None, quarantined_number=None)
+
+
+@written_once
 def validation_fail(*, validation: Validation, artifacts: DuelArtifacts, code: str, error: str, log: str) -> None:
     """The submission failed its self-play by a fault of its own."""
     with transaction.atomic():
@@ -89,5 +100,5 @@ def _publish(submission: Submission) -> None:
 
 def _publication_create(submission: Submission) -> Publication:
     publication = Publication.objects.create(submission=submission)
-    job_wake(job=publication)
+    job_enqueue(job=publication)
     return publication

@@ -15,7 +15,8 @@ from environments.episodes import seeds_sha256
 
 FIRST_PRACTICE_SEED = 1
 HIDDEN_SEED_BITS = 48
-"""Too many to try all of them, few enough to be exact numbers in JSON."""
+"""Few enough to be exact numbers in JSON; too many to find by trying the hash of a list, unless it holds one alone."""
+FEWEST_HIDDEN_SEEDS = 2
 
 
 def seed_lists_ensure(*, environment: Environment) -> None:
@@ -58,7 +59,7 @@ def seed_list_reveal(*, seed_list: SeedList) -> None:
 
 
 def _draw(environment: Environment) -> list[int]:
-    count = max(1, environment.episodes_per_evaluation)
+    count = max(FEWEST_HIDDEN_SEEDS, environment.episodes_per_evaluation)
     drawn: set[int] = set()
     while len(drawn) < count:
         drawn.add(secrets.randbits(HIDDEN_SEED_BITS))

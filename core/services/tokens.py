@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from core.errors import Refused
 from core.models import ApiToken, User
+from core.text import plain_line
 
 PREFIX = "arena_"
 """How every token begins, so that programs which look for lost secrets know it."""
@@ -34,7 +35,7 @@ def token_create(*, owner: User, name: str, now: datetime, days: int | None) -> 
             raise Refused(f"You have {MAX_TOKENS} tokens, which is as many as there may be. Revoke one first.")
         row = ApiToken.objects.create(
             owner=owner,
-            name=name,
+            name=plain_line(name) or "unnamed",
             digest=token_digest(token),
             hint=token[:HINT_CHARACTERS],
             expires_at=None if days is None else now + timedelta(days=days),

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from core.models import Duel, Environment, JobState, Participant, Submission, Tournament, TournamentState
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.jobs import QUEUES_AND_TASKS, job_cancel_if_open
+from core.services.turns import FIRST
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
 BATCH_SIZE = 500
@@ -51,12 +52,13 @@ def tournament_create(
                     environment_version=environment.spec_id,
                     seed=seed + number,
                     match_count=environment.matches_per_duel,
+                    turn=FIRST,
                 )
                 for number, (round_number, player_1, player_2) in enumerate(pairs, start=1)
             ],
             batch_size=BATCH_SIZE,
         )
-        # As job_wake does it for one job: hundreds of duels in one statement.
+        # As job_enqueue does it for one job: hundreds of duels in one statement.
         tournament.duels.update(woken_at=Now())
         for duel in duels:
             wake(queue, task, duel.pk)

@@ -7,6 +7,7 @@ import secrets
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
+from django.http import HttpRequest
 
 from core.errors import Refused
 from core.models import User
@@ -18,13 +19,13 @@ NAME_TAKEN = "This user name is taken. Please try a different one."
 
 def user_create(*, email: str, username: str, password: str, team: str = "", github: str = "") -> User:
     """Create an account. Raises Refused when the e-mail or the name is taken, also by somebody a moment ago."""
+    # As it will be stored: other characters can become these.
+    username = User.normalize_username(username)
     if email.casefold() == ANONYMOUS_EMAIL:
         raise Refused(MAIL_TAKEN, field="email")
     if username.casefold() == ANONYMOUS_NAME:
         raise Refused(NAME_TAKEN, field="username")
-    user = User(
-        email=User.objects.normalize_email(email), username=User.normalize_username(username), team=team, github=github
-    )
+    user = User(email=User.objects.normalize_email(email), username=username, team=team, github=github)
     user.password = make_password(password)
     try:
         with transaction.atomic():
@@ -44,10 +45,13 @@ def user_update(*, user: User, github: str, team: str | None = None) -> None:
     user.save(update_fields=["github", "team"])
 
 
-def user_authenticate(*, email: str, password: str) -> User | None:
-    """The account that this e-mail (in any case) and password open; None when there is none, or it is closed."""
+def user_authenticate(*, request: HttpRequest, email: str, password: str) -> User | None:
+    """The account that this e-mail (in any case) and password open; None when there is none, or it is closed.
+
+    request: by which wrong passwords are counted; None is also the answer to one too many.
+    """
     stored = User.objects.filter(email__iexact=email).values_list("email", flat=True).first()
-    user = authenticate(username=stored or email, password=password)
+    user = authenticate(request, username=stored or email, password=password)
     return user if isinstance(user, User) else None
 
 

@@ -18,6 +18,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import (
+    AuditEntry,
     Build,
     Duel,
     Environment,
@@ -35,10 +36,13 @@ from core.models import (
 )
 from core.selectors.evaluations import practice_list, ranking_list
 from core.services.alarms import alarm_raise
+from core.services.audit import Operator, audit_record
 from core.services.seeds import final_phase_start
 from core.services.tokens import token_create
+from core.services.watch import watch
+from core.services.workers import worker_appear
 from core.tests import factories
-from core.tests.organising import REASON, enter_ledger, ready
+from core.tests.organising import REASON, act, enter_ledger, ready
 
 pytestmark = pytest.mark.django_db
 CORE_MODELS = list(apps.get_app_config("core").get_models())
@@ -61,6 +65,9 @@ def test_lists_details_search_and_dates_can_be_opened(
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     alarm_raise(key="anna", message="Anna's record does not verify.")
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
+    worker_appear(name="anna:1", host="anna", pid=1, queue="duel", version="1", python="3", job_kind="duel", job_id=1)
+    watch(worker="anna:1")
+    audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "anna"), action="migrate")
     address = reverse(f"admin:core_{model._meta.model_name}_changelist")
 
     assertContains(organiser.get(address), "result_list")
@@ -182,7 +189,7 @@ def test_an_environment_with_one_seat_offers_what_evaluations_need(organiser: Cl
     assertContains(page, 'name="episodes_per_evaluation"')
     assertContains(page, 'name="takes_scripts"')
     assertNotContains(page, 'name="matches_per_duel"')
-    assertContains(organiser.post(address, {**form, "episodes_per_evaluation": 0}), "at least one episode")
+    assertContains(organiser.post(address, {**form, "episodes_per_evaluation": 1}), "At least two")
     assert organiser.post(address, form).status_code == 302
 
     task.refresh_from_db()
@@ -218,8 +225,10 @@ def test_hidden_seeds_are_shown_to_superusers_alone(client: Client, people: fact
 
     assertContains(page, ranking.sha256)
     assert (str(ranking.seeds[0]) in page.content.decode()) is is_superuser
-    # Nor can anybody find them by looking for them.
+    # Nor can anybody find them by looking for them, or by asking in which half they are.
     assertContains(found, "0 seed lists")
+    for question in ("seeds__0__gt", "seeds__contains", "seeds"):
+        assert client.get(reverse("admin:core_seedlist_changelist"), {question: "1"}).status_code == 400
 
 
 def test_revealed_seeds_are_shown_to_all_staff(client: Client, people: factories.Cast) -> None:
@@ -235,7 +244,7 @@ def test_revealed_seeds_are_shown_to_all_staff(client: Client, people: factories
     assertContains(client.get(reverse("admin:core_seedlist_change", args=[before.pk])), str(before.seeds[0]))
 
 
-def test_an_account_can_be_made_and_closed(organiser: Client) -> None:
+def test_an_account_can_be_made_and_is_closed_by_a_ban_alone(organiser: Client) -> None:
     made = organiser.post(
         reverse("admin:core_user_add"),
         {
@@ -249,6 +258,9 @@ def test_an_account_can_be_made_and_closed(organiser: Client) -> None:
     organiser.post(
         reverse("admin:core_user_change", args=[dora.pk]), {"email": dora.email, "username": "dora", "team": "Red"}
     )
+    dora.refresh_from_db()
+    assert dora.is_active
+    assert act(organiser, "ban", dora, reason="Uploads viruses.")[-1] == "Dora: is banned."
     dora.refresh_from_db()
     assert not dora.is_active
 

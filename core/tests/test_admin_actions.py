@@ -184,7 +184,7 @@ def test_voiding_a_duel_keeps_its_entries_and_says_who_and_why(
     assert (void.duel, void.reason, void.created_by) == (duel, REASON, people.olga)
     assert LedgerEntry.objects.filter(duel=duel).count() == 1
     assert said == ["Anna v1 against berta v1: is void."]
-    assert LogEntry.objects.get().change_message == "is void."
+    assert LogEntry.objects.get().change_message == f"is void. Reason: {REASON}"
 
 
 def test_only_a_duel_with_a_result_that_counts_can_be_voided(organiser: Client, players: list[Submission]) -> None:

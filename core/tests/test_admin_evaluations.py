@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django.asserts import assertContains, assertNotContains
 
@@ -116,6 +118,17 @@ def test_only_a_list_that_ranks_no_longer_is_revealed(organiser: Client, task: E
     assert "everyone can read its seeds now" in act(organiser, "reveal", ranking)[-1]
     assert task.seed_lists.get(pk=ranking.pk).is_public
     assert "public already" in act(organiser, "reveal", ranking)[-1]
+
+
+@pytest.mark.parametrize("kind", ["evaluation", "recording"])
+def test_lists_leave_what_is_long_where_it_is(organiser: Client, player: Submission, kind: str) -> None:
+    factories.recording(factories.evaluation(player))
+
+    with CaptureQueriesContext(connection) as asked:
+        assertContains(organiser.get(reverse(f"admin:core_{kind}_changelist")), "anna v1")
+
+    for column in ("episodes", "metrics", "log"):
+        assert not [query for query in asked if f'"core_evaluation"."{column}"' in query["sql"]]
 
 
 def test_pages_of_evaluations_hold_neither_seeds_nor_a_form(organiser: Client, player: Submission) -> None:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+from datetime import timedelta
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from django.apps import apps
 from django.conf import settings
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from core import queues
+from core.errors import StoreFailed
 from core.models import Duel, JobState, Submission, Validation
-from core.services.artifacts import artifacts_stored
+from core.services.artifacts import artifacts_stored, artifacts_sweep, store_is_down
 from core.services.duels import duel_play_again, duel_succeed, duel_void
-from core.services.jobs import job_claim, job_requeue
+from core.services.jobs import job_claim, job_release, job_requeue
 from core.services.phases import build_succeed
 from core.services.tournaments import tournament_create
 from core.states import StaleJob
@@ -105,7 +114,8 @@ def test_played_jobs_carry_the_rules_of_the_moment_they_were_made(players: list[
 
     again = duel_play_again(duel=Duel.objects.get(pk=duel.pk))
     build = factories.build(Submission.objects.get(pk=players[0].pk), JobState.RUNNING)
-    validation = build_succeed(build=build, image="player", digest="sha256:3", warnings=[], log="")
+    build_succeed(build=build, image="player", digest="sha256:3", warnings=[], log="")
+    validation = Validation.objects.latest("pk")
 
     assert isinstance(validation, Validation)
     assert duel.environment_version == again.environment_version == "tic-tac-toe-v1"
@@ -123,3 +133,66 @@ def test_jobs_that_waited_through_the_migration_get_the_rules_of_their_environme
 
     assert Duel.objects.get(pk=duel.pk).environment_version == "tic-tac-toe-v1"
     assert set(Validation.objects.values_list("environment_version", flat=True)) == {"tic-tac-toe-v1"}
+
+
+@pytest.fixture
+def full_store(files: Path, players: list[Submission], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with room for a few bytes of every file, after the uploads."""
+    write = io.BufferedWriter.write
+
+    def write_a_little(file: Any, data: bytes) -> int:
+        write(file, bytes(data)[:4])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def opened(descriptor: int, mode: str = "r", *arguments: object, **named: object) -> object:
+        file = fdopen(descriptor, mode)
+        if "w" in mode:
+            file = cast(Any, SimpleNamespace(write=partial(write_a_little, file), close=file.close))
+        return file
+
+    fdopen = os.fdopen
+    monkeypatch.setattr("django.core.files.storage.filesystem.os.fdopen", opened)
+    return files
+
+
+@pytest.mark.django_db
+def test_a_full_store_is_the_platforms_fault_and_keeps_no_part_of_a_file(
+    full_store: Path, players: list[Submission]
+) -> None:
+    duel = running(players)
+    with pytest.raises(StoreFailed) as failure:
+        finish(duel)
+    assert failure.value.code == "store_full"
+    assert stored(full_store) == []
+    assert store_is_down()
+    duel.refresh_from_db()
+    assert duel.state == JobState.RUNNING
+
+
+@pytest.mark.django_db
+def test_a_store_that_takes_a_file_is_not_down_and_keeps_nothing_of_the_trial(files: Path) -> None:
+    assert not store_is_down()
+    assert [path for path in files.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.django_db
+def test_what_a_killed_worker_has_stored_is_swept_and_what_rows_name_stays(
+    files: Path, players: list[Submission]
+) -> None:
+    duel = running(players)
+    torn = files / "duels" / str(duel.pk) / str(duel.claim_token) / "records.zip"
+    torn.parent.mkdir(parents=True)
+    torn.write_bytes(b"PK")
+    job_release(job=duel, code="worker_lost", error="The worker stopped answering.", rests=False)
+    assert artifacts_sweep() == 0
+    again = job_claim(kind=Duel, job_id=duel.pk, worker="worker-2")
+    assert again is not None
+    finish(again)
+    # A worker that was only slow may still delete its own.
+    assert artifacts_sweep() == 0
+
+    Duel.objects.update(ended_at=timezone.now() - timedelta(hours=1))
+    assert artifacts_sweep() == 1
+    assert not torn.parent.exists()
+    assert stored(files) == ["player_1.log", "records.zip"]
+    assert artifacts_sweep() == 0

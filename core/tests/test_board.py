@@ -17,7 +17,8 @@ from core.models import Environment, Evaluation, SeedList, SeedPurpose
 from core.scores import paired_difference
 from core.selectors import board
 from core.selectors.board import BoardFilter, board_page, board_rank, compare, environments_with_boards
-from core.services.agents import agent_disable, agent_enable, submission_delete
+from core.services.agents import submission_delete
+from core.services.bars import agent_disable, agent_enable
 from core.tests import factories
 from core.tests.boards import agents, evaluation, shown
 from core.tests.factories import NOON, Cast
@@ -288,7 +289,7 @@ def test_boards_are_those_of_active_environments_with_one_seat(cart_pole: Enviro
     assert environments_with_boards() == [cart_pole]
 
 
-def test_submissions_are_compared_episode_by_episode(people: Cast, cart_pole: Environment) -> None:
+def test_submissions_are_compared_on_common_seeds(people: Cast, cart_pole: Environment) -> None:
     one, two = [1.0, 5.0, 3.0], [2.0, 2.0, 2.0]
     rows = [
         evaluation(cart_pole, 3, owner=people.alice, scores=one),
@@ -298,7 +299,6 @@ def test_submissions_are_compared_episode_by_episode(people: Cast, cart_pole: En
     compared = compare(cart_pole, [row.submission.public_id for row in rows])
 
     assert compared.evaluations == tuple(rows)
-    assert compared.episodes == ((1, (1.0, None, 2.0)), (2, (5.0, None, 2.0)), (3, (3.0, None, 2.0)))
     forth, back = paired_difference(one, two), paired_difference(two, one)
     assert compared.differences == ((None, None, forth), (None, None, None), (back, None, None))
 
@@ -311,7 +311,7 @@ def test_at_most_four_known_submissions_are_compared_each_once_in_the_order_aske
     assert compare(cart_pole, [ids[3], uuid4(), ids[1], ids[3], ids[0]]).evaluations == (rows[3], rows[1], rows[0])
     assert compare(cart_pole, ids).evaluations == tuple(rows[:4])
     assert compare(factories.environment("frozen-lake"), ids).evaluations == ()
-    assert compare(cart_pole, []).episodes == ()
+    assert compare(cart_pole, []).evaluations == ()
 
 
 def test_of_a_submission_its_latest_finished_evaluation_is_compared(people: Cast, cart_pole: Environment) -> None:

@@ -9,18 +9,22 @@ from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage, run_checks
+from django.core.exceptions import ImproperlyConfigured
 from pytest_django.fixtures import Settings
 
-from core.checks import ENGINE_TAG, TAG
+from core.checks import ENGINE_TAG, TAG, refuse_unsafe_start
 from core.engine import LIMITS
+from environments import registry
 
 
 @pytest.fixture(autouse=True)
-def good_settings(settings: Settings) -> None:
+def good_settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real site, as it should be."""
     settings.DEBUG = False
     settings.SANDBOX = "docker"
-    settings.SECRET_KEY = "a-long-random-text-of-this-test-0123456789"
+    settings.SECRET_KEY = "a-long-random-text-of-this-test-0123456789-abcdefghijklmnop"
+    settings.INVITATION_CODE = settings.EMAIL_HOST_PASSWORD = settings.REDIS_URL = ""
+    monkeypatch.setitem(settings.DATABASES["default"], "PASSWORD", "")
     settings.CHANNEL_DIR = Path("/run/rl-arena")
     settings.JOB_MAX_ATTEMPTS, settings.JOB_LEASE_SECONDS, settings.DUEL_PARALLELISM = 3, 60, 1
 
@@ -33,9 +37,33 @@ def test_good_settings_pass() -> None:
     assert arena_messages() == []
 
 
+def test_a_file_about_an_environment_that_is_wrong_is_named(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings.ENVIRONMENTS_DIR = tmp_path
+    (tmp_path / "mine.yml").write_text("slug: mine\n")
+    monkeypatch.setattr(registry, "_own_folders", [tmp_path])
+    registry.all_specs.cache_clear()
+    try:
+        (message,) = arena_messages()
+    finally:
+        registry.all_specs.cache_clear()
+    assert (message.id, message.msg.rpartition("/")[2]) == ("arena.E006", "mine.yml: version: this key is missing.")
+    assert str(tmp_path) in str(message.hint)
+
+
 def test_an_unknown_sandbox_is_refused(settings: Settings) -> None:
     settings.SANDBOX = "chroot"
     assert [(m.id, m.hint) for m in arena_messages()] == [("arena.E001", "Use one of docker, process.")]
+
+
+def test_a_format_of_logs_and_networks_that_are_none_are_refused(settings: Settings) -> None:
+    settings.LOG_FORMAT = "xml"
+    settings.METRICS_NETWORKS = ["10.0.0.7", "172.16.0.0/12", "2001:db8::/32", "prometheus"]
+    assert [(m.id, m.msg) for m in arena_messages()] == [
+        ("arena.E020", "LOG_FORMAT is 'xml'."),
+        ("arena.E021", "METRICS_NETWORKS holds 'prometheus'."),
+    ]
 
 
 def test_the_process_sandbox_is_refused_on_a_real_site(settings: Settings) -> None:
@@ -58,6 +86,45 @@ def test_the_known_key_is_refused_on_a_real_site(settings: Settings) -> None:
     assert "SECRET_KEY_FILE" in str(message.hint)
 
 
+@pytest.mark.parametrize("key", ["short-but-random-4f8a", "abcd" * 20, "django-insecure-" + "a1b2c3d4e5" * 5])
+def test_a_key_that_can_be_guessed_is_refused_on_a_real_site(settings: Settings, key: str) -> None:
+    settings.SECRET_KEY = key
+    assert [message.id for message in arena_messages()] == ["arena.E003"]
+    settings.DEBUG = True
+    assert arena_messages() == []
+
+
+@pytest.mark.parametrize(
+    "word", ["changeme", "Change-Me-123", "password1", "arena", "x", "postgres", "aaaaaaaaaa", "letmein!"]
+)
+@pytest.mark.parametrize("name", ["INVITATION_CODE", "POSTGRES_PASSWORD", "REDIS_URL", "EMAIL_HOST_PASSWORD"])
+def test_a_secret_that_is_tried_first_is_refused_on_a_real_site(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str, word: str
+) -> None:
+    if name == "POSTGRES_PASSWORD":
+        monkeypatch.setitem(settings.DATABASES["default"], "PASSWORD", word)
+    else:
+        setattr(settings, name, f"redis://:{word}@cache.example/0" if name == "REDIS_URL" else word)
+    (message,) = arena_messages()
+    assert (message.id, name in str(message.msg)) == ("arena.E011", True)
+    assert len(word) <= len("postgres") or word not in str(message)
+    settings.DEBUG = True
+    assert arena_messages() == []
+
+
+@pytest.mark.parametrize("word", ["", "sesame-sesame", "k3yK0mbu-1871", "Zx81-ösen-grün"])
+def test_a_secret_of_ones_own_passes(settings: Settings, word: str) -> None:
+    settings.INVITATION_CODE = settings.EMAIL_HOST_PASSWORD = word
+    assert arena_messages() == []
+
+
+def test_a_start_that_no_command_line_checks_is_refused_with_every_reason(settings: Settings) -> None:
+    refuse_unsafe_start()
+    settings.SANDBOX, settings.SECRET_KEY = "process", "short"
+    with pytest.raises(ImproperlyConfigured, match=r"(?s)(?=.*arena\.E002)(?=.*arena\.E003)"):
+        refuse_unsafe_start()
+
+
 @pytest.mark.parametrize(("length", "ids"), [(80, []), (81, ["arena.E004"])])
 def test_a_channel_folder_must_leave_room_for_a_socket(settings: Settings, length: int, ids: list[str]) -> None:
     settings.CHANNEL_DIR = Path("/" + "x" * (length - 1))
@@ -66,7 +133,13 @@ def test_a_channel_folder_must_leave_room_for_a_socket(settings: Settings, lengt
 
 @pytest.mark.parametrize(
     ("name", "value", "smallest"),
-    [("JOB_MAX_ATTEMPTS", 0, 1), ("JOB_LEASE_SECONDS", 19, 20), ("DUEL_PARALLELISM", 0, 1), ("VERIFY_PER_RUN", -1, 0)],
+    [
+        ("JOB_MAX_ATTEMPTS", 0, 1),
+        ("JOB_LEASE_SECONDS", 19, 20),
+        ("JOB_REST_SECONDS", 0, 1),
+        ("DUEL_PARALLELISM", 0, 1),
+        ("VERIFY_PER_RUN", -1, 0),
+    ],
 )
 def test_jobs_that_could_not_run_are_refused(settings: Settings, name: str, value: int, smallest: int) -> None:
     setattr(settings, name, value)
@@ -144,4 +217,16 @@ def test_a_machine_without_an_engine_is_told_so_and_only_at_deployment(
 def test_nothing_is_kept_for_a_negative_time(settings: Settings) -> None:
     settings.KEEP_RECORDS_DAYS = -1
     found = run_checks(tags=[TAG])
-    assert [(message.id, message.msg) for message in found] == [("arena.E020", "KEEP_RECORDS_DAYS is -1.")]
+    assert [(message.id, message.msg) for message in found] == [("arena.E030", "KEEP_RECORDS_DAYS is -1.")]
+
+
+def test_limits_that_make_no_sense_are_refused(settings: Settings) -> None:
+    settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": -1}
+    settings.AXES_FAILURE_LIMIT = 0
+    rates = {**settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"], "sign_up": "many"}
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "DEFAULT_THROTTLE_RATES": rates}
+    assert [(message.id, message.msg) for message in arena_messages()] == [
+        ("arena.E010", "QUOTA_UPLOADS_PER_DAY is -1."),
+        ("arena.E010", "LOGIN_FAILURES is 0."),
+        ("arena.E010", "The rate sign_up is 'many'."),
+    ]

@@ -13,8 +13,9 @@ from django.db import IntegrityError, transaction
 from core.models import Agent, Environment, Evaluation, JobState, Recording, SeedPurpose, Submission
 from core.scores import summarise_scores
 from core.selectors.board import standing
-from core.services.agents import agent_disable, agent_enable, submission_delete, submission_rebuild
+from core.services.agents import submission_delete, submission_rebuild
 from core.services.artifacts import DuelArtifacts, EvaluationArtifacts, evaluation_stored
+from core.services.bars import agent_disable, agent_enable
 from core.services.environments import environment_sync
 from core.services.evaluations import (
     EpisodeRow,
@@ -322,7 +323,8 @@ def test_a_built_script_is_run_at_once(agent: Agent) -> None:
     submission = factories.script(agent)
     build = factories.build(submission, JobState.RUNNING)
 
-    job = build_succeed(build=build, image="image", digest="sha256:2", warnings=[], log="")
+    build_succeed(build=build, image="image", digest="sha256:2", warnings=[], log="")
+    job = Evaluation.objects.latest("pk")
 
     assert job == submission.evaluations.get()
     assert not submission.validations.exists()

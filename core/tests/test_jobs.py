@@ -23,7 +23,10 @@ from core.models import (
     Submission,
     Validation,
 )
+from core.selectors.jobs import attempts_of
+from core.selectors.lines import jobs_in_line
 from core.services.jobs import (
+    HISTORY_LIMIT,
     JOB_MODELS,
     LOG_LIMIT_CHARACTERS,
     QUEUES_AND_TASKS,
@@ -40,6 +43,7 @@ from core.services.jobs import (
     jobs_wake_waiting,
     log_tail,
 )
+from core.services.workers import worker_appear
 from core.states import IllegalTransition, StaleJob
 from core.tests import factories
 
@@ -178,6 +182,64 @@ def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, ho
     assert job_claim(kind=Build, job_id=build.pk, worker="worker-1") is None
 
 
+def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_nobody_up(
+    build: Build, submission: Submission, settings: Settings
+) -> None:
+    settings.JOB_MAX_ATTEMPTS = 3
+    other = factories.build(submission, JobState.QUEUED)
+    for attempt in (1, 2, 3):
+        job = claimed(build, f"host:{attempt}")
+        # It is counted when it is begun: a worker that dies has no time to write anything.
+        assert Build.objects.get(pk=build.pk).attempt == attempt
+        let_lease_expire(job)
+        jobs_requeue_expired()
+        # While it rests or has failed, it stands in nobody's way.
+        assert jobs_in_line(Build, count=1) == [other.pk]
+        let_rest(build)
+
+    build.refresh_from_db()
+    assert (build.state, build.fault, build.error_code) == (JobState.FAILED, JobFault.PLATFORM, "worker_lost")
+    history = attempts_of(build)
+    assert [(row.number, row.worker, row.code) for row in history] == [
+        (number, f"host:{number}", "worker_lost") for number in (1, 2, 3)
+    ]
+    assert all(row.started_at and row.started_at <= row.ended_at and row.error for row in history)
+
+
+def test_a_history_keeps_what_was_requeued_and_its_latest_attempts_alone(build: Build) -> None:
+    job_requeue(job=claimed(build), reason="The worker hangs.")
+    for _ in range(HISTORY_LIMIT):
+        job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
+        Build.objects.update(attempt=0, not_before=None)
+    history = attempts_of(Build.objects.get(pk=build.pk))
+    assert [row.code for row in history] == ["engine_down"] * HISTORY_LIMIT
+
+    job_requeue(job=claimed(build), reason="Again.")
+    assert attempts_of(Build.objects.get(pk=build.pk))[-1].error == "Again."
+
+
+def test_a_job_that_is_gone_cannot_be_given_back(build: Build) -> None:
+    job = claimed(build)
+    build.delete()
+    with pytest.raises(StaleJob):
+        job_release(job=job, code="engine_down", error="The engine does not answer.")
+
+
+def test_a_validation_also_wakes_workers_that_are_reserved_for_it(
+    submission: Submission, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    validation = factories.validation(submission, JobState.QUEUED)
+    with django_capture_on_commit_callbacks(execute=True):
+        job_wake(job=validation)
+    assert messages() == [("duel", "duel_runner.tasks.validation_run", (validation.pk,))]
+
+    worker_appear(name="host:1", host="host", pid=1, queue="quick", version="1", python="3")
+    with django_capture_on_commit_callbacks(execute=True):
+        job_wake(job=validation)
+        job_wake(job=factories.build(submission, JobState.QUEUED))
+    assert [queue for queue, *_ in messages()] == ["duel", "duel", "quick", "build"]
+
+
 def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.", log="tried")
     let_rest(build)
@@ -186,7 +248,7 @@ def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> N
     assert job.not_before is None
 
 
-@pytest.mark.parametrize(("attempt", "seconds"), [(1, 30), (2, 120), (3, 480), (4, 600), (9, 600)])
+@pytest.mark.parametrize(("attempt", "seconds"), [(1, 30), (2, 60), (3, 120), (4, 240), (9, 600)])
 def test_a_job_rests_longer_after_every_fault_of_the_platform(
     build: Build, settings: Settings, attempt: int, seconds: int
 ) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import zipfile
 from io import BytesIO
+from typing import IO
 
 import pytest
 
@@ -22,10 +23,9 @@ def sent(*names: str) -> list[Sent]:
     return [Sent(name) for name in names]
 
 
-def names(packed: object) -> list[str]:
-    assert isinstance(packed, object)
-    with zipfile.ZipFile(packed) as archive:  # type: ignore[call-overload]
-        return list(archive.namelist())
+def names(packed: IO[bytes]) -> list[str]:
+    with zipfile.ZipFile(packed) as archive:
+        return archive.namelist()
 
 
 def test_a_player_keeps_its_name_and_a_script_is_renamed() -> None:
@@ -79,6 +79,16 @@ def test_only_the_last_part_of_a_path_counts(path: str) -> None:
             "a.py",
             "a.py would be run as submission.py, but there is another submission.py.",
             "main_file",
+        ),
+        # An archive's player is run before any script, and player.py before all others.
+        *(
+            (
+                sent(wanted, first),
+                wanted,
+                f"The arena would run {first}, not {wanted}. Leave {first} out, or choose it as the main file.",
+                "main_file",
+            )
+            for wanted, first in [("train.py", "player.py"), ("agent.py", "player.py"), ("train.py", "main.py")]
         ),
     ],
 )

@@ -55,7 +55,7 @@ def test_a_submission_that_is_built_again_is_no_longer_ready(submission: Submiss
     factories.validation(submission)
     again(submission)
     assert status_of(submission) is Status.BUILDING
-    assert phases_of(submission, is_publishing=False)[1].job is None
+    assert phases_of([submission], is_publishing=False)[0][1].job is None
     assert is_moving(submission)
 
 
@@ -71,12 +71,12 @@ def test_publication_is_a_phase_of_public_agents_where_the_arena_publishes(
     submission: Submission, is_public: bool, is_publishing: bool, count: int
 ) -> None:
     submission.agent.is_public = is_public
-    assert len(phases_of(submission, is_publishing=is_publishing)) == count
+    assert len(phases_of([submission], is_publishing=is_publishing)[0]) == count
 
 
 def test_a_publication_that_happened_is_always_shown(submission: Submission) -> None:
     factories.publication(submission)
-    assert phases_of(submission, is_publishing=False)[-1].title == "Publication"
+    assert phases_of([submission], is_publishing=False)[0][-1].title == "Publication"
 
 
 def test_the_log_of_the_phase_that_runs_or_has_failed_is_at_hand(submission: Submission) -> None:
@@ -153,7 +153,7 @@ def test_a_submission_that_plays_alone_is_ready_once_it_has_a_score(
 
     assert status_of(submission) is status
     assert is_moving(submission) is any(state in (QUEUED, RUNNING) for state in (build, validation, evaluation))
-    titles = [phase.title for phase in phases_of(submission, is_publishing=False)]
+    titles = [phase.title for phase in phases_of([submission], is_publishing=False)[0]]
     assert titles == (["Build", "Validation", "Evaluation"] if validation else ["Build", "Evaluation"])
 
 
@@ -165,7 +165,7 @@ def test_an_evaluation_says_nothing_about_a_newer_build(people: Cast) -> None:
     again(submission)
 
     assert status_of(submission) is Status.BUILDING
-    assert phases_of(submission, is_publishing=False)[-1].job is None
+    assert phases_of([submission], is_publishing=False)[0][-1].job is None
 
 
 def test_of_two_evaluations_the_newer_one_is_shown(people: Cast) -> None:
@@ -175,7 +175,7 @@ def test_of_two_evaluations_the_newer_one_is_shown(people: Cast) -> None:
 
     running = factories.evaluation(submission, RUNNING, scores=(), log="second")
 
-    assert phases_of(submission, is_publishing=False)[-1].job == running
+    assert phases_of([submission], is_publishing=False)[0][-1].job == running
     log = open_log(submission)
     assert log is not None
     assert (log.title, log.text, log.is_live) == ("Evaluation log", "second", True)

@@ -48,3 +48,10 @@ def test_without_the_queues_table_there_is_nothing_to_do(monkeypatch: pytest.Mon
     monkeypatch.setattr(connection.introspection, "table_names", lambda: ["core_user"])
     schedules_ensure()
     assert not Schedule.objects.exists()
+
+
+def test_a_schedule_that_is_no_longer_needed_goes_and_those_of_organisers_stay() -> None:
+    for name in ("leftovers", "their own"):
+        Schedule.objects.create(name=name, func="math.sqrt", args="4")
+    schedules_ensure()
+    assert set(Schedule.objects.values_list("name", flat=True)) == {*SCHEDULES, "their own"}

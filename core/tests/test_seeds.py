@@ -53,6 +53,18 @@ def test_hidden_seeds_are_drawn_anew_for_every_list() -> None:
     assert all(found is not None and not found.is_public for found in lists)
 
 
+def test_no_hidden_seed_is_alone(task: Environment) -> None:
+    """Trying the hash of one seed of 48 bits takes hours, of two it takes for ever."""
+    task.episodes_per_evaluation = 1
+    task.save()
+
+    final_phase_start(environment=task, by=None)
+
+    final = ranking_list(task)
+    assert final is not None
+    assert len(final.seeds) == 2
+
+
 def test_the_public_list_follows_its_row(task: Environment) -> None:
     practice = practice_list(task)
     assert practice is not None

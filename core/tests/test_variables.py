@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from core.variables import Variables
@@ -28,3 +31,25 @@ def test_a_decimal_is_a_number_not_below_0(word: str, value: float) -> None:
 def test_what_is_no_decimal_is_refused_with_what_was_given(word: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=rf"^SECONDS must be a number, not below 0, not '{word}'\.$"):
         Variables({"SECONDS": word}).decimal("SECONDS", 2.5)
+
+
+def test_a_secret_comes_from_the_environment_or_from_the_file_that_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("from the file\n")
+    assert Variables({"KEY": "given"}).secret("KEY") == "given"
+    assert Variables({"KEY": "", "KEY_FILE": str(file)}).secret("KEY") == "from the file"
+    assert Variables({"KEY_FILE": ""}).secret("KEY", "default") == "default"
+
+
+def test_a_secret_whose_file_is_missing_is_refused_by_the_name_of_the_variable(tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match="^KEY_FILE cannot be read: .*No such file"):
+        Variables({"KEY": "given", "KEY_FILE": str(tmp_path / "none")}).secret("KEY")
+
+
+def test_nobody_but_the_settings_reads_the_environment_for_a_secret() -> None:
+    secrets = settings.VARIABLES.secrets
+    assert {"SECRET_KEY", "INVITATION_CODE", "DATABASE_URL", "POSTGRES_PASSWORD", "REDIS_URL"} <= secrets
+    # Whatever sounds like a secret is one.
+    words = ("SECRET", "PASSWORD", "TOKEN", "DSN", "_URL", "INVITATION", "REMOTE")
+    public = {"PUBLISHER_WEB_URL", "RATE_PASSWORD_RESET"}
+    assert {name for name in settings.VARIABLES.names if any(word in name for word in words)} - public <= secrets

@@ -1,12 +1,26 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, transaction
+from pytest_django.fixtures import Settings
 
 from core import worker
 from core.models import Build, JobFault, JobState, Submission
-from core.services.jobs import job_release
+from core.selectors.jobs import attempts_of
+from core.services import jobs
+from core.services.jobs import (
+    job_claim,
+    job_release,
+    job_requeue,
+    job_succeed,
+    jobs_wake_waiting,
+    written_once,
+)
+from core.states import StaleJob
 from core.tests import factories
-from core.worker import Pulse, ask_to_stop, perform
+from core.worker import Performed, PlatformFault, Pulse, ask_to_stop, perform, perform_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,9 +38,15 @@ def submission() -> Submission:
 @pytest.fixture(autouse=True)
 def works_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test asks to stop is not this process for ever."""
-    monkeypatch.setattr(worker, "_stopping", bytearray(1))
+    monkeypatch.setattr(worker, "_stopping", bytearray(8))
 
 
+@pytest.fixture
+def no_grace(settings: Settings) -> None:
+    settings.STOP_GRACE_SECONDS = 0
+
+
+@pytest.mark.usefixtures("no_grace")
 def test_a_worker_that_shall_stop_gives_back_what_it_does_without_using_up_an_attempt(build: Build) -> None:
     def action(job: Build, pulse: Pulse) -> None:
         pulse.log("half done")
@@ -34,24 +54,181 @@ def test_a_worker_that_shall_stop_gives_back_what_it_does_without_using_up_an_at
         pulse.raise_if_lost()
         pytest.fail("it went on")
 
-    perform(Build, build.pk, action)
+    assert perform(Build, build.pk, action) is Performed.GIVEN_BACK
 
     build.refresh_from_db()
     assert (build.state, build.attempt, build.claim_token) == (JobState.QUEUED, 0, None)
     assert (build.fault, build.error_code, build.log) == (JobFault.NONE, "worker_stopped", "half done")
+    assert [(attempt.number, attempt.code) for attempt in attempts_of(build)] == [(1, "worker_stopped")]
 
 
-def test_a_worker_that_shall_stop_begins_nothing(build: Build) -> None:
-    ask_to_stop()
-    perform(Build, build.pk, lambda *_: pytest.fail("it began"))
+def test_what_ends_within_half_of_the_grace_is_finished_by_the_worker_that_shall_stop(
+    build: Build, settings: Settings
+) -> None:
+    settings.STOP_GRACE_SECONDS = 10_000
+
+    def action(job: Build, pulse: Pulse) -> None:
+        ask_to_stop()
+        pulse.raise_if_lost()
+        job_succeed(job=job)
+
+    assert perform(Build, build.pk, action) is Performed.DONE
     build.refresh_from_db()
-    assert (build.state, build.attempt) == (JobState.QUEUED, 0)
+    assert build.state == JobState.SUCCEEDED
 
 
+@pytest.mark.usefixtures("no_grace")
+def test_what_does_not_look_whether_it_shall_stop_loses_its_job_within_the_grace(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "NEWS_SECONDS", 0.01)
+
+    def action(job: Build, pulse: Pulse) -> None:
+        pulse.log("deaf")
+        ask_to_stop()
+        assert pulse.lost.wait(30)
+        job_succeed(job=job)
+
+    perform(Build, build.pk, action)
+
+    build.refresh_from_db()
+    assert (build.state, build.attempt, build.error_code, build.log) == (JobState.QUEUED, 0, "worker_stopped", "deaf")
+
+
+def test_a_worker_that_shall_stop_begins_nothing_and_has_its_message_sent_again(build: Build) -> None:
+    ask_to_stop()
+    for take in (perform, perform_next):
+        Build.objects.update(not_before=None)
+        assert take(Build, build.pk, lambda *_: pytest.fail("it began")) is Performed.GIVEN_BACK
+        build.refresh_from_db()
+        assert (build.state, build.attempt, build.history) == (JobState.QUEUED, 0, [])
+        assert jobs_wake_waiting(older_than=timedelta(hours=1), queues=[]) == 1
+
+
+@pytest.mark.usefixtures("no_grace")
 def test_attempts_that_the_platform_has_used_stay_used(build: Build) -> None:
     perform(Build, build.pk, lambda job, _: job_release(job=job, code="engine_down", error="No engine."))
     Build.objects.update(not_before=None)
-    ask_to_stop()
-    perform(Build, build.pk, lambda *_: pytest.fail("it began"))
+
+    def action(job: Build, pulse: Pulse) -> None:
+        ask_to_stop()
+        pulse.raise_if_lost()
+
+    perform(Build, build.pk, action)
     build.refresh_from_db()
     assert build.attempt == 1
+    assert [(attempt.number, attempt.code) for attempt in attempts_of(build)] == [
+        (1, "engine_down"),
+        (2, "worker_stopped"),
+    ]
+
+
+class TestAnOutage:
+    """It meets every job, so it must not use up the attempts of all of them."""
+
+    def test_a_worker_in_trouble_leaves_jobs_alone_until_it_is_over(
+        self, build: Build, submission: Submission, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        down = [True]
+        monkeypatch.setattr(worker, "_trouble", None)
+        monkeypatch.setitem(worker.PERSISTS, "engine_unavailable", lambda: down[0])
+
+        def no_engine(*_: object) -> None:
+            raise PlatformFault("No engine answers.", code="engine_unavailable")
+
+        assert perform(Build, build.pk, no_engine) is Performed.GIVEN_BACK
+        other = factories.build(submission, JobState.QUEUED)
+        assert perform(Build, other.pk, lambda *_: pytest.fail("it began")) is Performed.NOT_CLAIMED
+        other.refresh_from_db()
+        assert (other.state, other.attempt) == (JobState.QUEUED, 0)
+
+        down[0] = False
+        assert perform(Build, other.pk, lambda job, _: job_succeed(job=job)) is Performed.DONE
+
+    def test_a_database_that_is_away_when_a_job_is_given_back_leaves_it_to_its_lease(
+        self, build: Build, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def away(**_: object) -> None:
+            raise OperationalError("server closed the connection")
+
+        monkeypatch.setattr(worker, "job_release", away)
+        assert perform(Build, build.pk, lambda *_: 1 / 0) is Performed.GIVEN_BACK  # type: ignore[arg-type]
+        build.refresh_from_db()
+        assert (build.state, build.attempt) == (JobState.RUNNING, 1)
+
+
+class TestWritingAResult:
+    """While the database is away it is tried again."""
+
+    @pytest.fixture(autouse=True)
+    def in_no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(jobs, "WRITE_AGAIN_SECONDS", (0.0, 0.0, 0.0))
+
+    def running(self, build: Build) -> Build:
+        job = job_claim(kind=Build, job_id=build.pk, worker="one")
+        assert job is not None
+        return job
+
+    def test_a_result_is_written_when_the_database_is_back(self, build: Build) -> None:
+        failures = [OperationalError("cut"), InterfaceError("closed"), DatabaseError("server closed the connection")]
+
+        @written_once
+        def write(*, build: Build) -> None:
+            with transaction.atomic():
+                job_succeed(job=build)
+                if failures:
+                    raise failures.pop()
+
+        write(build=self.running(build))
+        build.refresh_from_db()
+        assert (build.state, failures) == (JobState.SUCCEEDED, [])
+
+    def test_a_result_whose_commit_was_not_confirmed_is_not_written_again(self, build: Build) -> None:
+        calls = []
+
+        @written_once
+        def write(*, build: Build) -> None:
+            calls.append(build.pk)
+            job_succeed(job=build)
+            raise OperationalError("the answer was lost")
+
+        write(build=self.running(build))
+        assert len(calls) == 1 + 1
+        build.refresh_from_db()
+        assert build.state == JobState.SUCCEEDED
+
+    def test_a_result_that_another_worker_was_quicker_with_is_refused(self, build: Build) -> None:
+        late = self.running(build)
+
+        @written_once
+        def write(*, build: Build) -> None:
+            if late.state == JobState.RUNNING and not taken:
+                taken.append(True)
+                job_requeue(job=Build.objects.get(), reason="lost")
+                job_succeed(job=self.running(build))
+                raise OperationalError("cut")
+            job_succeed(job=build)
+
+        taken: list[bool] = []
+        with pytest.raises(StaleJob):
+            write(build=late)
+
+    def test_what_the_database_refuses_is_not_tried_again(self, build: Build) -> None:
+        calls = []
+
+        @written_once
+        def write(*, build: Build) -> None:
+            calls.append(build.pk)
+            raise IntegrityError("twice")
+
+        with pytest.raises(IntegrityError):
+            write(build=self.running(build))
+        assert len(calls) == 1
+
+    def test_a_database_that_stays_away_is_an_error(self, build: Build) -> None:
+        @written_once
+        def write(*, build: Build) -> None:
+            raise OperationalError("down")
+
+        with pytest.raises(OperationalError):
+            write(build=self.running(build))

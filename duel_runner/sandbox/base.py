@@ -67,7 +67,13 @@ class Container(Protocol):
         """Connected stream socket to the player server; the referee's end."""
 
     def ending(self) -> Ending:
-        """How it ended, or RUNNING. Waits at most a second for an exit that is under way."""
+        """How it ended, or RUNNING. Waits at most a second for an exit that is under way.
+
+        Raises SandboxError when the whole container was killed from outside.
+        """
+
+    def raise_if_paused(self) -> None:
+        """Raise SandboxError when somebody outside holds it up: what it does not do then is not its fault."""
 
     def log(self) -> str:
         """What the player printed, at most `limits.log_limit_bytes` (start and end kept, the cut marked)."""
@@ -87,6 +93,10 @@ class Seat(Container, Protocol):
 
     on_close: Callable[[Host], None]
     """What becomes of the container when the duel is over."""
+
+    @property
+    def container_id(self) -> str:
+        """What the log calls its container."""
 
     @property
     def why_cold(self) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from core.folders import OwnFolder, remove_abandoned
 from duel_runner.sandbox.base import SandboxError
 
+PREFIX = "c-"
 POLL_SECONDS = 0.02
 LOOK_SECONDS = 0.2
 """How often somebody looks whether there is still a container to wait for."""
@@ -73,8 +73,8 @@ class Channel:
     def __init__(self, parent: Path) -> None:
         with _as_channel_failure(parent):
             own_folder(parent)
-            self.folder = Path(tempfile.mkdtemp(dir=parent))
-            self.folder.chmod(0o755)
+            self._own = OwnFolder(parent, PREFIX, mode=0o755)
+        self.folder = self._own.path
 
     def listen(self, name: str) -> Listener:
         """Listen for one connection of the container. Raises SandboxError."""
@@ -82,7 +82,12 @@ class Channel:
             return Listener(self.folder / name)
 
     def close(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._own.close()
+
+
+def remove_abandoned_channels(parent: Path) -> None:
+    """Remove the channels of processes that were killed."""
+    remove_abandoned(parent, PREFIX)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import shutil
+import signal
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -36,9 +37,11 @@ PIDS_LIMIT = 64
 GVISOR = "runsc"
 GVISOR_THREADS = 100
 """More than gVisor needs for itself: they count against the container's processes."""
-SCRIPT_SUPERVISOR_OOM_SCORE = 900
+SUPERVISOR_OOM_SCORE = 900
+"""What a submission runs has 1000: of a container that wants too much memory it goes first, and process 1 says why."""
 CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
 REMOVED = "container_removed"
+KILLED_STATUS = 128 + signal.SIGKILL
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
 CHANNEL, PLAYER = "/channel", "/player"  # inside the container
 TMP = "/tmp"  # inside the container, where it is the only writable place
@@ -157,8 +160,6 @@ class DockerSandbox:
         options["nano_cpus"] = int(limits.cpu_count * 1e9)
         # Within a container only its own processes are nice to each other.
         options["cpu_shares"] = max(LEAST_CPU_SHARES, round(CPU_SHARES / 1.25**limits.nice))
-        # The script has 1000: it goes first, and the supervisor can say why.
-        options["oom_score_adj"] = SCRIPT_SUPERVISOR_OOM_SCORE
         if launch.core is not None and launch.core < (os.cpu_count() or 1):
             options["cpuset_cpus"] = str(launch.core)
         return options
@@ -209,7 +210,7 @@ class DockerSandbox:
             "tmpfs": {TMP: f"rw,noexec,nosuid,nodev,size={TMP_BYTES},nr_inodes=4096,mode=1777"},
             "mem_limit": launch.limits.memory_limit_bytes,
             "memswap_limit": launch.limits.memory_limit_bytes,
-            "oom_score_adj": 1000,
+            "oom_score_adj": SUPERVISOR_OOM_SCORE,
             "pids_limit": pids,
             # With control groups of version 1 the engine's default shows the paths of the host.
             "cgroupns": "private",
@@ -223,6 +224,8 @@ class DockerSandbox:
             "log_config": {"type": "none"},
             "healthcheck": {"test": ["NONE"]},
             "stdin_open": False,
+            # An engine that is stopped itself has nothing to wait for.
+            "stop_signal": "SIGKILL",
             # The supervisor is process 1 even where the engine's default is another.
             "init": False,
         }  # fmt: skip
@@ -236,6 +239,7 @@ class DockerBox:
 
     def __init__(self, container: Any, core: int | None = None, cgroup_parent: str = "") -> None:
         self._container, self._core = container, core
+        self.id = str(container.id)[:12]
         self._cpu = CpuClock(container.id, cgroup_parent)
 
     def is_alive(self) -> bool:
@@ -255,7 +259,11 @@ class DockerBox:
             return Ending.OUT_OF_MEMORY
         if state.get("Running"):
             return Ending.RUNNING
-        return Ending.KILLED if state.get("ExitCode") == 137 else Ending.EXITED
+        return Ending.KILLED if state.get("ExitCode") == KILLED_STATUS else Ending.EXITED
+
+    def raise_if_paused(self) -> None:
+        if self._state().get("Paused"):
+            raise SandboxError("The container was paused from outside.", code="container_paused")
 
     def cpu_seconds(self) -> float | None:
         return self._cpu.seconds()

@@ -23,13 +23,18 @@ STAND_SECONDS = 5.0
 
 
 class Box(Protocol):
-    """What a sandbox has started: a container of an engine, or a process."""
+    """What a sandbox has started: a container of an engine, or a process. id: what the log calls it."""
+
+    id: str
 
     def is_alive(self) -> bool:
         """Whether it still runs."""
 
     def ending(self) -> Ending:
         """How it ended, as far as the sandbox can tell. Waits at most a second for an exit that is under way."""
+
+    def raise_if_paused(self) -> None:
+        """Raise SandboxError when somebody outside holds it up."""
 
     def cpu_seconds(self) -> float | None:
         """CPU time that it has used; None where the host cannot tell."""
@@ -161,6 +166,7 @@ class PlayerHost:
 
     def _not_started(self, message: dict[str, Any] | None) -> PlayerDidNotStart:
         if message is None and self._control.is_open and self.box.is_alive():
+            self.box.raise_if_paused()
             # It hangs: what it has printed so far is known to its supervisor alone.
             self._control.send(STAND_SECONDS, do="stand")
             message = self._message(time.monotonic() + STAND_SECONDS)
@@ -180,12 +186,17 @@ class PlayerHost:
         return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, log)
 
     def _gone(self) -> Ended:
-        """The supervisor is lost with what it has not told."""
+        """The supervisor is lost with what it has not told.
+
+        Raises SandboxError when it was killed: no player can do that, and for want of memory players go first.
+        """
         log = self._text(self._printed)
         try:
             ending = self.box.ending()
         finally:
             self.close()
+        if ending is Ending.KILLED:
+            raise SandboxError("The container was killed from outside.", code="container_killed")
         return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, log)
 
     def _message(self, deadline: float) -> dict[str, Any] | None:
@@ -215,10 +226,17 @@ class PlayerSeat:
     def why_cold(self) -> str:
         return self._host.why_cold
 
+    @property
+    def container_id(self) -> str:
+        return self._host.box.id
+
     def ending(self) -> Ending:
         if self._ended is None:
             self._ended = self._host.ended(wait_seconds=1.0)
         return Ending.RUNNING if self._ended is None else self._ended.ending
+
+    def raise_if_paused(self) -> None:
+        self._host.box.raise_if_paused()
 
     def log(self) -> str:
         return "" if self._ended is None else self._ended.log

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +31,8 @@ MARK = "ARENA_CONTAINER"
 """Environment variable that tells whose child a process is, however far it has run."""
 PLAYER_UID = 61184
 """As in containers: outside every passwd."""
+LABELS = "labels.json"
+"""In the channel's folder: whose leftovers it holds when all its processes have ended with their worker."""
 
 
 @functools.cache
@@ -137,7 +139,7 @@ class ProcessSandbox:
 
         def start(channel: Channel) -> ProcessBox:
             try:
-                return ProcessBox(launch, folder, functools.partial(arguments, channel.folder), core)
+                return ProcessBox(launch, folder, channel.folder, arguments, core)
             except OSError as error:
                 raise SandboxError(f"No process could be started: {error}.", code="process_failed") from None
 
@@ -147,13 +149,16 @@ class ProcessSandbox:
         return seat_once(self.start(launch))
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
-        found = [(pid, value) for pid, value in _labelled_processes(label)]
+        processes = _labelled_processes(label)
+        folders = _labelled_folders(self._channel_dir, label)
         keep = live()
-        dead = [pid for pid, value in found if value not in keep]
-        for pid in dead:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        return len(dead)
+        dead = {pid for pid, value in processes if value not in keep}
+        # Not while they may still write there.
+        _kill_all(lambda: [pid for pid, _ in _labelled_processes(label) if pid in dead])
+        left = [folder for folder, value in folders if value not in keep]
+        for folder in left:
+            shutil.rmtree(folder, ignore_errors=True)
+        return len(left)
 
 
 class ProcessBox:
@@ -163,14 +168,18 @@ class ProcessBox:
         self,
         launch: Launch | ScriptLaunch,
         folder: Path,
-        arguments: Callable[[Path, Path], list[str]],
+        channel_folder: Path,
+        arguments: Arguments,
         core: int | None,
     ) -> None:
-        """arguments: of the player server, for the folder of the files and a home. core: to be on from the start."""
-        self._token = launch.name
-        self._folder = Path(tempfile.mkdtemp(prefix="arena-home-"))
-        self._folder.chmod(0o755)
-        home = self._folder / "home"
+        """folder: of the submission's files. channel_folder: whoever removes the box removes it, too, with its home.
+
+        arguments: of the player server, for the channel's folder, that of the files and a home.
+        core: to be on from the start.
+        """
+        self._token = self.id = launch.name
+        (channel_folder / LABELS).write_text(json.dumps(dict(launch.labels)))
+        home = channel_folder / "home"
         home.mkdir()
         environment = {
             **PLAYER_ENVIRONMENT,
@@ -185,21 +194,17 @@ class ProcessBox:
             folder = _hand_over(folder, home)
         command = [
             *namespace_command(), *own_user, sys.executable, "-s", "-P", str(PLAYER_SERVER / "start.py"),
-            *arguments(folder, home),
+            *arguments(channel_folder, folder, home),
         ]  # fmt: skip
-        try:
-            self._process = subprocess.Popen(
-                command,
-                env=environment,
-                cwd=home,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
+        self._process = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self._core = launch.core
         if core is not None:
             with contextlib.suppress(OSError):
@@ -215,6 +220,10 @@ class ProcessBox:
         if self._process.returncode is None:
             return Ending.RUNNING
         return Ending.KILLED if self._killed else Ending.EXITED
+
+    def raise_if_paused(self) -> None:
+        # Here it is a person's own code that plays, and who stops it is that person.
+        pass
 
     def cpu_seconds(self) -> float | None:
         # Not worth a walk through /proc for every answer: here it is a person's own code that plays.
@@ -236,10 +245,6 @@ class ProcessBox:
         return [pid for pid, value in _labelled_processes(MARK, prefix="") if value == self._token]
 
     def remove(self) -> None:
-        self._kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _kill(self) -> None:
         """Kill the process, its session, and whatever else carries its token."""
         self._killed = True
         with contextlib.suppress(OSError):
@@ -247,14 +252,18 @@ class ProcessBox:
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(10)
-        for _ in range(100):
-            left = self._pids()
-            if not left:
-                return
-            for pid in left:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
+        _kill_all(self._pids)
+
+
+def _kill_all(find: Callable[[], list[int]]) -> None:
+    """Kill processes until none is found any more, or a second has passed."""
+    for _ in range(100):
+        if not (left := find()):
+            return
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
 
 
 def _label_variable(label: str) -> str:
@@ -274,4 +283,15 @@ def _labelled_processes(label: str, prefix: str | None = None) -> list[tuple[int
             if item.startswith(variable):
                 found.append((int(entry.name), item[len(variable) :].decode()))
                 break
+    return found
+
+
+def _labelled_folders(parent: Path, label: str) -> list[tuple[Path, str]]:
+    """(folder, value) of the channels of processes that were started with the label."""
+    found = []
+    for path in parent.glob(f"*/{LABELS}"):
+        with contextlib.suppress(OSError, ValueError):
+            value = json.loads(path.read_text()).get(label)
+            if value is not None:
+                found.append((path.parent, value))
     return found

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from core.log_context import bind
 from duel_runner.protocol import plain_text
 from duel_runner.sandbox.base import Ending, SandboxError
 from duel_runner.sandbox.channel import Channel
@@ -50,6 +51,7 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
         listener = channel.listen("control.sock")
         try:
             box = start(channel)
+            bind(container_id=box.id)
             deadline = time.monotonic() + launch.limits.start_seconds
             control.connection = listener.accept(deadline, box.is_alive)
         finally:
@@ -70,14 +72,16 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
 def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> ScriptEnd:
     """How the script ended, told by its supervisor, or by its container when that is lost."""
     begun, printed = time.monotonic(), ""
+    longest = limits.seconds + KILL_SECONDS
     cpu_seconds: float | None = None
 
     def end(ending: Ending, message: dict[str, Any]) -> ScriptEnd:
-        wall, status = time.monotonic() - begun, message.get("status")
+        status = message.get("status")
         return ScriptEnd(
             ending,
             status if type(status) is int else None,
-            min(_seconds(message.get("wall_seconds"), wall), wall),
+            # A busy host may have heard of the script long after it began.
+            min(_seconds(message.get("wall_seconds"), time.monotonic() - begun), longest),
             cpu_seconds if cpu_seconds is not None else _seconds(message.get("cpu_seconds"), None),
             plain_output(str(message.get("log", printed)))[: MAX_LOG_BYTES + 64],
         )
@@ -96,8 +100,11 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
             raise SandboxError(f"The script could not be started: {why}.", code="container_failed")
         elif not control.is_open:
             ending = box.ending()
+            if ending is Ending.KILLED:
+                # No script can do that, and for want of memory scripts go first.
+                raise SandboxError("The script's container was killed from outside.", code="container_killed")
             return end(Ending.OUT_OF_MEMORY if ending is Ending.OUT_OF_MEMORY else Ending.KILLED, {})
-        elif time.monotonic() - begun > limits.seconds + KILL_SECONDS:
+        elif time.monotonic() - begun > longest:
             return end(Ending.TIMED_OUT, {})
         watch(plain_output(printed))
 

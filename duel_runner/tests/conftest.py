@@ -12,7 +12,7 @@ from django.conf import settings
 
 from duel_runner.sandbox.base import Sandbox
 from duel_runner.sandbox.docker import DockerSandbox
-from duel_runner.sandbox.process import ProcessSandbox
+from duel_runner.sandbox.process import ProcessSandbox, namespace_command
 from duel_runner.tests.arenas import Arena
 from duel_runner.tests.scripts import Scripts
 
@@ -34,5 +34,23 @@ def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
 
 
 @pytest.fixture
+def namespaces(arena: Arena) -> None:
+    """Leaves a test out where local processes promise less, because this machine gives them no namespaces."""
+    if arena.sandbox.name == "process" and not namespace_command():
+        pytest.skip("this machine allows no namespaces")
+
+
+@pytest.fixture
 def scripts(arena: Arena) -> Scripts:
     return Scripts(arena)
+
+
+@pytest.fixture
+def docker_arena() -> Iterator[Arena]:
+    """Containers of an engine, for what only they can show."""
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    folder.chmod(0o755)
+    channels = folder / "c"
+    channels.mkdir(mode=0o711)
+    yield Arena(DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels), folder, channels)
+    shutil.rmtree(folder)

@@ -79,6 +79,9 @@ class FakeContainer:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
+    def raise_if_paused(self) -> None:
+        pass
+
     def ending(self) -> Ending:
         return self._ending
 
@@ -97,6 +100,15 @@ class FakeContainer:
             self._theirs.shutdown(socket.SHUT_RDWR)
         self._thread.join(5)
         self._theirs.close()
+
+    def most_at_once(self) -> int:
+        """How many matches were running when most were."""
+        running: set[int] = set()
+        most = 0
+        for asked in self.asked:
+            running.discard(asked.match) if asked.kind is Kind.END else running.add(asked.match)
+            most = max(most, len(running))
+        return most
 
     def _run(self) -> None:
         with contextlib.suppress(OSError):

@@ -16,6 +16,17 @@ NO_FILES: Mapping[str, str] = MappingProxyType({})
 LIMITS = ScriptLimits(seconds=60.0)
 FINE = "print('{\"score\": 9}', flush=True)\n"
 """What a script prints that wants a score."""
+FORKS = (
+    "import os, time\n"
+    "count = 0\n"
+    "try:\n"
+    "    while count < 100:\n"
+    "        if os.fork() == 0: time.sleep(60)\n"
+    "        count += 1\n"
+    "except OSError: pass\n"
+    """print('{"score": %d}' % count)"""
+)
+"""Its score is how many processes it got."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from duel_runner.bench import worker_label
 from duel_runner.presence import tokens_alive
 from duel_runner.sandbox.base import Launch, Sandbox, SandboxError
 from duel_runner.tasks import duel_run
+from duel_runner.tests.commands import verify
 from duel_runner.tests.duels import at, last_valid, mixed, play
 from environments.archive_format import DuelArchive, write_duel
 from environments.records import DuelRecord, MatchRecord
@@ -67,10 +67,8 @@ def rewrite(duel: Duel, change: Callable[[DuelRecord], DuelRecord]) -> None:
     """Replace the stored record by another one that is well formed."""
     with duel.records.open("rb") as file:
         record = DuelArchive(file).record()
-    changed = io.BytesIO()
-    write_duel(change(record), changed)
     with duel.records.storage.open(str(duel.records.name), "wb") as stored:
-        stored.write(changed.getvalue())
+        write_duel(change(record), stored)
 
 
 def with_match(number: int, change: Callable[[MatchRecord], dict[str, Any]]) -> Callable[[DuelRecord], DuelRecord]:
@@ -270,18 +268,9 @@ def test_what_breaks_a_check_does_not_break_the_next(
 # --- The command -------------------------------------------------------------------------------------------
 
 
-def verify(number: int) -> tuple[object, list[str]]:
-    output = io.StringIO()
-    code: object = 0
-    try:
-        call_command("verify_duel", str(number), stdout=output)
-    except SystemExit as ended:
-        code = ended.code
-    return code, output.getvalue().splitlines()
-
-
 def test_the_command_says_what_it_checked_of_every_match(duel: Duel) -> None:
-    code, lines = verify(duel.pk)
+    code, said = verify(duel)
+    lines = said.splitlines()
 
     assert code == 0
     assert [line.partition(":")[0] for line in lines[:10]] == [f"Match {number}" for number in range(1, 11)]
@@ -296,7 +285,8 @@ def test_the_command_says_what_it_checked_of_every_match(duel: Duel) -> None:
 def test_the_command_says_what_is_wrong_and_fails(duel: Duel) -> None:
     rewrite(duel, with_match(2, lambda match: {"seats": (0, 1)}))
 
-    code, lines = verify(duel.pk)
+    code, said = verify(duel)
+    lines = said.splitlines()
 
     assert code == 1
     assert "MISMATCH Match 2: its seats are (0, 1), not (1, 0)." in lines

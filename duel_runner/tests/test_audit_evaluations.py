@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -22,6 +21,7 @@ from core.worker import PlatformFault
 from duel_runner.audit import sample
 from duel_runner.audit.evaluations import evaluation_audit
 from duel_runner.audit.sample import results_verify
+from duel_runner.tests.commands import verify
 from duel_runner.tests.episodes import evaluation_record, with_episode
 from environments.adapters.gymnasium import GymnasiumEnvironment
 from environments.episodes import EvaluationArchive, EvaluationRecord, write_evaluation
@@ -261,18 +261,9 @@ def test_what_breaks_a_check_does_not_break_the_next(
 # --- The command -------------------------------------------------------------------------------------------
 
 
-def verify(number: int) -> tuple[object, list[str]]:
-    output = io.StringIO()
-    code: object = 0
-    try:
-        call_command("verify_evaluation", str(number), stdout=output)
-    except SystemExit as ended:
-        code = ended.code
-    return code, output.getvalue().splitlines()
-
-
 def test_the_command_says_what_it_checked_of_every_episode(evaluation: Evaluation) -> None:
-    code, lines = verify(evaluation.pk)
+    code, said = verify(evaluation)
+    lines = said.splitlines()
 
     assert code == 0
     number, score, length, _ = evaluation.episodes[4]
@@ -288,7 +279,8 @@ def test_the_command_says_what_it_checked_of_every_episode(evaluation: Evaluatio
 def test_the_command_says_what_is_wrong_and_fails(evaluation: Evaluation) -> None:
     rewrite(evaluation, lambda record: with_episode(record, 2, lambda _: {"score": 500.0}))
 
-    code, lines = verify(evaluation.pk)
+    code, said = verify(evaluation)
+    lines = said.splitlines()
 
     assert code == 1
     assert any(line.startswith("MISMATCH Episode 2: its score is 500.0, not ") for line in lines)

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from duel_runner.tests.arenas import until
 from duel_runner.tests.playing import GOOD, folders, player
+from duel_runner.tests.test_sandbox_contract import running
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_DJANGO = """
@@ -35,6 +36,18 @@ def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[st
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == code, done.stderr
     return done
+
+
+def stop(folder: Path, *arguments: str | Path) -> None:
+    """Stop the command line from outside while it runs what is in the folder; nothing of that may be left."""
+    command = [sys.executable, "-m", "duel_runner", *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    word = f"--player {folder}"
+    assert until(lambda: running(word) != [])
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert running(word) == []
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -117,31 +130,8 @@ def test_a_failing_platform_writes_a_document_with_the_error(tmp_path: Path, mon
 
 
 def test_a_stop_from_outside_leaves_no_player_behind(tmp_path: Path) -> None:
-    spinning = player(start="while True: pass")
-    with folders(spinning, GOOD) as (one, two):
-        command = [sys.executable, "-m", "duel_runner", str(one), str(two), *BASE, "--logs", str(tmp_path / "logs")]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 30
-        while not players_of(one) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert players_of(one)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
-        assert process.returncode == 143
-        assert players_of(one) == []
-
-
-def players_of(folder: Path) -> list[bytes]:
-    """Command lines of running player servers of a folder."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = path.read_bytes()
-        except OSError:
-            continue
-        if b"player_server" in line and str(folder).encode() + b"\0" in line:
-            found.append(line)
-    return found
+    with folders(player(start="while True: pass"), GOOD) as (one, two):
+        stop(one, one, two, *BASE, "--logs", tmp_path / "logs")
 
 
 @pytest.mark.docker

@@ -8,16 +8,28 @@ from pathlib import Path
 import pytest
 
 from duel_runner.__main__ import main
+from environments import registry
 from environments.episodes import EvaluationArchive
 
 PLAYERS = {
     "good": "class Player:\n    def __init__(self, train_mode): pass\n"
     "    def start(self, state, valid_actions): return self.step(state, valid_actions, 0)\n"
     "    def step(self, state, valid_actions, prev_reward): return int(state[2] + 0.5 * state[3] > 0)\n"
-    "    def end(self, state, prev_reward): print('over')\n",
+    "    def end(self, state, prev_reward): print('\x1b[2Jover')\n",
     "illegal": "class Agent:\n    def act(self, observation): return 7\n",
     "broken": "raise RuntimeError('no weights')\n",
 }
+
+LOST = """
+slug: lost
+name: Lost
+image: ant.svg
+gymnasium: {id: Lost-v0}
+observation: {shape: [1], dtype: float32, wire: float32}
+action_count: 2
+max_steps: 10
+description: None.
+"""
 
 
 @pytest.fixture
@@ -45,7 +57,8 @@ def test_episodes_are_played_on_the_public_seeds_and_kept(
     mean = sum(episode.score for episode in record.episodes) / 5
     assert f"Score: {mean:g} (95% interval" in printed.err
     assert re.search(rf"5 episodes, {sum(e.length for e in record.episodes)} steps", printed.err)
-    assert printed.out.count("over") == 5
+    # Without what a terminal would obey.
+    assert printed.out.splitlines() == ["[2Jover"] * 5
 
 
 @pytest.mark.parametrize(
@@ -80,3 +93,28 @@ def test_what_cannot_be_tried_is_refused_with_a_sentence(
 ) -> None:
     assert main(list(words)) == 2
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (LOST, "cannot make Lost-v0"),
+        ("slug: [", "lost.yml is not YAML"),
+    ],
+)
+def test_what_is_wrong_with_an_own_environment_is_a_sentence(
+    text: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(registry, "_own_folders", [])
+    (tmp_path / "lost.yml").write_text(text)
+    try:
+        assert main(["evaluate", "docs", "--environment", "lost", "--environments", str(tmp_path)]) == 2
+        assert sentence in capsys.readouterr().err
+    finally:
+        registry.all_specs.cache_clear()
+
+
+def test_seeds_below_zero_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["evaluate", "docs", *BASE, "--first-seed=-1"])
+    assert "must be 0 or more" in capsys.readouterr().err

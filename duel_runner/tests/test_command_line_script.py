@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -13,8 +9,7 @@ import pytest
 from django.conf import settings
 
 from duel_runner.tests.playing import folders
-from duel_runner.tests.test_command_line import ROOT, run
-from duel_runner.tests.test_sandbox_contract import running
+from duel_runner.tests.test_command_line import run, stop
 
 GOOD = """
 import json, sys
@@ -42,6 +37,18 @@ def test_the_main_file_of_a_folder_becomes_submission_py_and_the_folder_stays_as
         assert "has no file no.py" in run("script", folder, *BASE, "--main-file", "no.py", code=2).stderr
         assert "Score: 12.5" in run("script", folder, *BASE, "--main-file", "train.py").stderr
         assert sorted(path.name for path in folder.iterdir()) == ["helper.py", "train.py"]
+
+
+def test_a_main_file_never_takes_the_place_of_another_submission_py(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(GOOD)
+    with folders({"train.py": "1 / 0", "submission.py": GOOD}, {"train.py": "1 / 0"}) as (folder, linked):
+        (linked / "submission.py").symlink_to(mine)
+        assert "Score: 12.5" in run("script", folder, *BASE, "--main-file", "submission.py").stderr
+        for script in (folder, linked):
+            refused = run("script", script, *BASE, "--main-file", "train.py", code=2).stderr
+            assert "train.py would be run as submission.py, but there is another submission.py." in refused
+    assert mine.read_text() == GOOD
 
 
 def test_a_script_without_a_score_is_told_why(tmp_path: Path) -> None:
@@ -85,17 +92,7 @@ def test_values_that_make_no_sense_are_refused_with_a_sentence(tmp_path: Path) -
 
 def test_a_stop_from_outside_leaves_no_script_behind() -> None:
     with folders({"submission.py": "while True: pass"}) as (folder,):
-        command = [sys.executable, "-m", "duel_runner", "script", str(folder), *BASE]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        word = f"--player {folder}"
-        deadline = time.monotonic() + 30
-        while not running(word) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert running(word)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
-        assert process.returncode == 143
-        assert running(word) == []
+        stop(folder, "script", folder, *BASE)
 
 
 @pytest.mark.docker

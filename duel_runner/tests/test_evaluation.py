@@ -126,12 +126,7 @@ def test_no_more_episodes_run_at_once_than_the_player_takes() -> None:
 
     evaluate(rightwards, parallel=8, launch=launch)
 
-    running: set[int] = set()
-    most = 0
-    for asked in made[0].asked:
-        running.discard(asked.match) if asked.kind is Kind.END else running.add(asked.match)
-        most = max(most, len(running))
-    assert most == 2
+    assert made[0].most_at_once() == 2
 
 
 def test_every_episode_is_told_once_when_it_is_over() -> None:

@@ -20,6 +20,7 @@ from duel_runner.sandbox.probes import check_sandbox
 from duel_runner.sandbox.scripts import ScriptLaunch, ScriptLimits
 from duel_runner.script import ScriptScore, run_script
 from duel_runner.tests.playing import GOOD, folders, player
+from duel_runner.tests.scripts import FORKS
 from environments.records import Outcome
 from environments.registry import get_spec
 from environments.spec import Limits
@@ -68,17 +69,7 @@ def test_a_duel_is_played_and_a_raising_player_loses(sandbox: DockerSandbox, cha
 
 
 def test_a_script_gets_its_processes_and_no_more(sandbox: DockerSandbox, channels: Path) -> None:
-    source = (
-        "import os, time\n"
-        "count = 0\n"
-        "try:\n"
-        "    while count < 100:\n"
-        "        if os.fork() == 0: time.sleep(60)\n"
-        "        count += 1\n"
-        "except OSError: pass\n"
-        """print('{"score": %d}' % count)"""
-    )
-    with folders({"submission.py": source}) as (folder,):
+    with folders({"submission.py": FORKS}) as (folder,):
         name = f"arena-gvisor-{os.getpid()}-script"
         run = run_script(sandbox, ScriptLaunch(f"folder:{folder}", name, "CartPole-v1", ScriptLimits(), {}))
 

@@ -79,12 +79,8 @@ def test_no_more_matches_run_at_once_than_the_more_modest_player_takes() -> None
     containers: list[FakeContainer] = []
     modest = Plan(lambda: FakeContainer(first_valid, hello=ready(2)))
     play(first_valid, [modest], matches=9, parallel=8, containers=containers)
-    running: set[int] = set()
-    most = 0
-    for asked in containers[0].asked:
-        running.discard(asked.match) if asked.kind is Kind.END else running.add(asked.match)
-        most = max(most, len(running))
-    assert most == 2
+
+    assert containers[0].most_at_once() == 2
 
 
 def test_progress_counts_up_to_all_matches() -> None:

@@ -11,7 +11,7 @@ import pytest
 from duel_runner.protocol import Kind
 from duel_runner.referee import run_duel
 from duel_runner.sandbox.base import Ending, Launch, SandboxError
-from duel_runner.sandbox.process import namespace_command
+from duel_runner.sandbox.host import PlayerHost
 from duel_runner.tests.arenas import COUNTER, FIRST_VALID, LABEL, LIMITS, SPEC, Arena, ask, greet, leave, until
 
 
@@ -157,6 +157,19 @@ def test_leftovers_are_reaped_by_their_label(arena: Arena) -> None:
     kept.close()
 
 
+def test_what_a_dead_worker_has_left_is_reaped_when_its_players_have_ended_with_it(arena: Arena) -> None:
+    host = arena.start(FIRST_VALID)
+    assert isinstance(host, PlayerHost)
+    # As the kernel does with all that the worker had open.
+    host._control.close()
+    assert until(lambda: not host.box.is_alive())
+
+    assert arena.sandbox.reap(LABEL, frozenset) >= 1
+
+    assert list(arena.channels.iterdir()) == []
+    host.close()
+
+
 def test_a_missing_folder_is_the_platforms_fault(arena: Arena) -> None:
     with pytest.raises(SandboxError) as caught:
         arena.sandbox.launch(Launch(f"folder:{arena.folder}/nothing", "arena-none", LIMITS, {}))
@@ -170,9 +183,8 @@ def test_the_player_folder_is_its_working_folder_and_its_files_are_there(arena: 
     assert "['player.py'] import os" in leave(container)
 
 
+@pytest.mark.usefixtures("namespaces")
 def test_a_player_has_no_network(arena: Arena) -> None:
-    if arena.sandbox.name == "process" and not namespace_command():
-        pytest.skip("this machine allows no namespaces")
     source = FIRST_VALID + (
         "\nimport socket\n"
         "try:\n"

@@ -12,12 +12,12 @@ import pytest
 
 from duel_runner.sandbox import process
 from duel_runner.sandbox.base import Ending, SandboxError
-from duel_runner.sandbox.process import ProcessSandbox, namespace_command
+from duel_runner.sandbox.process import ProcessSandbox
 from duel_runner.sandbox.scripts import IDLE, ScriptLaunch
 from duel_runner.script import ScriptFailure, ScriptFault, ScriptScore, run_script
 from duel_runner.tests.arenas import COUNTER, until
 from duel_runner.tests.playing import folders
-from duel_runner.tests.scripts import FINE, LIMITS, Scripts
+from duel_runner.tests.scripts import FINE, FORKS, LIMITS, Scripts
 from duel_runner.tests.test_sandbox_contract import running
 
 SHORT = replace(LIMITS, seconds=2.0)
@@ -174,9 +174,8 @@ def test_a_script_that_closes_its_outputs_is_waited_for(scripts: Scripts) -> Non
     assert (run.end.exit_status, run.end.wall_seconds >= 1) == (4, True)
 
 
+@pytest.mark.usefixtures("namespaces")
 def test_a_fork_bomb_ends_with_its_time(scripts: Scripts) -> None:
-    if scripts.sandbox.name == "process" and not namespace_command():
-        pytest.skip("this machine allows no namespaces")
     bomb = FINE + "import os\nwhile True:\n    try:\n        os.fork(); os.setsid()\n    except OSError: pass"
     found = scripts.failure(bomb, limits=SHORT)
 
@@ -185,21 +184,10 @@ def test_a_fork_bomb_ends_with_its_time(scripts: Scripts) -> None:
     assert until(lambda: running(name) == [])
 
 
+@pytest.mark.usefixtures("namespaces")
 def test_no_more_processes_than_allowed_run_at_once(scripts: Scripts) -> None:
-    if scripts.sandbox.name == "process" and not namespace_command():
-        pytest.skip("this machine allows no namespaces")
-    source = (
-        "import os, time\n"
-        "count = 0\n"
-        "try:\n"
-        "    while count < 100:\n"
-        "        if os.fork() == 0: time.sleep(60)\n"
-        "        count += 1\n"
-        "except OSError: pass\n"
-        """print('{"score": %d}' % count)"""
-    )
     # The script itself and its supervisor are two of the fifty.
-    assert scripts.score(source).score <= 48
+    assert scripts.score(FORKS).score <= 48
 
 
 def test_memory_is_limited(scripts: Scripts) -> None:
@@ -261,9 +249,8 @@ def test_nice_and_ionice_are_applied_and_cannot_be_taken_back(scripts: Scripts) 
     assert seen == ["idle", "7"]
 
 
+@pytest.mark.usefixtures("namespaces")
 def test_a_script_has_no_network_but_its_own_loopback(scripts: Scripts) -> None:
-    if scripts.sandbox.name == "process" and not namespace_command():
-        pytest.skip("this machine allows no namespaces")
     source = (
         "import os, socket\n"
         "print([line.split(':')[0].strip() for line in open('/proc/net/dev').readlines()[2:]])\n"
@@ -275,9 +262,8 @@ def test_a_script_has_no_network_but_its_own_loopback(scripts: Scripts) -> None:
     assert run.end.log.startswith("['lo']\nrefused\n")
 
 
+@pytest.mark.usefixtures("namespaces")
 def test_a_script_cannot_end_stop_or_read_its_supervisor(scripts: Scripts) -> None:
-    if scripts.sandbox.name == "process" and not namespace_command():
-        pytest.skip("this machine allows no namespaces")
     source = (
         "import os\n"
         "for signal in (1, 2, 9, 15, 17, 19):\n"

@@ -56,6 +56,13 @@ def test_real_forfeits_verify(record: DuelRecord) -> None:
     assert found(record) == found(gone) == []
 
 
+def test_a_duel_in_an_environment_of_one_seat_is_none(record: DuelRecord) -> None:
+    alone = get_spec("frozen-lake")
+
+    (line,) = verify_record(alone, replace(record, environment=alone.id))
+    assert str(line) == "frozen-lake-v1 is no environment of duels: its seats are 1."
+
+
 TAMPERED: dict[str, tuple[int, Change, str]] = {
     "another action": (1, lambda m: {"actions": (m.actions[1], *m.actions[1:])}, "move 2 is not possible: Cell "),
     "an action of no game": (1, lambda m: {"actions": (*m.actions[:-1], 10**30)}, "is not possible: Cell 1000"),

@@ -256,6 +256,24 @@ def test_downloaded_episodes_that_were_played_with_other_versions_are_not_called
     assert "It was played with gymnasium 0.1" in capsys.readouterr().err
 
 
+def test_what_a_record_says_reaches_a_terminal_as_plain_text(
+    record: EvaluationRecord, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(replace(record, runtime="gymnasium \x1b[2J\ud800"), tmp_path)
+
+    assert main([str(path)]) == NOT_CHECKED
+    assert "It was played with gymnasium [2J, and here" in capsys.readouterr().err
+
+
+def test_scores_beyond_all_bounds_are_a_mismatch(
+    record: EvaluationRecord, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    huge = with_episode(with_episode(record, 1, lambda _: {"score": 1e308}), 2, lambda _: {"score": 1e308})
+
+    assert main([str(written(huge, tmp_path))]) == MISMATCH
+    assert "Episode 1: its score is 1e+308, not 0.0." in capsys.readouterr().out
+
+
 def test_a_length_that_is_not_that_of_the_actions_is_damage(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}

@@ -12,7 +12,6 @@ import pytest
 
 from duel_runner.protocol import Kind
 from duel_runner.sandbox.base import Container, Ending, Host, PlayerDidNotStart
-from duel_runner.sandbox.process import namespace_command
 from duel_runner.tests.arenas import FIRST_VALID, Arena, greet, loader_of
 
 START = "        return valid_actions[0]\n    def step"
@@ -25,9 +24,7 @@ def player(top: str = "", start: str = "pass") -> str:
 
 
 @pytest.fixture
-def warm(arena: Arena) -> Arena:
-    if arena.sandbox.name == "process" and not namespace_command():
-        pytest.skip("this machine allows no namespaces")
+def warm(arena: Arena, namespaces: None) -> Arena:
     return arena
 
 

@@ -13,7 +13,6 @@ from duel_runner import warm
 from duel_runner.protocol import Kind
 from duel_runner.sandbox.base import Container, Launch, PlayerDidNotStart, SandboxError
 from duel_runner.sandbox.host import PlayerHost
-from duel_runner.sandbox.process import namespace_command
 from duel_runner.tests.arenas import FIRST_VALID, Arena, greet, loader_of, until
 from duel_runner.warm import WarmPlayers
 
@@ -36,9 +35,7 @@ def pool(now: list[float]) -> Iterator[list[WarmPlayers]]:
 
 
 @pytest.fixture
-def players(arena: Arena, pool: list[WarmPlayers], now: list[float]) -> WarmPlayers:
-    if not namespace_command():
-        pytest.skip("this machine allows no namespaces")
+def players(arena: Arena, namespaces: None, pool: list[WarmPlayers], now: list[float]) -> WarmPlayers:
     pool.append(WarmPlayers(arena.sandbox, capacity=2, idle_seconds=60, clock=lambda: now[0]))
     return pool[0]
 

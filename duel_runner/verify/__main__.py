@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from duel_runner.protocol import plain_text
 from duel_runner.verify import duels, evaluations
 from duel_runner.verify.mismatch import CannotCheck, Mismatch
 from environments.api import ArenaEnvironmentError
@@ -42,10 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 check = _duel(file, options.sha256)
     except (OSError, ArtifactDamaged, ArenaEnvironmentError, CannotCheck) as error:
-        print(f"verify: {error}", file=sys.stderr)
+        print(plain_text(f"verify: {error}"), file=sys.stderr)
         return NOT_CHECKED
     for mismatch in check.mismatches:
-        print(mismatch)
+        # A terminal obeys what is in it, and a record can hold anything.
+        print(plain_text(str(mismatch)))
     print(check.head)
     print("The record does not verify." if check.mismatches else f"The record verifies: {check.checked}.")
     return MISMATCH if check.mismatches else VERIFIED
@@ -78,7 +79,7 @@ def _evaluation(file: IO[bytes], sha256: str, sha256_of_seeds: str) -> Check:
     spec = get_spec(record.environment)
     found = evaluations.verify_evaluation(spec, record, sha256=sha256, sha256_of_seeds=sha256_of_seeds)
     count = len(record.episodes)
-    mean = math.fsum(episode.score for episode in record.episodes) / max(1, count)
+    mean = sum(episode.score for episode in record.episodes) / max(1, count)
     head = f"{record.environment}, {count} episodes, mean score {mean:g}, sha256 {evaluation_sha256(record)}"
     return Check(found, head, evaluations.CHECKED)
 

@@ -26,6 +26,8 @@ def verify_record(spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = ""
         found.append(Mismatch(None, f"The record is of {record.environment}, not of {spec.id}."))
     if sha256 and record_sha256(record) != sha256:
         found.append(Mismatch(None, f"The record's hash is {record_sha256(record)}, not {sha256}."))
+    if spec.seats != 2:
+        return [*found, Mismatch(None, f"{spec.id} is no environment of duels: its seats are {spec.seats}.")]
     for place, match in enumerate(record.matches, start=1):
         found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match)]
     return found

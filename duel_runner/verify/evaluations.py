@@ -95,10 +95,17 @@ def _environment(spec: EnvironmentSpec, record: EvaluationRecord) -> Environment
         environment = spec.make()
     except (MissingExtra, BrokenEnvironment) as error:
         raise CannotCheck(str(error)) from error
-    if record.runtime != spec.runtime:
-        then, now = record.runtime or "unknown versions", spec.runtime or "none of these"
-        raise CannotCheck(f"It was played with {then}, and here is {now}: other versions may give other scores.")
+    if differs := other_runtime(spec, record.runtime):
+        raise CannotCheck(differs)
     return environment
+
+
+def other_runtime(spec: EnvironmentSpec, then: str) -> str:
+    """Why what was played in the runtime `then` may give other scores here; empty when that is the one of here."""
+    if then == spec.runtime:
+        return ""
+    then, now = then or "unknown versions", spec.runtime or "none of these"
+    return f"It was played with {then}, and here is {now}: other versions may give other scores."
 
 
 def _episode_faults(environment: Environment, episode: EpisodeRecord) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from environments.adapters.gymnasium import open_environment, registered
+from environments.adapters.gymnasium import bare_name, open_environment, registered
 from environments.adapters.spaces import UnusableSpace, action_array, observation_array
 from environments.api import ArenaEnvironmentError, BrokenEnvironment
 from environments.spec import ActionArraySpec, ArraySpec, GymnasiumSource
@@ -44,7 +44,7 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
         source["picture_arguments"] = {"camera_name": "track"}
     if _leaves_something(source["id"], arguments):
         source["new_each_episode"] = True
-    name = registered_id.rpartition(":")[2].rpartition("-v")[0]
+    name = bare_name(registered_id)
     data: dict[str, Any] = {
         "slug": slug(registered_id),
         "name": re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.rpartition("/")[2]),
@@ -69,8 +69,7 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
 
 def slug(registered_id: str) -> str:
     """`cart-pole` of `CartPole-v1`, `ale-pong` of `ALE/Pong-v5`."""
-    name = registered_id.rpartition(":")[2].rpartition("-v")[0]
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+", name)
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+", bare_name(registered_id))
     return "-".join(words).lower()
 
 

@@ -7,6 +7,7 @@ As a program it writes the file about one:
 from __future__ import annotations
 
 import math
+import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -105,8 +106,7 @@ class GymnasiumEnvironment:
             "names": list(self._spec.observation_names),
         }
         if self._environment.render_mode == "ansi":
-            name = self._source.id.rpartition(":")[2].rpartition("-v")[0]
-            frame["text"] = explained(name, str(self._environment.render()), values.tolist())
+            frame["text"] = explained(bare_name(self._source.id), str(self._environment.render()), values.tolist())
         return frame
 
     def text(self) -> str:
@@ -164,6 +164,11 @@ def open_environment(source: GymnasiumSource, render_mode: str | None = None) ->
     while type(made) is OrderEnforcing:
         made = made.env
     return made
+
+
+def bare_name(registered_id: str) -> str:
+    """`ALE/Pong` of `module:ALE/Pong-v5`; names need not have a version."""
+    return re.sub(r"-v\d+$", "", registered_id.rpartition(":")[2])
 
 
 def registered(registered_id: str) -> Any:

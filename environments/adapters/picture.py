@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
+from itertools import takewhile
 
 from environments.adapters.texts import PLAYER, number
 from environments.api import Frame
@@ -12,6 +14,8 @@ WIDTH = 440
 MOST_BARS = 24
 ACTION_CHARACTERS = 34
 """What fits beside the return; the description has all of it."""
+SENTENCE = re.compile(r"[A-Z][a-z]+ .*\.")
+"""What stands below a picture of characters, in which a full stop may be a floor."""
 ROW = 26
 MIDDLE, HALF = 256, 80
 """Where the zero of all bars is, and how long the longest is on either side."""
@@ -33,8 +37,9 @@ def frame_to_svg(frame: Frame) -> str:
 def _text(text: str) -> tuple[list[str], int, str]:
     """Every character at a place of its own, so that columns stand whatever the font; sentences below the grid."""
     lines = text.splitlines()
-    grid = [line for line in lines if not line.endswith(".")]
-    columns = max(len(line) for line in grid)
+    said = len(list(takewhile(SENTENCE.fullmatch, reversed(lines))))
+    grid = lines[: len(lines) - said]
+    columns = max(map(len, grid), default=1)
     step = min(32.0, (WIDTH - 56) / columns)
     left, size = (WIDTH - step * columns) / 2, round(min(22.0, step * 1.5))
     row = max(step, size + 6)

@@ -13,10 +13,11 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ctypes.util import find_library
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from timeit import timeit
 from typing import Any
@@ -42,6 +43,7 @@ ENCODING: dict[str, object] = {
     "threads": "1",
 }
 """Constant quality, quick, on one core, and every frame at once, so that the size is known while it grows."""
+WATCH_SECONDS = 1.0
 TEXT_VALUES = 8
 """Up to so many whole numbers a state reads as a text."""
 
@@ -124,40 +126,55 @@ def record(job: Job, folder: Path) -> Recording:
         made += [VIDEO, STILL]
     except CannotRecord as error:
         no_video = str(error)
-    totals, total = [], 0.0
-    for reward in rewards:
-        total += reward
-        totals.append(total)
-    data = {"rewards": rewards, "returns": totals, "video": facts or None}
+    data = {"rewards": rewards, "returns": _returns(rewards), "video": facts or None}
     (folder / RETURNS).write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
     return Recording(tuple(made), no_video)
 
 
-def record_apart(job: Job, folder: Path, *, seconds: float | None = None) -> Recording:
+def record_apart(
+    job: Job, folder: Path, *, seconds: float | None = None, watch: Callable[[], object] = lambda: None
+) -> Recording:
     """As `record`, in a process of its own with less priority, a limit of memory, and no display.
 
-    seconds: after which it is ended; twice what the bounds allow where None. Raises CannotRecord, also when the
-    process dies, and ReplayMismatch.
+    seconds: after which it is ended; twice what the bounds allow where None. watch: called about once a second; what
+    it raises ends the process and comes through. Raises CannotRecord, also when the process dies, and ReplayMismatch.
     """
     command = [sys.executable, "-m", "environments.adapters.video", str(folder.absolute())]
     environment = {"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    until = time.monotonic() + (seconds or 2 * job.bounds.seconds)
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        cwd=Path(__file__).parents[2],
+    ) as process:  # fmt: skip
+        try:
+            printed, complaints = _communicate(process, job.to_json(), until, watch)
+        finally:
+            process.kill()
     try:
-        done = subprocess.run(
-            command, input=job.to_json(), capture_output=True, text=True, check=False, env=environment,
-            cwd=Path(__file__).parents[2], timeout=seconds or 2 * job.bounds.seconds,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise CannotRecord("Recording the episode took too long.") from None
-    try:
-        answer = json.loads(done.stdout.splitlines()[-1])
+        answer = json.loads(printed.splitlines()[-1])
     except (IndexError, ValueError):
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise CannotRecord(f"Recording ended with code {done.returncode}: {last[:300]}") from None
+        last = (complaints.strip().splitlines() or ["it said nothing"])[-1]
+        raise CannotRecord(f"Recording ended with code {process.returncode}: {last[:300]}") from None
     if "mismatch" in answer:
         raise ReplayMismatch(answer["mismatch"])
     if "error" in answer:
         raise CannotRecord(answer["error"])
     return Recording(tuple(answer["files"]), answer["no_video"])
+
+
+def _communicate(
+    process: subprocess.Popen[str], said: str, until: float, watch: Callable[[], object]
+) -> tuple[str, str]:
+    """Both outputs of a process that ends before `until`. Raises CannotRecord, and what `watch` raises."""
+    left: str | None = said
+    while True:
+        try:
+            return process.communicate(left, timeout=max(0.0, min(WATCH_SECONDS, until - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            left = None
+            watch()
+        if time.monotonic() >= until:
+            raise CannotRecord("Recording the episode took too long.")
 
 
 def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
@@ -181,7 +198,7 @@ def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
 
 
 def headless() -> None:
-    """Have drawing done without a display. Raises CannotRecord where MuJoCo is asked for and no way is found.
+    """Have drawing done without a display, MuJoCo's where a library for it is found.
 
     Called before anything is drawn: the libraries look once.
     """
@@ -201,9 +218,15 @@ def _rewards(spec: EnvironmentSpec, job: Job) -> list[float]:
     environment = GymnasiumEnvironment(spec)
     rewards = [reward for reward in _played(environment, job) if reward is not None]
     environment.close()
-    if job.score is not None and sum(rewards, 0.0) != job.score:
-        raise ReplayMismatch(f"The episode gives the score {sum(rewards, 0.0)} when it is played again.")
+    score = _returns(rewards)[-1] if rewards else 0.0
+    if job.score is not None and score != job.score:
+        raise ReplayMismatch(f"The episode gives the score {score} when it is played again.")
     return rewards
+
+
+def _returns(rewards: list[float]) -> list[float]:
+    """The return after each step, added up as the referee does: since Python 3.12 `sum` rounds otherwise."""
+    return list(accumulate(rewards, initial=0.0))[1:]
 
 
 def _played(environment: GymnasiumEnvironment, job: Job) -> Iterator[float | None]:

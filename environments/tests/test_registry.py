@@ -65,6 +65,7 @@ def test_the_games_have_their_figures(
         ({"seats": "two"}, r"seats: must be a whole number, not 'two'"),
         ({"seats": True}, r"seats: must be a whole number"),
         ({"seats": 0}, r"seats: must be at least 1"),
+        ({"seats": 1, "episodes_per_evaluation": 1}, r"episodes_per_evaluation: must be at least 2"),
         ({"name": 7}, r"name: must be text"),
         ({"slug": "My Game"}, r"slug: must be lower-case"),
         ({"sluug": "x"}, r"sluug: there is no such key"),

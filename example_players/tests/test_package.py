@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.archive import check_python_compiles, inspect_archive
-from environments.registry import all_specs
+from environments.registry import all_specs, get_spec
+from environments.spec import GymnasiumSource
 from example_players.package import (
     BOXES,
     EXAMPLES,
@@ -43,6 +45,12 @@ def test_only_players_that_fit_are_offered() -> None:
     assert names("Blackjack-v1") == ("dummy", "random")
     assert {names(box) for box in BOXES} == {("random",)}
     assert set(EXAMPLES) <= set(names())
+
+
+def test_nobody_is_offered_for_arrays_that_no_example_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = replace(get_spec("pendulum"), slug="my-car", gymnasium=GymnasiumSource("MountainCarContinuous-v0"))
+    monkeypatch.setattr("example_players.package.get_spec", lambda name: own)
+    assert names("my-car") == ()
 
 
 def test_the_arenas_own_names_of_environments_are_known() -> None:
@@ -158,6 +166,14 @@ def test_nothing_is_learned_unless_asked_and_weights_of_unknown_origin_stay_out(
     assert not (learner / "runs.txt").exists()
     make_archive("q_learning", train=True, store=tmp_path / "store")
     assert inside(make_archive("q_learning", store=tmp_path / "store"))["q_table.npy"] == "learned in FrozenLake-v1 {}"
+
+
+@pytest.mark.parametrize("environment", ["x" * 300, "é" * 200, "../../etc", "a\0b"])
+def test_an_archive_can_be_asked_for_by_any_name_of_an_environment(environment: str, tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    assert make_archive("q_learning", environment, store=tmp_path / "store") == make_archive(
+        "q_learning", store=tmp_path / "store"
+    )
 
 
 def test_a_training_that_fails_leaves_nothing_and_names_its_command(

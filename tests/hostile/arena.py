@@ -121,9 +121,10 @@ class Arena:
                     duel = self._play(folder, limits, players.seat)
                     got = verdict_of(duel)
                     problems += self._problems(case, duel, got, limits)
-            after = self._play(self._honest, LIMITS)
-            if outline(after.record) != self._peaceful:
-                problems.append("the honest players' next duel went otherwise than before")
+                # One of the honest has met the hostile player, the other one is new.
+                after = self._play(self._honest, LIMITS, players.seat)
+                if outline(after.record) != self._peaceful:
+                    problems.append("the honest players' next duel went otherwise than before")
         except (PlatformFault, SandboxError) as error:
             got = f"platform: {error.code}"
             problems.append(f"the platform failed: {error}")

@@ -15,7 +15,8 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.services.agents import agent_disable, submission_delete
+from core.services.agents import submission_delete
+from core.services.bars import agent_disable
 from core.services.duels import duel_void
 from core.services.tournaments import tournament_cancel
 from core.tests import factories

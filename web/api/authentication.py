@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication
@@ -12,6 +14,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from core.models import ApiToken, User
+from core.selectors.second_factor import second_factor_get
 from core.services.tokens import token_find
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 SCHEMES = ("bearer", "token")
 BAD_HEADER = "The Authorization header must be: Bearer, a space, and your token."
 BAD_TOKEN = "This token is wrong, was revoked or has expired. Make a new one on your profile page."  # noqa: S105
+NO_SECOND_FACTOR = "Organisers need a second factor here, and this account has none. Set it up on your profile page."
 HOW_TO_GET_ONE = (
     "Send a token: Authorization: Bearer TOKEN. You get one on your profile page, or by POST /api/v1/tokens/ with the "
     "e-mail and password of your account."
@@ -38,6 +42,8 @@ class TokenAuthentication(authentication.BaseAuthentication):
         row = token_find(token, now=timezone.now())
         if row is None:
             raise AuthenticationFailed(BAD_TOKEN)
+        if row.owner.is_staff and settings.REQUIRE_STAFF_TOTP and second_factor_get(row.owner) is None:
+            raise AuthenticationFailed(NO_SECOND_FACTOR)
         return row.owner, row
 
     def authenticate_header(self, request: Request) -> str:
@@ -54,7 +60,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
         return {"type": "http", "scheme": "bearer", "description": HOW_TO_GET_ONE}
 
 
-def account_of(request: Request) -> User | None:
+def account_of(request: HttpRequest | Request) -> User | None:
     """The account that a request comes from."""
     return request.user if isinstance(request.user, User) else None
 

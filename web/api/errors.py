@@ -8,11 +8,11 @@ from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooMa
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import status
-from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
+from rest_framework.exceptions import APIException, NotAuthenticated, NotFound, ParseError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from core.errors import Refused
+from core.errors import QuotaExceeded, Refused
 from core.selectors.duels import NotKept, NotPlayed, NotStored
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
@@ -28,11 +28,21 @@ class Conflict(APIException):
     default_code = "conflict"
 
 
-class Missing(APIException):
-    """What is asked for is not there."""
+class QuotaReached(APIException):
+    """An upload is more than its owner may use. 429 where waiting helps, 409 where something has to be deleted.
 
-    status_code = status.HTTP_404_NOT_FOUND
-    default_code = "not_found"
+    An archive that is too large is a bad request, as it is where the site itself takes none so large.
+    """
+
+    def __init__(self, refusal: QuotaExceeded) -> None:
+        super().__init__({"detail": str(refusal), "code": refusal.code})
+        self.wait = refusal.retry_after_seconds
+        if self.wait is not None:
+            self.status_code = status.HTTP_429_TOO_MANY_REQUESTS
+        elif refusal.code == "quota_upload_bytes":
+            self.status_code = status.HTTP_400_BAD_REQUEST
+        else:
+            self.status_code = status.HTTP_409_CONFLICT
 
 
 class Gone(APIException):
@@ -53,7 +63,9 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
         case NotKept():
             error = Gone(str(error))
         case NotStored():
-            error = Missing(str(error))
+            error = NotFound(str(error))
+        case QuotaExceeded():
+            error = QuotaReached(error)
         case Refused():
             error = ParseError(str(error))
         case TooManyFilesSent() | TooManyFieldsSent():

@@ -17,7 +17,10 @@ Json = dict[str, Any]
 PROBLEM: Json = {
     "type": "object",
     "description": "What went wrong: `detail` is a sentence; else every field that is wrong has a list of sentences.",
-    "properties": {"detail": {"type": "string"}},
+    "properties": {
+        "detail": {"type": "string"},
+        "code": {"type": "string", "description": "Of quotas and limits: which one, e.g. quota_uploads_per_day."},
+    },
     "additionalProperties": {},
 }
 BODIES = ("post", "put", "patch", "delete")

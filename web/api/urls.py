@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.urls import URLPattern, path, re_path
+from django.urls import URLPattern, path, re_path, register_converter
+from django.urls.converters import StringConverter
 from rest_framework.views import APIView
 
 from web.api.compatible import views as compatible
 from web.api.errors import not_found
-from web.api.native import agents, duels, environments, evaluations, jobs, submissions, tokens, tournaments
+from web.api.native import agents, duels, environments, evaluations, jobs, quotas, submissions, tokens, tournaments
 from web.api.schema import docs, schema
+
+
+class EnvironmentId(StringConverter):
+    """An id of Gymnasium: some have a name space, like ALE/Pong-v5."""
+
+    regex = "[^/]+(?:/[^/]+)*"
+
+
+register_converter(EnvironmentId, "env_id")
 
 
 def both(route: str, view: type[APIView], name: str) -> list[URLPattern]:
@@ -30,13 +40,14 @@ routes = [
     *both("api/results/<str:id>", compatible.Results, "results"),
     *both("api/leaderboard/", compatible.Leaderboard, "leaderboard"),
     *both("api/leaderboard/environments", compatible.LeaderboardEnvironments, "leaderboard_environments"),
-    *both("leaderboard/<str:env_id>", compatible.LeaderboardOf, "leaderboard_of"),
+    *both("leaderboard/<env_id:env_id>", compatible.LeaderboardOf, "leaderboard_of"),
     *both("submissions/", compatible.SubmissionsRoot, "submissions"),
     *both("submissions/<str:id>", compatible.SubmissionById, "submission_by_id"),
     *both("health", compatible.HealthCheck, "health"),
     *native("tokens/", tokens.TokenList, "tokens"),
     *native("tokens/<int:pk>/", tokens.TokenShown, "token"),
     *native("me/", tokens.Me, "me"),
+    *native("me/quotas/", quotas.MyQuotas, "my_quotas"),
     *native("environments/", environments.EnvironmentList, "environments"),
     *native("environments/<slug:slug>/", environments.EnvironmentShown, "environment"),
     *native("environments/<slug:slug>/board/", environments.EnvironmentBoard, "board"),

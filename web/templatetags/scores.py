@@ -40,8 +40,9 @@ def brief(seconds: float | None) -> str:
     if seconds is None:
         return "–"
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        if seconds * factor >= 1 or unit == "µs":
-            return f"{seconds * factor:.3g} {unit}"
+        # From here on three digits round up to 1 of this unit, where the smaller one would need 1e+03.
+        if seconds * factor >= 0.9995 or unit == "µs":
+            return f"{float(f'{seconds * factor:.3g}'):g} {unit}"
     raise AssertionError
 
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 from datetime import UTC
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from core.models import Agent, Environment, JobFault, JobState, Participant, Submission, Tournament, TournamentState
@@ -81,8 +83,7 @@ def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, cl
     build.refresh_from_db()
     assert build.not_before is not None
     shown = page(client, agent)
-    assert "tried again at about" in shown
-    assert f"{build.not_before.astimezone(UTC):%H:%M} UTC</time>" in shown
+    assert f"It is tried again at about {build.not_before.astimezone(UTC):%H:%M} UTC (attempt 2 of" in shown
     assert "The engine did not answer." in shown
 
 
@@ -93,8 +94,39 @@ def test_a_waiting_phase_says_where_it_stands_in_the_queue(agent: Agent, client:
     factories.validation(factories.submission(agent), JobState.QUEUED)
     factories.build(second, JobState.QUEUED)
     shown = client.get(address(agent)).context["versions"]
-    assert [phase.place for version in shown for phase in version.phases if phase.place] == [2, 1]
-    assert "waiting, number 2 in the queue" in page(client, agent)
+    assert [phase.wait.place for version in shown for phase in version.phases if phase.wait and phase.wait.place] == [
+        2,
+        1,
+    ]
+    assert "it is number 2 in the queue" in page(client, agent)
+
+
+def test_who_may_read_the_log_of_a_phase_reads_which_attempts_came_to_nothing(
+    cast: Cast, agent: Agent, visit: As
+) -> None:
+    build = factories.build(factories.submission(agent), JobState.RUNNING, worker="secret-host:77")
+    job_release(job=build, code="engine_down", error=f"The engine did not answer. {HOSTILE}")
+    for person in (cast.alice, cast.olga):
+        shown = page(visit(person), agent)
+        assert "Build: 1 attempt that came to nothing" in shown
+        assert "<code>engine_down</code>" in shown
+        assert "secret-host" not in shown
+        assert HOSTILE not in shown
+    for other in (None, cast.bob, cast.charlie):
+        assert "came to nothing" not in page(visit(other), agent)
+
+
+def test_versions_that_wait_cost_no_more_queries_the_more_they_are(
+    agent: Agent, client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(2):
+        factories.build(factories.submission(agent), JobState.QUEUED)
+    with CaptureQueriesContext(connection) as few:
+        page(client, agent)
+    for _ in range(10):
+        factories.build(factories.submission(agent), JobState.QUEUED)
+    with django_assert_max_num_queries(len(few)):
+        assert page(client, agent).count("in the queue") == 12
 
 
 def test_the_owner_is_told_what_helps_after_a_fault_of_the_platform(cast: Cast, agent: Agent, visit: As) -> None:

@@ -96,6 +96,11 @@ def test_a_number_that_does_not_fit_is_not_drawn_and_squeezes_nobody() -> None:
     assert whiskers([], 5.0) == ([], [])
 
 
+def test_numbers_further_apart_than_any_scale_are_not_drawn() -> None:
+    rows = [(1e308, 1e308, 1e308), (-1e308, -1e308, -1e308)]
+    assert whiskers(rows, 475.0) == ([None, None], [])
+
+
 def test_long_episodes_keep_their_last_step() -> None:
     for count in (0, 1, 399, 400, 401, 1_600, 100_000):
         kept = thinned(count)
@@ -104,7 +109,8 @@ def test_long_episodes_keep_their_last_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0.0, "0"), (-12.0, "−12"), (1500.0, "1500"), (2.5e6, "2.5e+06"), (0.1 + 0.2, "0.3")]
+    ("value", "shown"),
+    [(0.0, "0"), (-12.0, "−12"), (1500.0, "1500"), (-12_345.6, "−12346"), (2.5e6, "2.5e+06"), (0.1 + 0.2, "0.3")],
 )
 def test_axis_labels_are_short(value: float, shown: str) -> None:
     assert short(value) == shown

@@ -106,7 +106,7 @@ def test_a_waiting_duel_says_so_and_asks_again(client: Client, stage: Stage) -> 
 
     page = html(client, address(duel))
 
-    assert "Waiting for a worker, number 1 in the queue" in page
+    assert "No worker serves its queue now; it is next in the queue." in page
     assert f'hx-get="/duels/{duel.pk}/" hx-trigger="every 2s"' in page
 
 
@@ -118,8 +118,9 @@ def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: 
 
     duel.refresh_from_db()
     assert duel.not_before is not None
-    assert f"{duel.not_before.astimezone(UTC):%H:%M} UTC</time>; last time: The engine did not answer." in page
-    assert "Tried again at about" in page
+    assert f"{duel.not_before.astimezone(UTC):%H:%M} UTC (attempt 2 of" in page
+    assert "Last time: The engine did not answer." in page
+    assert "Duel: 1 attempt that came to nothing" in page
     assert HOSTILE not in page
 
 

@@ -59,4 +59,4 @@ def test_an_error_of_the_arena_shows_a_page_that_stands_alone(client: Client, se
     assert response.status_code == 500
     assert "arena's fault" in page
     assert "secret" not in page
-    assert "default-src 'self'" in response["Content-Security-Policy"]
+    assert "default-src 'none'" in response["Content-Security-Policy"]

@@ -4,16 +4,22 @@ import io
 import json
 import re
 import zipfile
-from typing import Any
+from typing import IO, Any
 
 import pytest
+from django.core import signals
+from django.db.models.fields.files import FieldFile
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from core.models import Environment, Evaluation, JobState, Recording, SeedList, Submission, Verdict
+from core.models import Environment, Evaluation, JobFault, JobState, Recording, SeedList, Submission, Verdict
+from core.selectors.duels import file_get
+from core.services.users import anonymous_ensure
 from core.services.verdicts import verdict_keep
+from core.tests import factories
 from core.tests.factories import Cast
+from web import media
 from web.tests import scored
 from web.tests.conftest import As
 
@@ -153,7 +159,7 @@ def test_a_running_evaluation_shows_episode_by_episode_how_its_score_forms(clien
     assert 'value="3"' in part
     first = scored.evaluation(player, [], state=JobState.QUEUED)
     waiting = html(client, first)
-    assert "Waiting for a worker, number 1 in the queue" in waiting
+    assert "No worker serves its queue now; it is next in the queue." in waiting
     assert "The first episode has not ended yet." in waiting
 
 
@@ -169,6 +175,16 @@ def test_a_script_is_explained_and_its_log_is_its_owners(cast: Cast, task: Envir
         assert visit(cast.bob).get(address(row, f"logs/{log}/")).status_code == 404
     response, text = body(visit(cast.alice), address(row, "logs/player/"))
     assert (text, response["Content-Type"]) == (HOSTILE.encode(), "text/plain; charset=utf-8")
+
+
+def test_a_running_script_has_no_mean_so_far(client: Client, cast: Cast, task: Environment) -> None:
+    row = scored.script(cast.alice, task, "script", 12.5)
+    Evaluation.objects.filter(pk=row.pk).update(
+        state=JobState.RUNNING, score=None, is_current=False, claim_token=scored.CLAIM, lease_expires_at=row.ended_at
+    )
+    page = html(client, row)
+    assert "The script runs" in page
+    assert "Mean so far" not in page
 
 
 def test_the_arenas_log_of_a_verified_evaluation_is_public(client: Client, evaluation: Evaluation) -> None:
@@ -238,6 +254,32 @@ def test_a_video_can_be_sought_in(client: Client, evaluation: Evaluation) -> Non
     assert body(client, address(evaluation, "episodes/best/poster"))[0]["Content-Type"] == "image/webp"
 
 
+def test_a_video_whose_visitor_leaves_is_closed(
+    client: Client, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored.recording(evaluation, Recording.Choice.BEST, video=bytes(1000))
+    opened: list[IO[bytes]] = []
+
+    def opening(field: FieldFile, what: str) -> IO[bytes]:
+        opened.append(file_get(field, what))
+        return opened[-1]
+
+    # A request that ends would close the database, too.
+    monkeypatch.setattr(signals.request_finished, "send", lambda **_: None)
+    monkeypatch.setattr(media, "file_get", opening)
+    path = address(evaluation, "episodes/best/video")
+    for headers in ({}, {"Range": "bytes=0-9"}, {"Range": "bytes=-"}, {"Range": "bytes=1000-"}):
+        client.get(path, headers=headers).close()
+        assert opened.pop().closed, headers
+
+
+def test_asking_for_a_videos_head_gives_that_of_the_whole(client: Client, evaluation: Evaluation) -> None:
+    scored.recording(evaluation, Recording.Choice.BEST, video=bytes(1000))
+    response = client.head(address(evaluation, "episodes/best/video"), headers={"Range": "bytes=0-9"})
+    assert (response.status_code, response["Content-Length"]) == (200, "1000")
+    response.close()
+
+
 @pytest.mark.parametrize("rest", ["median/video", "best/steps", "sixth/video"])
 def test_files_that_are_not_there_are_not_found(client: Client, evaluation: Evaluation, rest: str) -> None:
     scored.recording(evaluation, Recording.Choice.BEST, video=b"x")
@@ -261,7 +303,9 @@ def test_damaged_or_missing_texts_are_said_to_be_so(client: Client, evaluation: 
     row = scored.recording(evaluation, Recording.Choice.BEST, frames=FRAMES)
     with row.text.storage.open(str(row.text.name), "wb") as file:
         file.write(b'{"frames": ["a"], "actions": []}')
-    assert "damaged" in client.get(address(evaluation, "episodes/best/")).content.decode()
+    page = client.get(address(evaluation, "episodes/best/")).content.decode()
+    assert "damaged" in page
+    assert f'href="{address(evaluation)}">Back to the evaluation' in page
     assert "damaged" in client.get(address(evaluation, "episodes/best/frames.json")).json()["error"]
     row.steps.storage.delete(str(row.steps.name))
     assert "no longer stored" in html(client, evaluation)
@@ -313,6 +357,18 @@ def test_the_status_is_found_by_id(client: Client, player: Submission) -> None:
     assert address(row) in page
     part = client.get("/status/", {"id": str(player.public_id)}, headers={"HX-Target": "found"}).content.decode()
     assert "<html" not in part
+
+
+def test_who_sent_an_anonymous_script_reads_on_the_status_page_why_it_failed(
+    client: Client, cast: Cast, task: Environment
+) -> None:
+    sentences = {}
+    for owner in (anonymous_ensure(), cast.alice):
+        made = factories.submission(factories.agent(owner, task))
+        factories.build(made, JobState.FAILED, fault=JobFault.PLAYER, error="step.py does not fit")
+        _, page = status(client, made.public_id)
+        sentences[owner.username] = ("step.py does not fit" in page, "The owner can read why." in page)
+    assert sentences == {"anonymous": (True, False), "alice": (False, True)}
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_only_staff_see_the_way_to_the_admin(cast: Cast, visit: As) -> None:
 def test_pages_load_nothing_from_other_hosts_and_no_inline_code(client: Client) -> None:
     response = client.get("/")
     page = response.content.decode()
-    assert "default-src 'self'" in response["Content-Security-Policy"]
+    assert "default-src 'none'" in response["Content-Security-Policy"]
     assert "style=" not in page
     assert "<style" not in page
     assert "<script>" not in page

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.db import connections
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, Route, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from core.models import Environment, Evaluation, JobState, Recording, Submission
@@ -101,9 +101,9 @@ def page(context: BrowserContext) -> Page:
     return context.new_page()
 
 
-def log_in(page: Page) -> None:
+def log_in(page: Page, name: str = "alice") -> None:
     page.goto("/login/")
-    page.get_by_label("E-mail").fill("alice@arena.example")
+    page.get_by_label("E-mail").fill(f"{name}@arena.example")
     page.get_by_label("Password").fill(PASSWORD)
     page.locator("main button[type=submit]").click()
     expect(page.get_by_role("button", name="Log out")).to_be_visible()
@@ -160,6 +160,30 @@ def test_a_refresh_keeps_focus_ticks_and_what_is_open(page: Page, stage: Stage) 
     page.keyboard.press("Enter")
     expect(page.locator("#announcer")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == stage.ids["second"]
+
+
+def test_an_answer_that_is_not_shown_takes_no_tick_back(page: Page, stage: Stage) -> None:
+    """Else its part would go back to what it was when another one is refreshed."""
+    log_in(page, "bob")
+
+    def answer(route: Route) -> None:
+        if route.request.headers.get("hx-target") == "leaderboard":
+            route.fulfill(status=204)
+        else:
+            route.continue_()
+
+    page.route("**/environments/cart-pole/", answer)
+    page.goto("/environments/cart-pole/")
+    with page.expect_response(lambda response: response.status == 204):
+        page.clock.run_for(2500)
+    tick = page.get_by_role("row").filter(has_text="second").get_by_role("checkbox")
+    tick.check()
+    own = page.locator("#own-agents")
+    expect(own).to_contain_text("Evaluating")
+    meanwhile(lambda: factories.moved(Evaluation.objects.filter(pk=stage.running.pk), JobState.CANCELLED))
+    page.clock.run_for(2500)
+    expect(own).to_contain_text("Cancelled")
+    expect(tick).to_be_checked()
 
 
 def test_the_board_is_filtered_and_compared_by_keyboard(page: Page, stage: Stage) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from core.models import Build
 from web.templatetags.arena import markdown, moment, number, took
+from web.templatetags.scores import brief, figure, signed
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,39 @@ def test_a_job_that_has_not_ended_took_no_time_yet() -> None:
 def test_moments_are_shown_in_utc_and_can_be_read_by_programs() -> None:
     value = datetime(2026, 3, 1, 1, 5, tzinfo=timezone(timedelta(hours=2)))
     assert moment(value) == '<time datetime="2026-02-28T23:05:00+00:00">28 Feb 2026, 23:05 UTC</time>'
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "difference"),
+    [
+        (None, "–", "–"),
+        (0.0, "0", "0"),
+        (-0.0, "0", "0"),
+        (487.34, "487.3", "+487.3"),
+        (0.7404, "0.74", "+0.74"),
+        (-1234.5678, "−1235", "−1235"),
+        (99.996, "100", "+100"),
+        (-0.00012, "−0.00012", "−0.00012"),
+        (1.5e7, "1.5e+07", "+1.5e+07"),
+    ],
+)
+def test_scores_show_the_digits_that_tell_something(value: float | None, shown: str, difference: str) -> None:
+    assert (figure(value), signed(value)) == (shown, difference)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (None, "–"),
+        (0.0, "0 µs"),
+        (0.000045, "45 µs"),
+        (0.0009999, "1 ms"),
+        (0.0012, "1.2 ms"),
+        (0.9994, "999 ms"),
+        (0.9999, "1 s"),
+        (3.44, "3.44 s"),
+        (1234.0, "1230 s"),
+    ],
+)
+def test_short_times_change_their_unit_before_they_need_a_power(seconds: float | None, shown: str) -> None:
+    assert brief(seconds) == shown

@@ -48,6 +48,25 @@ def test_an_expired_token_says_so(cast: Cast, visit: As) -> None:
     assert "Expired on" in visit(cast.alice).get("/profile/").content.decode()
 
 
+def test_the_profile_can_be_saved_on_the_page_that_shows_a_new_token(cast: Cast, visit: As) -> None:
+    browser = visit(cast.alice)
+    page = browser.post(CREATE, {"name": "laptop", "days": "30"}).content.decode()
+    (form,) = (form for form in re.findall(r"<form.*?</form>", page, re.DOTALL) if 'name="github"' in form)
+    action = re.search(r'^<form[^>]* action="([^"]+)"', form)
+    assert action is not None
+    browser.post(action[1], {"github": "alice-codes"})
+    cast.alice.refresh_from_db()
+    assert cast.alice.github == "alice-codes"
+
+
+def test_who_comes_from_the_login_finds_the_tokens_on_the_profile(cast: Cast, visit: As) -> None:
+    row, _ = token_create(owner=cast.alice, name="mine", now=timezone.now(), days=None)
+    for address in (CREATE, f"{CREATE}{row.pk}/revoke/"):
+        assert visit(None).post(address)["Location"] == f"/login/?next={address}"
+        assert visit(cast.alice).get(address)["Location"] == "/profile/#tokens"
+    assert ApiToken.objects.filter(pk=row.pk).exists()
+
+
 @pytest.mark.parametrize(
     "fields", [{"name": "", "days": "30"}, {"name": "x" * 51, "days": "30"}, {"name": "x", "days": "7"}]
 )

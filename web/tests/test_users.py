@@ -72,4 +72,6 @@ def test_many_agents_are_shown_page_by_page(
     assert [f"/agents/{name}/" in first for name in "abc"] == [True, True, False]
     assert [f"/agents/{name}/" in last for name in "abc"] == [False, False, True]
     assert "page 1 of 2" in first
+    # The pager's looks stand there.
+    assert "web/scores.css" in first
     assert 'href="?page=2#agents"' in first

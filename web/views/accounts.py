@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
 
 from core.errors import Refused
 from core.models import User
+from core.selectors.second_factor import second_factor_get
 from core.selectors.tokens import token_list
 from core.services import tokens as services
 from core.services.users import user_create, user_update
 from web.forms import LoginForm, ProfileForm, SignUpForm, TokenForm, refuse
+from web.logins import login_succeeded
+from web.quotas import own_quotas
+from web.views.second_factor import ask_for_code
 
 
 def sign_up(request: HttpRequest) -> HttpResponse:
@@ -43,7 +47,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         except Refused as refusal:
             refuse(form, refusal)
         else:
-            login(request, user)
+            login(request, user, backend=settings.AUTHENTICATION_BACKENDS[-1])
             return redirect(wanted or "web:home")
     return render(request, "web/account/sign_up.html", {"form": form, "next": wanted})
 
@@ -52,6 +56,14 @@ class Login(views.LoginView):
     template_name = "web/account/login.html"
     authentication_form = LoginForm
     redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Who has a second factor is asked for it before being logged in."""
+        user = form.get_user()
+        assert isinstance(user, User)
+        if second_factor_get(user) is None:
+            return super().form_valid(form)
+        return ask_for_code(self.request, user, self.get_redirect_url())
 
 
 class Logout(views.LogoutView):
@@ -83,19 +95,31 @@ class PasswordResetConfirm(views.PasswordResetConfirmView):
     success_url = reverse_lazy("web:password_reset_complete")
     extra_context = {"title": "Choose a new password", "button": "Save the password"}
 
+    def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
+        # Whoever reads the account's mail has not guessed: wrong passwords until now are forgotten here.
+        login_succeeded(self.request, form.user)
+        return super().form_valid(form)
+
 
 class PasswordResetComplete(views.PasswordResetCompleteView):
     template_name = "web/account/notice.html"
-    extra_context = {"title": "Your password is changed", "lead": "You can log in with it now."}
+    extra_context = {
+        "title": "Your password is changed",
+        "lead": "You can log in with it now, and are logged out everywhere.",
+    }
 
 
 class PasswordChange(views.PasswordChangeView):
     template_name = "web/account/form.html"
     success_url = reverse_lazy("web:profile")
-    extra_context = {"title": "Change your password", "button": "Save the password"}
+    extra_context = {
+        "title": "Change your password",
+        "lead": "Everywhere else you are logged out. API tokens stay good until you revoke them.",
+        "button": "Save the password",
+    }
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        messages.success(self.request, "Your password is changed.")
+        messages.success(self.request, "Your password is changed. Everywhere else you are logged out.")
         return super().form_valid(form)
 
 
@@ -110,11 +134,12 @@ def profile(request: HttpRequest) -> HttpResponse:
     return _profile_page(request, request.user, form=form)
 
 
-@require_POST
 @never_cache
 @login_required
 def token_create(request: HttpRequest) -> HttpResponse:
-    """Make a token and show it, this once: no later page can."""
+    """Make a token and show it, this once: no later page can. Who comes here from the login gets the form."""
+    if request.method != "POST":
+        return _to_tokens()
     assert isinstance(request.user, User)
     form = TokenForm(request.POST)
     if form.is_valid():
@@ -127,15 +152,20 @@ def token_create(request: HttpRequest) -> HttpResponse:
     return _profile_page(request, request.user, token_form=form, status=422)
 
 
-@require_POST
 @login_required
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
-    """Revoke a token of one's own."""
+    """Revoke a token of one's own. As above, who comes from the login gets the list."""
+    if request.method != "POST":
+        return _to_tokens()
     assert isinstance(request.user, User)
     if not services.token_revoke(owner=request.user, token_id=token_id):
         raise Http404("You have no such token, or it is revoked already.")
     messages.success(request, "The token is revoked.")
     return redirect("web:profile")
+
+
+def _to_tokens() -> HttpResponse:
+    return redirect(f"{reverse('web:profile')}#tokens")
 
 
 def _profile_page(
@@ -152,5 +182,7 @@ def _profile_page(
         "tokens": token_list(user, now=timezone.now()),
         "token_form": token_form or TokenForm(),
         "new_token": new_token,
+        "quotas": own_quotas(user),
+        "has_second_factor": second_factor_get(user) is not None,
     }
     return render(request, "web/account/profile.html", context, status=status)

@@ -19,6 +19,8 @@ from core.selectors.agents import agent_get, agent_source_visible, version_list
 from core.services import agents as services
 from web.forms import ArchiveForm, agent_form, archive_form, refuse
 from web.fragments import render_page
+from web.limits import answer_refused
+from web.quotas import upload_quotas
 from web.views.environments import environment_page
 
 
@@ -30,6 +32,7 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
     assert isinstance(request.user, User)
     environment = get_object_or_404(Environment, slug=slug)
     form = agent_form(environment)(request.POST, request.FILES)
+    refused: Refused | None = None
     if form.is_valid():
         try:
             submission = services.agent_create(
@@ -40,10 +43,11 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
                 tell=partial(messages.info, request),
             )
         except Refused as refusal:
+            refused = refusal
             refuse(form, refusal)
         else:
             return redirect("web:agent", environment.slug, submission.agent.name)
-    return environment_page(request, environment, form, status=422)
+    return answer_refused(refused, lambda status: environment_page(request, environment, form, status))
 
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
@@ -59,6 +63,7 @@ def submission_create(request: HttpRequest, slug: str, name: str) -> HttpRespons
         return redirect("web:agent", slug, name)
     row = _get_own(request, slug, name)
     form = archive_form(row.environment)(request.POST, request.FILES)
+    refused: Refused | None = None
     if form.is_valid():
         try:
             services.submission_create(
@@ -68,10 +73,11 @@ def submission_create(request: HttpRequest, slug: str, name: str) -> HttpRespons
                 tell=partial(messages.info, request),
             )
         except Refused as refusal:
+            refused = refusal
             refuse(form, refusal)
         else:
             return redirect("web:agent", slug, row.name)
-    return _page(request, row, form, status=422)
+    return answer_refused(refused, lambda status: _page(request, row, form, status))
 
 
 @require_POST
@@ -108,6 +114,8 @@ def _page(request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200
     is_publishing = bool(settings.PUBLISHER_REMOTE)
     versions = version_list(row, is_publishing=is_publishing, number=wanted)
     assert request.user.is_anonymous or isinstance(request.user, User)
+    is_owner = row.owner_id == request.user.pk
+    takes_versions = is_owner and (row.is_quarantined or not row.is_disabled)
     context = {
         "agent": row,
         "environment": row.environment,
@@ -115,7 +123,11 @@ def _page(request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200
         "versions": versions,
         "version": versions[0] if versions else None,
         "form": form,
-        "is_owner": row.owner_id == request.user.pk,
+        "is_owner": is_owner,
+        "takes_versions": takes_versions,
+        "quotas": upload_quotas(request.user, row.environment, form)
+        if takes_versions and isinstance(request.user, User)
+        else [],
         "can_see_source": agent_source_visible(row, request.user),
     }
     fragments = {f"v{wanted}": "web/agent/version.html"} if versions else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -20,7 +21,7 @@ from core.selectors.duels import (
     spec_get,
     validation_get,
 )
-from core.selectors.jobs import queue_place
+from core.selectors.waits import wait_of
 from environments.records import MatchRecord
 from web.breakdown import group_views, match_filter, segments
 from web.replays import ending, frame_views, seat_views
@@ -37,7 +38,7 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponse:
         "duel": row,
         "environment": row.tournament.environment,
         "names": duel_names(row),
-        "place": queue_place(row),
+        "wait": wait_of(row),
         "can_see_logs": [source_visible(request, player.agent) for player in (row.player_1, row.player_2)],
         "won": (row.player_1_wins + row.player_2_errors, row.player_2_wins + row.player_1_errors),
         "segments": list(segments(row)),
@@ -147,8 +148,7 @@ def frames(request: HttpRequest, job: PlayedJob, number: int, names: tuple[str, 
         states = frame_views(spec_get(job), record, names)
     except NotStored as missing:
         return JsonResponse({"error": str(missing)}, status=status_of(missing))
-    fields = ("svg", "text", "caption", "seats")
-    return JsonResponse({"frames": [{name: getattr(state, name) for name in fields} for state in states]})
+    return JsonResponse({"frames": [asdict(state) for state in states]})
 
 
 def frame_number(request: HttpRequest, count: int) -> int:

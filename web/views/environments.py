@@ -21,6 +21,7 @@ from core.selectors.tournaments import (
 from example_players.package import make_archive, names
 from web.forms import AgentForm, agent_form
 from web.fragments import render_page
+from web.quotas import upload_quotas
 from web.views.boards import scored_page
 
 FRAGMENTS = {
@@ -81,6 +82,7 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
     return {
         "environment": row,
         "form": form,
+        "quotas": upload_quotas(request.user, row, form) if isinstance(request.user, User) else [],
         "players": names(row.slug),
         "own_agents": own_agents,
         "others": environment_groups(),

@@ -9,6 +9,8 @@ def not_found(request: HttpRequest) -> HttpResponse:
 
 def failed(request: HttpRequest) -> HttpResponse:
     """After a mistake of the arena's own: a page for people, JSON for programs."""
-    if request.path_info.startswith("/api/"):
+    found = request.resolver_match
+    # Addresses of older systems are the API's, too, and do not begin like the others.
+    if found is not None and found.namespace == "api":
         return JsonResponse({"detail": "The arena made a mistake. It is in its log."}, status=500)
     return server_error(request)

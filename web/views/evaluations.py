@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -15,7 +16,7 @@ from core.selectors import episodes as selectors
 from core.selectors import visibility
 from core.selectors.agents import Viewer, agent_source_visible
 from core.selectors.duels import NotStored, file_get
-from core.selectors.jobs import queue_place
+from core.selectors.waits import wait_of
 from web.charts import formation, histogram
 from web.episodes import (
     ORDERS,
@@ -33,12 +34,6 @@ from web.views.notices import explained, status_of
 
 Context = dict[str, Any]
 CHOICES = ("best", "median", "worst")
-RECORDING = "web/evaluation/recording.html"
-FRAGMENTS = {
-    "evaluation": "web/evaluation/body.html",
-    "episodes": "web/evaluation/episodes.html",
-    **{f"recording-{choice}": RECORDING for choice in CHOICES},
-}
 
 
 def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
@@ -51,7 +46,7 @@ def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
         **_common(row),
         **_charts(row),
         **_visible(row, viewer_of(request)),
-        "place": queue_place(row),
+        "wait": wait_of(row),
         "mean": selectors.mean_so_far(row),
         "tenths": 10 * row.episodes_done // row.episode_count if row.episode_count else 0,
         "recordings": recordings,
@@ -61,7 +56,8 @@ def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
         "has_seeds": any(episode.seed is not None for episode in episodes),
         "metrics": selectors.metric_list(row),
     }
-    fragments = FRAGMENTS if recordings else {key: FRAGMENTS[key] for key in ("evaluation", "episodes")}
+    fragments = {"evaluation": "web/evaluation/body.html"}
+    fragments |= {f"recording-{view.key}": "web/evaluation/recording.html" for view in recordings}
     return render_page(request, "web/evaluation/evaluation.html", context, fragments)
 
 
@@ -93,8 +89,7 @@ def episode_states(request: HttpRequest, evaluation_id: int, choice: str) -> Jso
         states = _states(row, _recording(row, choice))
     except NotStored as missing:
         return JsonResponse({"error": str(missing)}, status=status_of(missing))
-    fields = ("svg", "text", "caption", "seats")
-    return JsonResponse({"frames": [{name: getattr(state, name) for name in fields} for state in states]})
+    return JsonResponse({"frames": [asdict(state) for state in states]})
 
 
 @explained

@@ -43,10 +43,11 @@ def explained(
 def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
     """The page that says what is missing, with the way back."""
     arguments = request.resolver_match.kwargs if request.resolver_match else {}
-    duel_id = arguments.get("duel_id")
+    kind = next((kind for kind in ("duel", "evaluation") if f"{kind}_id" in arguments), "")
     context = {
         "title": "Nothing to see yet" if isinstance(missing, NotPlayed) else "This cannot be shown",
         "sentence": str(missing),
-        "back": reverse("web:duel", args=[duel_id]) if duel_id is not None else "",
+        "back": reverse(f"web:{kind}", args=[arguments[f"{kind}_id"]]) if kind else "",
+        "kind": kind,
     }
-    return render(request, "web/duel/notice.html", context, status=status_of(missing))
+    return render(request, "web/notice.html", context, status=status_of(missing))

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from core.selectors.agents import agent_source_visible
+from core.selectors.clients import failure_visible
 from core.selectors.episodes import submission_by_id
 from core.selectors.phases import evaluation_of, is_moving, phases_of, status_of
 from web.fragments import render_page
@@ -40,9 +40,9 @@ def _found(request: HttpRequest, asked: str) -> dict[str, Any]:
         "agent": row.agent,
         "environment": row.agent.environment,
         "status": status_of(row),
-        "phases": phases_of(row, is_publishing=bool(settings.PUBLISHER_REMOTE)),
+        "phases": phases_of([row], is_publishing=bool(settings.PUBLISHER_REMOTE))[0],
         "evaluation": evaluation_of(row),
         "is_moving": is_moving(row),
         "is_owner": row.agent.owner_id == request.user.pk,
-        "can_see_source": agent_source_visible(row.agent, viewer_of(request)),
+        "can_see_source": failure_visible(row.agent, viewer_of(request)),
     }

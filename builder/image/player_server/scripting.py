@@ -190,9 +190,7 @@ def step_back(nice: int, ionice: int) -> None:
         # gVisor has no such call, and refuses.
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).syscall(number, IOPRIO_WHO_PROCESS, 0, ionice)
-    # The engine may have left room above its own process: the kernel then ends the script, not the supervisor.
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")
+    process.go_first()
 
 
 def main() -> None:

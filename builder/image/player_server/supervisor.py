@@ -179,6 +179,7 @@ class Supervisor:
         process.prctl(process.PR_SET_PDEATHSIG, signal.SIGKILL)
         # The player may look at itself under /proc (libraries do), but never at its supervisor.
         process.prctl(process.PR_SET_DUMPABLE, 1)
+        process.go_first()
         process.limit_resources(self._options.data_limit)
         os._exit(loading.run(self._options))
 

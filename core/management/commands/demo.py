@@ -42,7 +42,7 @@ PLAIN_SECONDS = 5.0
 """Without a terminal progress is printed at most this often."""
 START_SECONDS = 30.0
 STALL_SECONDS = 180.0
-GRACE_SECONDS = 30.0
+GRACE_SECONDS = settings.STOP_GRACE_SECONDS + 10.0
 """Longer than `run_workers` waits for its clusters."""
 # By name: rooms above core are reached through rows and names, never by import.
 ENSURE_BASE_IMAGE = "builder.engine.ensure_base_image"

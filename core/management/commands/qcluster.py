@@ -1,24 +1,35 @@
-"""django-q's own command; its workers learn when it is asked to stop, and give back what they do."""
+"""django-q's own command, with the cluster of `core.cluster`; its workers say that they live."""
 
 from __future__ import annotations
 
-from types import FrameType
+import sys
 from typing import Any
 
-from django_q.cluster import Cluster
+import django_q.cluster
+from django_q.conf import Conf
 from django_q.management.commands import qcluster
+from django_q.signals import post_spawn
 
-from core.worker import ask_to_stop
+from core.beacon import Beacon
+from core.cluster import ArenaCluster, ArenaSentinel
+from core.logs import name_service
+from core.scratch import work_in_own_folder
+from core.worker import worker_name
 
 
-class _Cluster(Cluster):  # type: ignore[misc]  # django-q ships no types
-    def sig_handler(self, number: int, frame: FrameType | None) -> None:
-        ask_to_stop()
-        super().sig_handler(number, frame)
+def _spawned(**_: Any) -> None:
+    """A worker process begins; it has been forked a moment ago and has one thread."""
+    Beacon(worker_name(), Conf.CLUSTER_NAME).start()
 
 
 class Command(qcluster.Command):  # type: ignore[misc]  # django-q ships no types
     def handle(self, *args: Any, **options: Any) -> None:
-        # The command looks the class up here.
-        qcluster.Cluster = _Cluster
+        # The command and the cluster look their classes up here.
+        qcluster.Cluster = ArenaCluster
+        django_q.cluster.Sentinel = ArenaSentinel
+        post_spawn.connect(work_in_own_folder)
+        post_spawn.connect(_spawned)
+        name_service(f"worker-{options.get('cluster_name') or Conf.CLUSTER_NAME}")
         super().handle(*args, **options)
+        if ArenaCluster.running is not None and (code := ArenaCluster.running.wait()):
+            sys.exit(1 if code < 0 else code)

@@ -14,35 +14,40 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from core.exposition import serve
 from core.supervisor import Supervisor
-
-GRACE_SECONDS = 20.0
-"""A cluster that is asked to stop gives back what its workers do; whatever takes longer is given back by its lease."""
 
 
 class Command(BaseCommand):
     help = "Run the workers of all queues (or those named) until SIGTERM, SIGHUP or Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("queues", nargs="*", help=f"default: all of {', '.join(settings.QUEUES)}")
+        everything, extra = ", ".join(settings.QUEUES), ", ".join(settings.EXTRA_QUEUES)
+        parser.add_argument(
+            "queues", nargs="*", help=f"default: all of {everything}; also {extra}, for a reserved worker"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         queues: list[str] = list(dict.fromkeys(options["queues"])) or list(settings.QUEUES)
-        unknown = [queue for queue in queues if queue not in settings.QUEUES]
+        known = (*settings.QUEUES, *settings.EXTRA_QUEUES)
+        unknown = [queue for queue in queues if queue not in known]
         if unknown:
-            raise CommandError(f"There is no queue {unknown[0]!r}. There are: {', '.join(settings.QUEUES)}.")
+            raise CommandError(f"There is no queue {unknown[0]!r}. There are: {', '.join(known)}.")
         supervisor = Supervisor(
             [sys.executable, str(settings.BASE_DIR / "manage.py"), "qcluster"],
-            {queue: {"Q_CLUSTER_NAME": queue} for queue in queues},
+            # They count together, so one port shows it all: ours.
+            {queue: {"Q_CLUSTER_NAME": queue, "METRICS_PORT": "0"} for queue in queues},
             clock=time.monotonic,
             write=self._say,
         )
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: supervisor.ask_to_stop())
         self._say(f"Workers of {', '.join(queues)} start.")
-        if "duel" in queues and settings.SANDBOX == "docker":
+        if settings.METRICS_PORT:
+            serve(settings.METRICS_PORT)
+        if {"duel", "quick"} & set(queues) and settings.SANDBOX == "docker":
             self._check_sandbox()
-        supervisor.run(grace_seconds=GRACE_SECONDS)
+        supervisor.run(grace_seconds=settings.STOP_GRACE_SECONDS)
         self._say("All workers have ended.")
 
     def _check_sandbox(self) -> None:

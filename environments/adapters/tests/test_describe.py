@@ -61,6 +61,8 @@ def test_what_cannot_be_used_is_answered_with_a_sentence(arguments: list[str], c
         ("my_package:FooBar-v0", "foo-bar"),
         ("Walker2d-v5", "walker2d"),
         ("FrozenLake8x8-v1", "frozen-lake8x8"),
+        ("my_package:FooBar", "foo-bar"),
+        ("Multi-view-v2", "multi-view"),
     ],
 )
 def test_slugs_are_made_of_the_words_of_a_name(name: str, expected: str) -> None:

@@ -126,3 +126,18 @@ def test_bars_grow_with_their_values_to_the_side_of_their_sign(value: float, sid
     (bar,) = (part for part in picture.iter(f"{SVG}rect") if part.get("class") == side)
     assert float(bar.get("width", "0")) == length
     assert "not finite" in (picture.findtext(f"{SVG}desc") or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("#@.\n#..", ["#", ".", "#", ".", "."]),  # a floor of full stops is no sentence
+        ("..\n..", [".", ".", ".", "."]),
+        ("", []),
+        ("@G\nThe passenger waits at R.", ["G", "The passenger waits at R."]),
+    ],
+)
+def test_a_board_may_hold_full_stops_or_nothing(text: str, expected: list[str]) -> None:
+    frame = {"text": text, "step": 0, "action": None, "return": 0.0, "over": False}
+    *labels, _, _ = (part.text for part in ElementTree.fromstring(frame_to_svg(frame)).iter(f"{SVG}text"))
+    assert labels == expected

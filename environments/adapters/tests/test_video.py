@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def job(slug: str, most: int | None = None, **bounds: Any) -> Job:
     actions, rewards = episode(installed(get_spec(slug)), seed=2, most=most)
-    return Job(slug, 2, tuple(actions), sum(rewards, 0.0), bounds=Bounds(**bounds))  # type: ignore[arg-type]
+    return Job(slug, 2, tuple(actions), list(accumulate(rewards))[-1], bounds=Bounds(**bounds))  # type: ignore[arg-type]
 
 
 def decoded(folder: Path) -> list[Any]:
@@ -142,6 +144,19 @@ def test_an_episode_that_is_not_the_recorded_one_is_refused(
         record_apart(wrong, tmp_path)
 
 
+def test_a_score_is_added_up_as_the_referee_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = get_spec("pendulum")
+    actions, rewards = episode(spec, seed=2)
+    score = 0.0
+    for reward in rewards:
+        score += reward
+    assert score != math.fsum(rewards)  # otherwise this shows nothing
+    # What `sum` gives since Python 3.12.
+    monkeypatch.setattr(video, "sum", lambda values, start=0.0: math.fsum(values), raising=False)
+    record(Job("pendulum", 2, tuple(actions), score, bounds=Bounds(frames=2)), tmp_path)  # type: ignore[arg-type]
+    assert read(tmp_path, "episode.json")["returns"][-1] == score
+
+
 def test_without_a_way_to_draw_the_rest_is_still_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise RuntimeError("Failed to initialize OpenGL")
@@ -174,3 +189,15 @@ def test_errors_of_the_other_process_arrive_as_sentences(tmp_path: Path) -> None
         record_apart(job("cart-pole"), tmp_path / "missing")
     with pytest.raises(CannotRecord, match="took too long"):
         record_apart(job("cart-pole"), tmp_path, seconds=0.01)
+
+
+def test_drawing_ends_when_it_is_not_wanted_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stop(Exception):
+        pass
+
+    def watch() -> None:
+        raise Stop
+
+    monkeypatch.setattr(video, "WATCH_SECONDS", 0.01)
+    with pytest.raises(Stop):
+        record_apart(job("cart-pole", most=40), tmp_path, watch=watch)

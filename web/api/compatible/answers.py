@@ -54,12 +54,13 @@ class Environments(serializers.Serializer[Any]):
 
 
 class Components(serializers.Serializer[Any]):
-    """Part by part, by the names that monitors know. celery_workers: whoever does the jobs."""
+    """Part by part, by the names that monitors know. broker: the queue; celery_workers: whoever does the jobs."""
 
     database = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
     redis = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY, NOT_USED])
     broker = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
     celery_workers = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
+    engine = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY, NOT_USED])
     storage = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
 
 

@@ -13,9 +13,11 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from rest_framework import serializers
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 
+from core.metrics import BAD_FORM
+from core.metrics import NO_FILE as NO_FILE_REASON
 from core.models import Environment
 from core.packing import base_name, pack_script
 from core.selectors.board import SORTS, BoardFilter
@@ -31,6 +33,17 @@ NO_SUCH_MAIN_FILE = "main_file must match one of the uploaded file names"
 NO_MAIN_FILE = "main_file is required when uploading multiple files"
 MAIN_FILE_NOT_PYTHON = "main_file must be a Python (.py) file"
 NOT_PYTHON = "Only Python scripts allowed"
+REASONS = {
+    BAD_CLIENT_ID: "bad_client_id",
+    NO_FILE: NO_FILE_REASON,
+    BAD_FILE: "empty_filename",
+    NO_PYTHON: "no_py",
+    NO_SUCH_MAIN_FILE: "unknown_main",
+    NO_MAIN_FILE: "missing_main",
+    MAIN_FILE_NOT_PYTHON: "main_not_py",
+    NOT_PYTHON: "not_py",
+}
+"""What the figures call them; most of these words are those of the systems before."""
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9998, 12, 31)
 
 
@@ -62,11 +75,12 @@ class SubmitLabels(serializers.Serializer[Any]):
 
 @dataclass(frozen=True, slots=True)
 class SubmitForm:
-    """What is wanted, checked. is_script: the archive was packed of a client's files."""
+    """What is wanted, checked. is_script: the archive was packed of a client's files. mode: as in Labels."""
 
     environment: Environment
     archive: UploadedFile[bytes]
     is_script: bool
+    mode: str
     algorithm: str
     user_id: str
     client_id: UUID | None
@@ -77,14 +91,26 @@ def read_submit(request: Request) -> SubmitForm:
     # Without a body there is no form either.
     sent = request.data if isinstance(request.data, QueryDict) else QueryDict()
     client_id = _client_id(sent.get("client_id"))
-    archive, is_script = _archive(sent, request.FILES)
+    archive, mode = _archive(sent, request.FILES)
     words = {name: sent[name] for name in ("env_id", "algorithm", "user_id") if sent.get(name)}
     labels = SubmitLabels(data=words)
     labels.is_valid(raise_exception=True)
     data: dict[str, str] = labels.validated_data
     return SubmitForm(
-        environment_known(data["env_id"]), archive, is_script, data["algorithm"], data["user_id"], client_id
+        environment=environment_known(data["env_id"]),
+        archive=archive,
+        is_script=mode != "zip",
+        mode=mode,
+        algorithm=data["algorithm"],
+        user_id=data["user_id"],
+        client_id=client_id,
     )
+
+
+def reason_of(error: APIException) -> str:
+    """What the figures call the reason why a submission was not taken."""
+    detail = error.detail
+    return REASONS.get(str(detail), BAD_FORM) if isinstance(detail, str) else BAD_FORM
 
 
 def environment_known(env_id: str) -> Environment:
@@ -106,8 +132,8 @@ def _client_id(text: object) -> UUID | None:
         raise ParseError(BAD_CLIENT_ID) from None
 
 
-def _archive(sent: QueryDict, uploads: MultiValueDict[str, UploadedFile[bytes]]) -> tuple[UploadedFile[bytes], bool]:
-    """A zip as it came, or one packed of scripts; and whether it is the latter."""
+def _archive(sent: QueryDict, uploads: MultiValueDict[str, UploadedFile[bytes]]) -> tuple[UploadedFile[bytes], str]:
+    """A zip as it came, or one packed of scripts; and which it is, as in Labels."""
     many = uploads.getlist("files")
     files = many or uploads.getlist("file")[-1:]
     if not files:
@@ -117,13 +143,13 @@ def _archive(sent: QueryDict, uploads: MultiValueDict[str, UploadedFile[bytes]])
         raise ParseError(too_large())
     if many:
         main_file = _main_file(files, str(sent.get("main_file", "")))
-        return archive_upload(pack_script(files, main_file), uploads), True
+        return archive_upload(pack_script(files, main_file), uploads), "multi"
     name = base_name(files[0].name)
     if name.lower().endswith(".zip"):
-        return files[0], False
+        return files[0], "zip"
     if not name.lower().endswith(".py"):
         raise ParseError(NOT_PYTHON)
-    return archive_upload(pack_script(files, name), uploads), True
+    return archive_upload(pack_script(files, name), uploads), "single"
 
 
 def _main_file(files: list[UploadedFile[bytes]], wanted: str) -> str:

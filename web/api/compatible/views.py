@@ -10,25 +10,27 @@ from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.exceptions import NotAuthenticated, ParseError, PermissionDenied
+from rest_framework.exceptions import NotAuthenticated, ParseError, ValidationError
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.cache import cached
-from core.errors import Refused
+from core.errors import QuotaExceeded, Refused
 from core.health import UNHEALTHY, health_components
-from core.models import Environment, Submission
+from core.metrics import upload_refused
+from core.models import Submission
 from core.selectors.board import board_page, environments_with_boards
 from core.selectors.clients import client_result, client_submission
-from core.services.agents import submission_delete
 from core.services.clients import CLIENT_ID_TAKEN, client_submit
+from web.addresses import client_network
 from web.api.authentication import account_of, viewer_of
 from web.api.compatible import answers, forms
+from web.api.deleting import delete
 from web.api.errors import Conflict
 from web.api.parsers import BoundedFormParser
-from web.api.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
+from web.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 from web.uploads import allow_strangers
 
 NOT_FOUND = "Submission not found"
@@ -52,11 +54,15 @@ class Submit(APIView):
         request={"multipart/form-data": forms.SubmitRequest},
         responses={
             200: answers.Submitted,
-            409: OpenApiResponse(description="client_id stands for another submission."),
+            409: OpenApiResponse(description="client_id stands for another submission, or a quota is used up."),
         },
     )
     def post(self, request: Request) -> Response:
-        form = forms.read_submit(request)
+        try:
+            form = forms.read_submit(request)
+        except (ParseError, ValidationError) as error:
+            upload_refused(forms.reason_of(error))
+            raise
         try:
             submission = client_submit(
                 owner=account_of(request),
@@ -66,7 +72,11 @@ class Submit(APIView):
                 user_label=form.user_id,
                 public_id=form.client_id,
                 is_script=form.is_script,
+                address=client_network(request) or "",
+                mode=form.mode,
             )
+        except QuotaExceeded:
+            raise
         except Refused as refusal:
             raise (Conflict if refusal.code == CLIENT_ID_TAKEN else ParseError)(str(refusal)) from None
         env_id, algorithm = form.environment.env_id, submission.algorithm
@@ -103,10 +113,7 @@ class SubmissionById(Results):
         account = account_of(request)
         if account is None:
             raise NotAuthenticated
-        submission = _submission(id)
-        if submission.agent.owner_id != account.pk and not account.is_staff:
-            raise PermissionDenied("Only the owner of a submission may delete it.")
-        submission_delete(submission=submission)
+        delete(request, account, _submission(id))
         return Response(status=204)
 
 
@@ -117,8 +124,7 @@ class Leaderboard(APIView):
 
     @extend_schema(parameters=[forms.EnvironmentQuery], responses=answers.BoardEntry(many=True))
     def get(self, request: Request) -> Response:
-        env_id = request.query_params.get("env_id") or forms.DEFAULT_ENVIRONMENT
-        return _board(request, forms.environment_known(env_id))
+        return _board(request, request.query_params.get("env_id") or forms.DEFAULT_ENVIRONMENT)
 
 
 class LeaderboardOf(APIView):
@@ -128,7 +134,7 @@ class LeaderboardOf(APIView):
 
     @extend_schema(parameters=[forms.BoardQuery], responses=answers.BoardEntry(many=True))
     def get(self, request: Request, env_id: str) -> Response:
-        return _board(request, forms.environment_known(env_id))
+        return _board(request, env_id)
 
 
 class LeaderboardEnvironments(APIView):
@@ -168,7 +174,8 @@ def _submission(text: str) -> Submission:
     return submission
 
 
-def _board(request: Request, environment: Environment) -> Response:
+def _board(request: Request, env_id: str) -> Response:
+    environment = forms.environment_known(env_id)
     filters, limit, _ = forms.read_board_query(request)
     page = board_page(environment, filters, limit=limit)
     return Response(answers.BoardEntry(page.rows, many=True, context={"env_id": environment.env_id}).data)

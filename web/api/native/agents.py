@@ -14,6 +14,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.metrics import BAD_FORM, upload_mode, upload_refused
 from core.models import Agent
 from core.models.agent import agent_name
 from core.packing import pack_files
@@ -21,8 +22,10 @@ from core.selectors.listing import agent_rows, environment_rows
 from core.services.agents import Labels, agent_create, submission_create
 from web.api.native.submissions import SubmissionFullAnswer, submission_shown
 from web.api.native.views import Acting, Listed, Shown, checked, one, refusals
-from web.api.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
+from web.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 from web.uploads import archive_upload, too_large
+
+USED_UP = "Your quota of agents or of storage is used up: delete something first. See /api/v1/me/quotas/."
 
 
 class AgentAnswer(serializers.Serializer[Any]):
@@ -32,6 +35,9 @@ class AgentAnswer(serializers.Serializer[Any]):
     owner = serializers.CharField(source="owner.username")
     is_public = serializers.BooleanField(help_text="Everyone may read its source and logs.")
     is_disabled = serializers.BooleanField(help_text="It takes part in nothing.")
+    is_quarantined = serializers.BooleanField(
+        help_text="Disabled by the arena itself, for crashing: a new version that validates brings it back."
+    )
     latest_number = serializers.IntegerField(allow_null=True, help_text="Of its newest version.")
     created_at = serializers.DateTimeField()
 
@@ -66,6 +72,7 @@ class UploadRequest(serializers.Serializer[Any]):
             raise ValidationError({"archive": ["Send either a zip as archive, or single files."]})
         if sum(file.size or 0 for file in (*files, *([archive] if archive else []))) > settings.MAX_UPLOAD_BYTES:
             raise ValidationError({"archive": [too_large()]})
+        attrs["mode"] = upload_mode([file.name or "" for file in files]) if files else "zip"
         if files:
             with refusals():
                 attrs["archive"] = archive_upload(
@@ -88,6 +95,14 @@ class Uploading(Acting):
     parser_classes = [MultiPartParser]
     throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
 
+    def checked(self, form: type[UploadRequest], request: Request) -> dict[str, Any]:
+        """As `checked`; what is refused is counted as an upload."""
+        try:
+            return checked(form, request)
+        except ValidationError:
+            upload_refused(BAD_FORM)
+            raise
+
 
 class AgentList(Listed[Agent], Uploading):
     """All agents, newest first."""
@@ -98,11 +113,14 @@ class AgentList(Listed[Agent], Uploading):
     filterset_class = AgentFilter
     ordering_fields = ("name", "created_at")
 
-    @extend_schema(request={"multipart/form-data": AgentRequest}, responses={201: SubmissionFullAnswer})
+    @extend_schema(
+        request={"multipart/form-data": AgentRequest},
+        responses={201: SubmissionFullAnswer, 409: OpenApiResponse(description=USED_UP)},
+    )
     def post(self, request: Request) -> Response:
         """Make an agent of yours and upload its first version. The same once more gives the same again."""
         owner = self.account(request)
-        form = checked(AgentRequest, request)
+        form = self.checked(AgentRequest, request)
         environment = environment_rows().filter(slug=form["environment"]).first()
         if environment is None:
             raise ValidationError({"environment": ["There is no such environment. See /api/v1/environments/."]})
@@ -113,7 +131,7 @@ class AgentList(Listed[Agent], Uploading):
                 name=form["name"],
                 is_public=form["is_public"],
                 archive=form["archive"],
-                labels=Labels(algorithm=form["algorithm"]),
+                labels=Labels(algorithm=form["algorithm"], mode=form["mode"]),
             )
         return submission_shown(request, submission, status=201)
 
@@ -133,7 +151,11 @@ class AgentVersions(Uploading):
 
     @extend_schema(
         request={"multipart/form-data": UploadRequest},
-        responses={201: SubmissionFullAnswer, 403: OpenApiResponse(description="It is not yours.")},
+        responses={
+            201: SubmissionFullAnswer,
+            403: OpenApiResponse(description="It is not yours."),
+            409: OpenApiResponse(description=USED_UP),
+        },
     )
     def post(self, request: Request, pk: int) -> Response:
         """Upload a new version of an agent of yours. The archive of the latest version is that version."""
@@ -141,9 +163,9 @@ class AgentVersions(Uploading):
         agent = one(agent_rows(), pk=pk)
         if agent.owner_id != account.pk:
             raise PermissionDenied("Only the owner of an agent may change it.")
-        form = checked(UploadRequest, request)
+        form = self.checked(UploadRequest, request)
         with refusals():
             submission = submission_create(
-                agent=agent, archive=form["archive"], labels=Labels(algorithm=form["algorithm"])
+                agent=agent, archive=form["archive"], labels=Labels(algorithm=form["algorithm"], mode=form["mode"])
             )
         return submission_shown(request, submission, status=201)

@@ -55,7 +55,7 @@ class DuelAnswer(JobFields):
 class DuelFilter(filters.FilterSet):
     tournament = RowFilter(field_name="tournament_id")
     environment = filters.CharFilter(field_name="tournament__environment__slug", help_text="Slug of the environment.")
-    agent = filters.NumberFilter(method="of_agent", help_text="Id of an agent that is one of its players.")
+    agent = RowFilter(method="of_agent", help_text="Id of an agent that is one of its players.")
     state = filters.ChoiceFilter(choices=JobState.choices)
     outcome = filters.ChoiceFilter(choices=[choice for choice in DuelOutcome.choices if choice[0]])
 

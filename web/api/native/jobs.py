@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -16,9 +16,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.models import Job, JobFault, JobState
-from core.selectors.jobs import queue_counts, queue_place
+from core.selectors.jobs import attempts_of, queue_counts
 from core.selectors.listing import job_rows
 from core.selectors.visibility import job_error_shown, job_log_visible, submission_of
+from core.selectors.waits import Wait, WaitCode, wait_of
 from core.services.jobs import JOB_MODELS
 from web.api.authentication import viewer_of
 from web.api.native.fields import JobFields
@@ -42,11 +43,46 @@ class JobAnswer(JobFields):
         return job_error_shown(row, viewer_of(self.context["request"]))
 
 
+class WaitAnswer(serializers.Serializer[Any]):
+    code = serializers.ChoiceField(choices=WaitCode.choices)
+    sentence = serializers.CharField()
+    is_stuck = serializers.BooleanField(help_text="Patience alone does not help; the organisers have to act.")
+    until = serializers.DateTimeField(allow_null=True, help_text="When it is tried again, where that is known.")
+
+
+class AttemptAnswer(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField()
+    code = serializers.CharField()
+    error = serializers.CharField()
+
+
 class JobFullAnswer(JobAnswer):
     queue_place = serializers.SerializerMethodField(help_text="Among the waiting jobs of its kind, from 1.")
+    wait = serializers.SerializerMethodField(help_text="Why it is not being done; null when it is, or is over.")
+    history = serializers.SerializerMethodField(
+        help_text="Attempts that came to nothing; null for those who may not read its log."
+    )
+
+    _wait: Wait | None = None
+
+    def to_representation(self, instance: Job) -> dict[str, Any]:
+        self._wait = wait_of(instance)
+        return super().to_representation(instance)
 
     def get_queue_place(self, row: Job) -> int | None:
-        return queue_place(row)
+        return None if self._wait is None else self._wait.place
+
+    @extend_schema_field(WaitAnswer(allow_null=True))
+    def get_wait(self, row: Job) -> dict[str, Any] | None:
+        return None if self._wait is None else dict(WaitAnswer(self._wait).data)
+
+    @extend_schema_field(AttemptAnswer(many=True, allow_null=True))
+    def get_history(self, row: Job) -> list[dict[str, Any]] | None:
+        if not job_log_visible(row, viewer_of(self.context["request"])):
+            return None
+        return list(AttemptAnswer(attempts_of(row), many=True).data)
 
 
 class JobFilter(filters.FilterSet):
@@ -56,7 +92,6 @@ class JobFilter(filters.FilterSet):
     class Meta:
         model = Job
         fields = ["state", "fault"]
-        exclude = ["log"]
 
 
 class OfKind:

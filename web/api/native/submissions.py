@@ -20,8 +20,8 @@ from core.selectors.duels import NotStored, file_get
 from core.selectors.listing import submission_rows
 from core.selectors.phases import Status, status_of
 from core.selectors.visibility import error_shown
-from core.services.agents import submission_delete
 from web.api.authentication import viewer_of
+from web.api.deleting import delete
 from web.api.listing import RowFilter
 from web.api.native.fields import AgentName
 from web.api.native.views import Acting, Listed, Shown, one
@@ -67,10 +67,14 @@ class SubmissionAnswer(serializers.Serializer[Any]):
 
 
 class SubmissionFullAnswer(SubmissionAnswer):
-    """With what only its owner may know of a failure, for its owner."""
+    """With what only those may know who may read its source."""
 
     error = serializers.SerializerMethodField(help_text="Why its latest failed phase failed.")
-    warnings = serializers.ListField(child=serializers.CharField(), help_text="Of the build.")
+    warnings = serializers.SerializerMethodField(help_text="Of the build.")
+
+    def get_warnings(self, row: Submission) -> list[str]:
+        visible = agent_source_visible(row.agent, viewer_of(self.context["request"]))
+        return list(row.warnings) if visible else []
 
     def get_error(self, row: Submission) -> str:
         viewer = viewer_of(self.context["request"])
@@ -115,10 +119,7 @@ class SubmissionShown(Shown[Submission], Acting):
         """Delete the archive and the image of a submission of yours. Its results stay: they are others' history."""
         account = self.account(request)
         row = one(submission_rows(), public_id=public_id)
-        if row.agent.owner_id != account.pk and not account.is_staff:
-            raise PermissionDenied("Only the owner of a submission may delete it.")
-        if row.deleted_at is None:
-            submission_delete(submission=row)
+        delete(request, account, row)
         return Response(status=204)
 
 

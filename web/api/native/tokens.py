@@ -12,18 +12,26 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.errors import Refused
 from core.models import ApiToken
+from core.selectors.second_factor import second_factor_get
+from core.services.second_factor import second_factor_check
 from core.services.tokens import MAX_DAYS, token_create, token_revoke
 from core.services.users import user_authenticate
 from web.api.native.views import Acting, checked, refusals
-from web.api.throttling import AccountLoginThrottle, AccountThrottle, LoginThrottle, StrangerThrottle
+from web.logins import login_succeeded
+from web.throttling import AccountThrottle, LoginAccountThrottle, LoginDayThrottle, LoginThrottle, StrangerThrottle
 
 WRONG = "E-mail and password do not match an account."
+CODE_NEEDED = "This account has a second factor: send a code of it as `code`, too."
 
 
 class TokenRequest(serializers.Serializer[Any]):
     email = serializers.CharField(max_length=254)
     password = serializers.CharField(max_length=1000, trim_whitespace=False, style={"input_type": "password"})
+    code = serializers.CharField(
+        max_length=32, default="", help_text="Of the second factor, where the account has one; or a recovery code."
+    )
     name = serializers.CharField(max_length=50, default="API", help_text="What it is for.")
     days = serializers.IntegerField(
         min_value=1, max_value=MAX_DAYS, default=90, allow_null=True, help_text="How long it is good; null: for ever."
@@ -50,7 +58,7 @@ class TokenList(Acting):
     """Your tokens."""
 
     tag = "tokens"
-    throttle_classes = [StrangerThrottle, AccountThrottle, LoginThrottle, AccountLoginThrottle]
+    throttle_classes = [StrangerThrottle, AccountThrottle, LoginThrottle, LoginDayThrottle, LoginAccountThrottle]
 
     @extend_schema(responses=TokenAnswer(many=True))
     def get(self, request: Request) -> Response:
@@ -59,11 +67,19 @@ class TokenList(Acting):
 
     @extend_schema(request=TokenRequest, responses={201: NewTokenAnswer})
     def post(self, request: Request) -> Response:
-        """Make a token with your e-mail and password."""
+        """Make a token with your e-mail and password, and a code where you have a second factor."""
         form = checked(TokenRequest, request)
-        owner = user_authenticate(email=form["email"], password=form["password"])
+        owner = user_authenticate(request=request._request, email=form["email"], password=form["password"])
         if owner is None:
             raise AuthenticationFailed(WRONG)
+        if second_factor_get(owner) is not None:
+            if not form["code"]:
+                raise AuthenticationFailed(CODE_NEEDED)
+            try:
+                second_factor_check(user=owner, code=form["code"])
+            except Refused as refusal:
+                raise AuthenticationFailed(str(refusal)) from None
+        login_succeeded(request._request, owner)
         with refusals():
             row, token = token_create(owner=owner, name=form["name"], days=form["days"], now=timezone.now())
         return Response(NewTokenAnswer(row, context={"token": token}).data, status=201)

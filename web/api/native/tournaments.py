@@ -59,6 +59,9 @@ class ParticipantAnswer(serializers.Serializer[Any]):
     losses = serializers.IntegerField()
     total_score = serializers.FloatField()
     rating = serializers.FloatField(allow_null=True, help_text="As it stood when the edition ended.")
+    withdrawn_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was taken out of the edition: its duels count for nobody's standing."
+    )
 
 
 class ParticipantList(Listed[Participant]):

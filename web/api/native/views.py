@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from core.errors import Refused
+from core.errors import QuotaExceeded, Refused
 from core.models import User
 from web.api.authentication import account_of
 
@@ -69,5 +69,8 @@ def refusals() -> Iterator[None]:
     """Say what a service refuses at the field that it belongs to."""
     try:
         yield
+    except QuotaExceeded:
+        # With a status and a code of its own.
+        raise
     except Refused as refusal:
         raise ValidationError({refusal.field or "detail": [str(refusal)] if refusal.field else str(refusal)}) from None

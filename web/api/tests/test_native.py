@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from core.models import Agent, Duel, JobFault, JobState, Recording, SeedPurpose, Submission
 from core.selectors.evaluations import ranking_list
+from core.services.jobs import job_release
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, zip_of
@@ -135,6 +136,15 @@ def test_submissions_show_how_far_they_are(client: Client, arena: Arena) -> None
     assert list(get(client, f"submissions/?agent={2**70}", 400)) == ["agent"]
 
 
+def test_warnings_of_a_build_are_for_those_who_may_read_the_source(arena: Arena, program: Program) -> None:
+    row = arena.verified.submission
+    row.warnings = ["requirements.txt names my-own-package."]
+    row.save()
+    for person, sees in ((None, False), (arena.cast.bob, False), (arena.cast.alice, True), (arena.cast.olga, True)):
+        answer = get(program(person), f"submissions/{row.public_id}/")
+        assert answer["warnings"] == (row.warnings if sees else [])
+
+
 def test_tournaments_their_tables_and_ratings(client: Client, arena: Arena) -> None:
     tournament = arena.stage.tournament
     assert [row["edition"] for row in listed(client, "tournaments/?environment=tic-tac-toe&state=RUNNING")] == [1]
@@ -151,6 +161,8 @@ def test_duels_their_matches_and_replays(client: Client, arena: Arena) -> None:
     duel = arena.stage.duel
     anna = arena.stage.anna.agent_id
     assert [row["id"] for row in listed(client, f"duels/?agent={anna}&state=SUCCEEDED")] == [duel.pk]
+    for bad in ("0", "1.5", str(2**70), "1e49"):
+        assert list(get(client, f"duels/?agent={bad}", 400)) == ["agent"]
     row = get(client, f"duels/{duel.pk}/")
     assert (row["player_1"]["agent"]["name"], row["player_1_errors"], row["is_void"]) == ("anna", 1, False)
     matches = listed(client, f"duels/{duel.pk}/matches/?page_size=3")
@@ -234,6 +246,30 @@ def test_jobs_of_every_kind_with_what_one_may_know(arena: Arena, program: Progra
     assert "There is no such kind of job" in get(client, "jobs/party/", 404)["detail"]
     get(client, "jobs/party/1/", 404)
     get(client, "jobs/party/1/log/", 404)
+
+
+def test_a_waiting_job_says_what_it_waits_for_and_what_was_tried(arena: Arena, program: Program) -> None:
+    made = factories.submission(factories.agent(arena.cast.alice, arena.stage.environment, "waiting"))
+    build = factories.build(made, JobState.QUEUED)
+    row = get(program(None), f"jobs/build/{build.pk}/")
+    assert (row["queue_place"], row["history"]) == (1, None)
+    assert row["wait"] == {
+        "code": "no_worker",
+        "sentence": "No worker serves its queue now; it is next in the queue.",
+        "is_stuck": True,
+        "until": None,
+    }
+
+    running = factories.build(made, JobState.RUNNING)
+    assert get(program(arena.cast.alice), f"jobs/build/{running.pk}/")["wait"] is None
+    job_release(job=running, code="disk_full", error="The disk is full.")
+    row = get(program(arena.cast.alice), f"jobs/build/{running.pk}/")
+    assert (row["wait"]["code"], row["wait"]["is_stuck"], row["queue_place"]) == ("resting", False, None)
+    assert row["wait"]["until"] == row["not_before"]
+    assert [(one["number"], one["code"], one["error"]) for one in row["history"]] == [
+        (1, "disk_full", "The disk is full.")
+    ]
+    assert set(row["history"][0]) == {"number", "started_at", "ended_at", "code", "error"}
 
 
 def test_how_long_the_queues_are(client: Client, arena: Arena) -> None:

@@ -21,7 +21,9 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 });
 
 document.addEventListener("htmx:beforeSwap", (event) => {
-  const { target, xhr } = event.detail;
+  const { target, xhr, shouldSwap } = event.detail;
+  // An answer that is not shown leaves everything as it is.
+  if (!shouldSwap) return;
   // Nothing new: focus, selection and open parts stay as they are.
   if (lastAnswers.get(target.id) === xhr.responseText) {
     event.detail.shouldSwap = false;

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0012_illegal_states'),
+        ('core', '0016_illegal_states'),
     ]
 
     operations = [

@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
 
     # Apart from the conditions that follow: PostgreSQL does not alter a table in the transaction that has changed it.
     dependencies = [
-        ('core', '0010_image_retention'),
+        ('core', '0014_image_retention'),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0011_jobs_made_whole'),
+        ('core', '0015_jobs_made_whole'),
     ]
 
     operations = [

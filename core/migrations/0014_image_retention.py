@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0009_api_tokens'),
+        ('core', '0013_audit_log'),
     ]
 
     operations = [

@@ -1,0 +1,89 @@
+"""How a record is written: as a JSON object, or as a line for people, always with what it is about."""
+
+from __future__ import annotations
+
+import logging
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from pythonjsonlogger.core import RESERVED_ATTRS
+from pythonjsonlogger.json import JsonFormatter
+
+from core.log_context import bound_fields, without_secrets
+from core.version import arena_version
+
+FORMATS = ("json", "line")
+NOT_SHOWN = ("request", "server_time", "taskName", "color_message")
+"""Attributes that libraries add to records and nobody can read."""
+STANDARD = frozenset({*RESERVED_ATTRS, *NOT_SHOWN})
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What could begin a new line, move the cursor of who reads, or cannot be written."""
+CONTROL_IN_TRACE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+_service = "command"
+
+
+def name_service(name: str) -> None:
+    """Say which part of the arena this process is: `site`, `worker-duel`, ..."""
+    global _service  # noqa: PLW0603  # one for each process, like the process itself
+    _service = name
+
+
+def service_name() -> str:
+    """Which part of the arena this process is."""
+    return _service
+
+
+class JsonLines(JsonFormatter):
+    """One JSON object a line. Whatever a message holds, it cannot begin another line: JSON escapes it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("{message}", style="{", reserved_attrs=STANDARD)
+
+    def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
+        """The fields that every record has, then what it is about, then what it says itself."""
+        log_data |= {
+            "time": _time(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": without_secrets(record.message),
+            "service": _service,
+            "version": arena_version(),
+            **bound_fields(),
+            **_extra(record),
+        }
+        # Traces, and messages that are mappings.
+        for name, value in message_dict.items():
+            log_data.setdefault(name, value)
+
+
+class Lines(logging.Formatter):
+    """A line for people: time, level, logger, message, and what it is about. Traces are indented below it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("{message}", style="{")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
+        fields = {**bound_fields(), **_extra(record)}
+        about = "".join(f" {name}={value}" for name, value in fields.items())
+        return CONTROL.sub(
+            _escaped, f"{_time(record)} {record.levelname} {record.name} {without_secrets(record.message)}{about}"
+        )
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
+        trace = CONTROL_IN_TRACE.sub(_escaped, super().formatException(ei))
+        # No line of it can pass for a record.
+        return "\n".join(f"    {line}" for line in trace.split("\n"))
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+
+def _extra(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in record.__dict__.items() if name not in STANDARD}
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()

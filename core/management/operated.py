@@ -1,0 +1,73 @@
+"""The command line as `manage.py` runs it: commands that change data go into the audit log."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import socket
+import sys
+from collections.abc import Callable
+from functools import wraps
+
+from django.core.management import ManagementUtility
+from django.core.management.base import BaseCommand
+
+CHANGING = frozenset({
+    "backup", "changepassword", "createsuperuser", "flush", "loaddata", "migrate", "recompute", "restore", "retention",
+    "run_tournament", "sync_environments", "verify_duel", "verify_evaluation",
+})  # fmt: skip
+"""Commands by which somebody changes what the arena holds, or takes all of it away."""
+_SECRET = re.compile(r"(--\w*(?:password|token|secret|key)\w*=).*", re.IGNORECASE)
+
+
+class Operated(ManagementUtility):
+    """Django's command line. Only what a person types comes this way: programs use `call_command`."""
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        command = super().fetch_command(subcommand)
+        if subcommand in CHANGING:
+            command.run_from_argv = _written_down(command.run_from_argv)  # type: ignore[method-assign, assignment]
+        return command
+
+
+def _written_down(run: Callable[[list[str]], None]) -> Callable[[list[str]], None]:
+    @wraps(run)
+    def run_and_write(argv: list[str]) -> None:
+        status: object = 0
+        try:
+            run(argv)
+        except SystemExit as end:
+            status = end.code
+            raise
+        finally:
+            _write(argv, status)
+
+    return run_and_write
+
+
+def _write(argv: list[str], status: object) -> None:
+    # Here: the settings are not loaded before a command runs.
+    from django.db import DatabaseError
+
+    from core.models import AuditEntry
+    from core.services.audit import Operator, audit_record
+
+    operator = Operator(AuditEntry.Channel.COMMAND, who_types(), address=socket.gethostname())
+    typed = " ".join(_SECRET.sub(r"\1...", word) for word in argv[2:])
+    note = typed if not status else f"{typed} (ended with status {status})".lstrip()
+    try:
+        audit_record(operator=operator, action=argv[1], note=note)
+    except DatabaseError as error:
+        sys.stderr.write(f"This was not written into the audit log: {error}\n")
+
+
+def who_types() -> str:
+    """The user of this machine who runs the command, also behind sudo."""
+    behind_sudo = os.environ.get("SUDO_USER", "")
+    if behind_sudo:
+        return behind_sudo
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"

@@ -1,0 +1,40 @@
+"""Numbers of one's own in place of the arena's, on rows that quotas can be set for."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class QuotaName(models.TextChoices):
+    """What a person has a quota of, in every environment."""
+
+    UPLOADS_PER_DAY = "uploads_per_day", "uploads a day"
+    ACTIVE_AGENTS = "active_agents", "agents"
+    STORAGE_BYTES = "storage_bytes", "storage"
+    CONCURRENT_JOBS = "concurrent_jobs", "versions in progress"
+    UPLOAD_BYTES = "upload_bytes", "size of an upload"
+
+
+def _number(what: str) -> models.PositiveBigIntegerField[int | None, int | None]:
+    return models.PositiveBigIntegerField(null=True, blank=True, help_text=f"{what} Empty: not set here. 0: no limit.")
+
+
+class QuotaNumbers(models.Model):
+    """One column per quota. Empty ones leave it to the next: person, then environment, then settings."""
+
+    quota_uploads_per_day = _number("Uploads of one person in an environment, per day in UTC.")
+    quota_active_agents = _number("Agents of one person in an environment that have a version.")
+    quota_storage_bytes = _number("All archives of one person in an environment together.")
+    quota_concurrent_jobs = _number("Versions of one person that are built, validated or evaluated at once.")
+    quota_upload_bytes = _number("One archive; never above MAX_UPLOAD_BYTES.")
+
+    class Meta:
+        abstract = True
+
+    def quota_number(self, name: QuotaName) -> int | None:
+        """What is set here; None leaves it to the next."""
+        number: int | None = getattr(self, f"quota_{name.value}")
+        return number
+
+
+QUOTA_FIELDS = tuple(f"quota_{name.value}" for name in QuotaName)

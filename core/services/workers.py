@@ -1,0 +1,47 @@
+"""What the processes that perform jobs write about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django.db.models.functions import Now
+
+from core.models import Worker
+
+KEPT = timedelta(days=1)
+"""How long the row of a worker that has ended, or has fallen silent, can be looked at."""
+
+
+def worker_appear(*, name: str, **fields: object) -> Worker:
+    """A process begins to work; the row of an earlier one of its name becomes its own."""
+    fresh: dict[str, object] = {
+        "engine": "",
+        "engine_error": "",
+        "started_at": Now(),
+        "seen_at": Now(),
+        "stopped_at": None,
+        "job_kind": "",
+        "job_id": None,
+        "jobs_done": 0,
+        "faults": 0,
+        "last_fault": "",
+        "last_fault_at": None,
+    }
+    worker, _ = Worker.objects.update_or_create(name=name, defaults=fresh | fields)
+    return worker
+
+
+def worker_beat(*, worker: Worker, news: Mapping[str, object]) -> bool:
+    """A sign of life, with what has changed; False when its row is gone."""
+    return Worker.objects.filter(pk=worker.pk).update(seen_at=Now(), **news) == 1
+
+
+def worker_stop(*, worker: Worker) -> None:
+    """A worker ends in order."""
+    Worker.objects.filter(pk=worker.pk).update(seen_at=Now(), stopped_at=Now(), job_kind="", job_id=None)
+
+
+def workers_prune() -> int:
+    """Forget the workers that ended, or were last heard of, long ago; return how many."""
+    return Worker.objects.filter(seen_at__lt=Now() - KEPT).delete()[0]

@@ -1,0 +1,79 @@
+"""One row of every kind that organisers have a page for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from axes.models import AccessAttempt
+from django.contrib.auth.models import Group
+from django.db.models import Model
+from django.utils import timezone
+from django_otp.plugins.otp_static.models import StaticDevice
+from django_otp.plugins.otp_totp.models import TOTPDevice
+from django_q.models import Failure, OrmQ, Schedule, Success
+from django_q.signing import SignedPackage
+
+from core.models import AuditEntry, Environment, LedgerVoid
+from core.selectors.evaluations import ranking_list
+from core.services.alarms import alarm_raise
+from core.services.audit import Operator, audit_record
+from core.services.tokens import token_create
+from core.services.watch import duty_take
+from core.services.workers import worker_appear
+from core.tests import factories
+from core.tests.organising import REASON, enter_ledger, ready
+
+NOTHING = "core.tests.organised.nothing"
+
+
+def nothing() -> None:
+    """What tasks of the tests do."""
+
+
+def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[Model], Model]:
+    """Kind to row: all that the admin shows."""
+    players = [ready(people, environment, name) for name in ("anna", "berta", "clara")]
+    tournament = factories.tournament(players)
+    duel = tournament.duels.earliest("pk")
+    entry = enter_ledger(duel)
+    task = factories.task()
+    evaluation = factories.evaluation(factories.ready(factories.agent(people.alice, task, "alone")))
+    times = {"started": timezone.now(), "stopped": timezone.now()}
+    ledger_void = LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
+    anna = players[0]
+    rows: list[Model | None] = [
+        people.charlie,
+        environment,
+        anna.agent,
+        anna,
+        anna.latest_build,
+        anna.latest_validation,
+        factories.publication(anna),
+        tournament,
+        tournament.participants.first(),
+        duel,
+        entry,
+        ledger_void,
+        tournament.participants.earliest("pk").submission.rating,
+        evaluation,
+        factories.recording(evaluation),
+        ranking_list(task),
+        alarm_raise(key="anna", message="Anna's record does not verify."),
+        token_create(owner=people.alice, name="anna's laptop", now=timezone.now(), days=1)[0],
+        audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "root"), action="migrate"),
+        worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3"),
+        duty_take(name="watch", every=timedelta(seconds=30), worker="host:1"),
+        AccessAttempt.objects.create(username="bob@arena.example", ip_address="192.0.2.1", failures_since_start=5),
+        Group.objects.create(name="helpers"),
+        TOTPDevice.objects.create(user=people.bob, name="app"),
+        StaticDevice.objects.create(user=people.bob, name="recovery codes"),
+        Schedule.objects.create(func=NOTHING, name="nothing"),
+        Success.objects.create(id="1" * 32, name="done", func=NOTHING, success=True, **times),
+        Failure.objects.create(id="2" * 32, name="not done", func=NOTHING, success=False, **times),
+        OrmQ.objects.create(
+            key="build",
+            payload=SignedPackage.dumps({"id": "3" * 32, "name": "x", "func": NOTHING}),
+            lock=timezone.now(),
+        ),
+    ]
+    return {type(row): row for row in rows if row is not None}

@@ -1,0 +1,179 @@
+"""What monitors are told, also while a part of the arena hangs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from core import health
+from core.models import Build, Evaluation, Job, JobState, Submission, Worker
+from core.services.workers import worker_appear
+from core.tests import factories
+
+
+@pytest.fixture
+def worker(transactional_db: None) -> Worker:
+    return worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
+
+
+def components(client: Client) -> tuple[int, dict[str, str]]:
+    # Not the answer of a moment ago.
+    cache.clear()
+    answer = client.get("/health")
+    found: dict[str, str] = answer.json()["components"]
+    return answer.status_code, found
+
+
+def test_a_healthy_arena_says_so(client: Client, worker: Worker) -> None:
+    answer = client.get("/health")
+    assert (answer.status_code, answer.json()["status"]) == (200, "healthy")
+    assert answer.json()["components"] == {
+        "database": "healthy",
+        "redis": "not used",
+        "broker": "healthy",
+        "celery_workers": "healthy",
+        "engine": "healthy",
+        "storage": "healthy",
+    }
+    assert client.get("/health/").status_code == 200
+
+
+def test_jobs_that_nobody_takes_workers_that_are_gone_and_a_silent_engine_are_not_healthy(
+    client: Client, worker: Worker
+) -> None:
+    build = factories.build(factories.submission(factories.agent(factories.user("ann"), factories.environment())))
+    Build.objects.filter(pk=build.pk).update(
+        state=JobState.QUEUED, created_at=timezone.now() - timedelta(minutes=6), not_before=None
+    )
+    status, found = components(client)
+    assert (status, found["celery_workers"], found["engine"]) == (503, "unhealthy", "healthy")
+
+    Build.objects.filter(pk=build.pk).update(not_before=timezone.now() + timedelta(days=1))
+    assert components(client)[0] == 200
+
+    Worker.objects.update(engine_error="No Docker engine answers.")
+    status, found = components(client)
+    assert (status, found["celery_workers"], found["engine"]) == (503, "healthy", "unhealthy")
+
+    Worker.objects.update(seen_at=timezone.now() - timedelta(minutes=5))
+    status, found = components(client)
+    assert (status, found["celery_workers"], found["engine"]) == (503, "unhealthy", "healthy")
+
+
+def test_an_arena_of_local_processes_needs_no_engine(db: None, settings: Settings) -> None:
+    settings.SANDBOX = "process"
+    assert health.health_components(now=timezone.now())["engine"] == "not used"
+
+
+def test_a_redis_that_does_not_answer_is_not_healthy(db: None, client: Client, settings: Settings) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    status, found = components(client)
+    assert (status, found["redis"]) == (503, "unhealthy")
+
+
+def test_a_folder_that_cannot_be_written_to_is_not_healthy(db: None, client: Client, settings: Settings) -> None:
+    settings.MEDIA_ROOT = "/proc/self"
+    assert components(client)[1]["storage"] == "unhealthy"
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """A queue that answers nobody until it is let go."""
+    let_go = threading.Event()
+    monkeypatch.setattr(health, "waiting_count", lambda _: let_go.wait())
+    monkeypatch.setattr(health, "PATIENCE_SECONDS", 0.2)
+    yield let_go
+    let_go.set()
+    for thread in threading.enumerate():
+        if thread.name == "health-broker":
+            thread.join()
+
+
+def test_a_part_that_hangs_holds_up_neither_the_answer_nor_more_than_one_thread(
+    db: None, client: Client, hanging: threading.Event
+) -> None:
+    for _ in range(3):
+        status, found = components(client)
+        assert (status, found["broker"], found["database"]) == (503, "unhealthy", "healthy")
+    assert [thread.name for thread in threading.enumerate()].count("health-broker") == 1
+
+
+def test_a_part_that_has_hung_is_asked_again_once_it_answers(
+    db: None, client: Client, hanging: threading.Event
+) -> None:
+    assert components(client)[1]["broker"] == "unhealthy"
+    hanging.set()
+    for thread in threading.enumerate():
+        if thread.name == "health-broker":
+            thread.join()
+    assert components(client)[1]["broker"] == "healthy"
+
+
+def test_whether_the_process_lives_is_answered_without_a_database(client: Client) -> None:
+    # No fixture opens one: a query would fail this test. Nor does the name of the host matter.
+    for path in ("/health/live", "/health/live/"):
+        answer = client.get(path, headers={"host": "10.0.0.7:8000"})
+        assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
+        assert answer.headers["Cache-Control"] == "no-store"
+    assert client.post("/health/live").status_code == 405
+
+
+@pytest.fixture
+def now() -> datetime:
+    return timezone.now()
+
+
+@pytest.fixture
+def player(worker: Worker) -> Submission:
+    return factories.ready(factories.agent(factories.cast().alice, factories.task()))
+
+
+@pytest.fixture
+def waiting(player: Submission, now: datetime) -> Evaluation:
+    """An evaluation that nobody has taken for six minutes."""
+    row = factories.evaluation(player, JobState.QUEUED)
+    changed(row, created_at=now - timedelta(minutes=6))
+    return row
+
+
+def changed(job: Job, **fields: object) -> None:
+    type(job)._default_manager.filter(pk=job.pk).update(**fields)
+
+
+def workers(now: datetime) -> str:
+    return health.health_components(now=now)["celery_workers"]
+
+
+def test_a_job_that_waits_long_while_nothing_is_done_misses_workers(waiting: Evaluation, now: datetime) -> None:
+    assert workers(now - timedelta(minutes=2)) == health.HEALTHY
+    assert workers(now) == health.UNHEALTHY
+
+
+def test_workers_that_are_busy_with_another_kind_of_the_same_queue_are_there(
+    waiting: Evaluation, player: Submission, now: datetime
+) -> None:
+    running = factories.validation(player, JobState.RUNNING)
+    changed(running, lease_expires_at=now + timedelta(minutes=1))
+    assert workers(now) == health.HEALTHY
+
+    # Its worker has not been heard of since.
+    changed(running, lease_expires_at=now - timedelta(seconds=1))
+    assert workers(now) == health.UNHEALTHY
+
+
+def test_workers_of_another_queue_do_not_help(waiting: Evaluation, player: Submission, now: datetime) -> None:
+    changed(factories.build(player, JobState.RUNNING), lease_expires_at=now + timedelta(minutes=1))
+    assert workers(now) == health.UNHEALTHY
+
+
+def test_a_job_that_has_just_rested_misses_nobody(waiting: Evaluation, now: datetime) -> None:
+    changed(waiting, not_before=now - timedelta(seconds=50))
+    assert workers(now) == health.HEALTHY
+    assert workers(now + timedelta(minutes=6)) == health.UNHEALTHY

@@ -1,0 +1,179 @@
+"""Lines of waiting jobs: nobody is starved by somebody who uploads much."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+
+from core.models import Agent, Build, Duel, Environment, Job, JobState, Submission, User, Validation
+from core.selectors.lines import jobs_in_line, line, places_of
+from core.services.jobs import job_claim, job_enqueue, job_release, job_succeed
+from core.tests import factories
+from core.tests.concurrency import at_once
+from core.worker import Performed, Pulse, perform_next
+
+pytestmark = pytest.mark.django_db
+MANY = 10_000
+
+
+@pytest.fixture
+def environment() -> Environment:
+    return factories.environment()
+
+
+@pytest.fixture
+def player(environment: Environment) -> Callable[[str], Submission]:
+    """A submission of the user of this name, always the same."""
+    made: dict[str, Submission] = {}
+
+    def get(name: str) -> Submission:
+        if name not in made:
+            made[name] = factories.submission(factories.agent(factories.user(name), environment))
+        return made[name]
+
+    return get
+
+
+def enqueue(submission: Submission, count: int = 1) -> list[Build]:
+    builds = [Build.objects.create(submission=submission) for _ in range(count)]
+    for build in builds:
+        job_enqueue(job=build)
+    return builds
+
+
+def owner_of(build: Build) -> str:
+    return build.submission.agent.owner.username
+
+
+def serve() -> str:
+    """Claim and finish the next build; say whose it was."""
+    (first,) = jobs_in_line(Build, count=1)
+    job = job_claim(kind=Build, job_id=first, worker="worker")
+    assert job is not None
+    job_succeed(job=job)
+    return owner_of(job)
+
+
+def test_who_uploads_much_waits_behind_who_uploads_little(player: Callable[[str], Submission]) -> None:
+    enqueue(player("greedy"), 6)
+    enqueue(player("ann"), 2)
+    enqueue(player("bob"))
+    assert [serve() for _ in range(9)] == ["greedy", "ann", "bob", "greedy", "ann", *["greedy"] * 4]
+
+
+def test_who_comes_late_is_served_with_the_next_round(player: Callable[[str], Submission]) -> None:
+    enqueue(player("greedy"), 8)
+    assert [serve() for _ in range(4)] == ["greedy"] * 4
+    enqueue(player("ann"))
+    assert [serve() for _ in range(3)] == ["ann", "greedy", "greedy"]
+
+
+def test_who_was_served_a_moment_ago_comes_after_who_was_not(player: Callable[[str], Submission]) -> None:
+    enqueue(player("bob"), 3)
+    # Ann and Cleo come again and again, one by one: Bob's second and third are not put off for ever.
+    order = []
+    for name in ("ann", "cleo", "ann", "cleo", "ann"):
+        enqueue(player(name))
+        order.append(serve())
+    assert order == ["bob", "ann", "cleo", "bob", "ann"]
+
+
+def test_what_was_done_long_ago_is_not_held_against_anybody(player: Callable[[str], Submission]) -> None:
+    enqueue(player("ann"), 5)
+    assert [serve() for _ in range(5)] == ["ann"] * 5
+    enqueue(player("bob"), 3)
+    enqueue(player("ann"))
+    # Both have had turns up to now: Bob's second and Ann's first of this round are of one turn.
+    assert [serve() for _ in range(4)] == ["bob", "bob", "ann", "bob"]
+
+
+def test_whoever_was_begun_before_goes_first(player: Callable[[str], Submission]) -> None:
+    enqueue(player("ann"), 3)
+    job = job_claim(kind=Build, job_id=jobs_in_line(Build, count=3)[2], worker="worker")
+    assert job is not None
+    job_release(job=job, code="worker_lost", error="The worker stopped answering.")
+    Build.objects.update(not_before=None)
+    assert jobs_in_line(Build, count=1) == [job.pk]
+
+
+def test_duels_are_nobodys_and_stay_in_their_order(player: Callable[[str], Submission]) -> None:
+    players = [player("ann"), player("bob")]
+    waiting = factories.tournament([*players, player("cleo")]).duels.order_by("-pk")
+    factories.moved(waiting, JobState.QUEUED)
+    for duel in waiting:
+        job_enqueue(job=duel)
+    assert list(line(Duel)) == sorted(waiting, key=lambda duel: duel.pk)
+
+
+def test_places_are_those_in_which_jobs_are_taken(player: Callable[[str], Submission]) -> None:
+    for name, count in (("greedy", 5), ("ann", 2), ("bob", 1)):
+        enqueue(player(name), count)
+    resting = Build.objects.latest("pk")
+    Build.objects.filter(pk=resting.pk).update(not_before=factories.NOON)
+    order = jobs_in_line(Build, count=10)
+    everybody = list(Build.objects.values_list("pk", flat=True))
+
+    assert places_of(Build, everybody) == {number: place for place, number in enumerate(order, start=1)}
+    assert resting.pk not in order
+
+
+def test_kinds_have_lines_of_their_own(player: Callable[[str], Submission]) -> None:
+    enqueue(player("ann"), 3)
+    validation = factories.validation(player("ann"), JobState.QUEUED)
+    job_enqueue(job=validation)
+    assert places_of(Validation, [validation.pk]) == {validation.pk: 1}
+
+
+def test_the_next_of_ten_thousand_is_found_by_an_index(player: Callable[[str], Submission]) -> None:
+    Build.objects.bulk_create(Build(submission=player("greedy"), turn=turn) for turn in range(1, MANY))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE core_build")
+    enqueue(player("ann"))
+    enqueue(player("greedy"))
+    found = line(Build).values_list("pk", flat=True)[:8]
+    assert "build_in_line" in found.explain()
+    assert owner_of(Build.objects.get(pk=found[1])) == "ann"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_workers_that_look_together_each_does_another_job_and_no_owner_is_served_twice() -> None:
+    environment = factories.environment()
+    greedy, *others = (
+        factories.submission(factories.agent(factories.user(name), environment))
+        for name in ("greedy", "ann", "bob", "cleo")
+    )
+    messages = [build.pk for build in enqueue(greedy, 8)]
+    for other in others:
+        enqueue(other)
+    done: list[Build] = []
+
+    def action(job: Build, pulse: Pulse) -> None:
+        done.append(job)
+        job_succeed(job=job)
+
+    # Every message is about a job of the greedy one.
+    outcomes = at_once(*[lambda pk=pk: perform_next(Build, pk, action) for pk in messages[:4]])
+
+    assert outcomes == [Performed.DONE] * 4
+    assert Counter(map(owner_of, done)) == {"greedy": 1, "ann": 1, "bob": 1, "cleo": 1}
+    left = at_once(*[lambda pk=pk: perform_next(Build, pk, action) for pk in messages])
+    assert left.count(Performed.DONE) == 7
+    assert len({job.pk for job in done}) == len(done) == 11
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_for_a_job_that_stands_in_no_line_is_about_that_job() -> None:
+    owner: User = factories.user("ann")
+    agent: Agent = factories.agent(owner, factories.environment())
+    build = factories.build(factories.submission(agent), JobState.QUEUED, not_before=factories.NOON)
+    done: list[Job] = []
+
+    def action(job: Build, pulse: Pulse) -> None:
+        done.append(job)
+        job_succeed(job=job)
+
+    assert perform_next(Build, build.pk, action) is Performed.DONE
+    assert done == [build]

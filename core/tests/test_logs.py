@@ -1,0 +1,220 @@
+"""What stands in the log, and that nobody can forge a line of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from core.job_log import logger as job_logger
+from core.log_context import bind, bound, bound_fields
+from core.logs import JsonLines, Lines
+from core.models import Build, JobFault, JobState, Submission
+from core.services.jobs import job_fail, job_succeed
+from core.tests import factories
+from core.version import arena_version
+from core.worker import PlatformFault, Pulse, perform
+
+HOSTILE = "ann\n2026-01-01 ERROR core forged\r\x1b[2J\u2028\ud800"
+Lines_ = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def written() -> Iterator[Lines_]:
+    """All records of this test, as the JSON format writes them."""
+    stream = StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines())
+    root, level = logging.getLogger(), logging.getLogger().level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    root.removeHandler(handler)
+    root.setLevel(level)
+
+
+def record(message: str, *arguments: object, **extra: object) -> logging.LogRecord:
+    return logging.getLogger("core.test").makeRecord(
+        "core.test", logging.WARNING, "file.py", 1, message, arguments, None, extra=extra
+    )
+
+
+def test_a_record_says_when_how_grave_who_what_and_what_it_is_about() -> None:
+    with bound(request_id="abc"):
+        found = json.loads(JsonLines().format(record("%s is full", "The disk", queue="duel")))
+    assert found.pop("time").endswith("+00:00")
+    assert found == {
+        "level": "WARNING",
+        "logger": "core.test",
+        "message": "The disk is full",
+        "service": "command",
+        "version": arena_version(),
+        "request_id": "abc",
+        "queue": "duel",
+    }
+
+
+@pytest.mark.parametrize("formatter", [JsonLines(), Lines()])
+def test_whatever_is_logged_stays_one_line(formatter: logging.Formatter) -> None:
+    with bound(path=HOSTILE):
+        text = formatter.format(record("No such user: %s", HOSTILE, agent=HOSTILE))
+    assert len(text.splitlines()) == 1
+    assert "\x1b" not in text
+    text.encode()
+
+
+@pytest.mark.parametrize("formatter", [JsonLines(), Lines()])
+def test_a_trace_cannot_pass_for_records_of_its_own(formatter: logging.Formatter) -> None:
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        found = record("It broke")
+        found.exc_info = sys.exc_info()
+        text = formatter.format(found)
+    assert "ValueError" in text
+    assert all(line.startswith("    ") for line in text.splitlines()[1:])
+
+
+def test_what_is_bound_ends_with_its_block() -> None:
+    bind(job_id=0)
+    assert not bound_fields()
+    with bound(job_id=1):
+        bind(stage="play")
+        with bound(container_id="c1"):
+            assert dict(bound_fields()) == {"job_id": 1, "stage": "play", "container_id": "c1"}
+        assert dict(bound_fields()) == {"job_id": 1, "stage": "play"}
+    assert not bound_fields()
+
+
+# --- Requests -------------------------------------------------------------------------------------------------
+
+
+def test_a_request_is_logged_with_its_id_answer_time_and_user(db: None, client: Client, written: Lines_) -> None:
+    user = factories.user("ann")
+    client.force_login(user)
+    answer = client.get("/profile/?secret=1", headers={"x-request-id": "chosen-by-a-visitor"})
+
+    found = written()[-1]
+    assert (found["message"], found["level"]) == ("request_completed", "INFO")
+    assert (found["method"], found["path"], found["status_code"], found["user"]) == ("GET", "/profile/", 200, user.pk)
+    assert found["duration_ms"] > 0
+    # Nobody said that there is a proxy which could be believed.
+    assert found["request_id"] == answer.headers["X-Request-ID"] != "chosen-by-a-visitor"
+
+
+def test_the_id_of_a_trusted_proxy_is_kept_if_it_is_one(db: None, client: Client, settings: Settings) -> None:
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
+    assert client.get("/health/live", headers={"x-request-id": "0123abcd"}).headers["X-Request-ID"] == "0123abcd"
+    for bad in ("short", "x" * 65, 'a"b\\c-d e', "é" * 10):
+        assert client.get("/health/live", headers={"x-request-id": bad}).headers["X-Request-ID"] != bad
+
+
+def test_a_request_that_fails_is_logged_as_one_with_its_trace(
+    client: Client, written: Lines_, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.raise_request_exception = False
+    # No fixture opens a database: the page breaks.
+    answer = client.get("/environments/connect-four/")
+    assert answer.status_code == 500
+    trace, ended = written()[-2:]
+    assert (trace["logger"], trace["request_id"]) == ("django.request", answer.headers["X-Request-ID"])
+    assert "Traceback" in trace["exc_info"]
+    assert (ended["message"], ended["level"], ended["status_code"]) == ("request_failed", "ERROR", 500)
+
+
+def test_the_secret_part_of_a_link_is_not_logged(db: None, client: Client, written: Lines_) -> None:
+    client.get("/password-reset/MQ/a-secret-token/")
+    assert [line["path"] for line in written() if line["message"] == "request_completed"] == ["/password-reset/MQ/.../"]
+    assert "a-secret-token" not in json.dumps(written())
+
+
+def test_monitors_and_style_sheets_leave_no_lines(db: None, client: Client, written: Lines_) -> None:
+    client.get("/health/live")
+    client.get("/static/web/site.css")
+    assert not [line for line in written() if line["message"].startswith("request_")]
+
+
+# --- Jobs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def build(transactional_db: None) -> Build:
+    submission: Submission = factories.submission(factories.agent(factories.user("ann"), factories.environment()))
+    return factories.build(submission, state="QUEUED")  # type: ignore[arg-type]
+
+
+def events(written: Lines_) -> list[dict[str, Any]]:
+    return [line for line in written() if line["logger"] == job_logger.name]
+
+
+def test_every_line_of_a_job_says_which_it_is(build: Build, written: Lines_) -> None:
+    def action(job: Build, pulse: Pulse) -> None:
+        bind(stage="build", container_id="0a1b")
+        logging.getLogger("a.library").warning("by the way")
+        job_succeed(job=job)
+
+    perform(Build, build.pk, action)
+
+    started, ended = events(written)
+    assert (started["message"], ended["message"]) == ("job_started", "job_succeeded")
+    between = next(line for line in written() if line["logger"] == "a.library")
+    for line in (started, between, ended):
+        assert (line["job_kind"], line["job_id"], line["attempt"]) == ("build", build.pk, 1)
+        assert line["submission_id"] == build.submission_id
+        assert line["env_id"] == build.submission.agent.environment.env_id
+        assert line["worker"]
+    assert (started["stage"], between["stage"], ended["stage"]) == ("start", "build", "build")
+    assert (between["container_id"], ended["container_id"]) == ("0a1b", "0a1b")
+    assert ended["duration_ms"] >= 0
+
+
+def test_what_becomes_of_a_job_is_an_event_of_its_own(build: Build, written: Lines_) -> None:
+    def trouble(job: Build, pulse: Pulse) -> None:
+        raise PlatformFault("No engine.", code="engine_unavailable")
+
+    perform(Build, build.pk, trouble)
+    retried = events(written)[-1]
+    assert (retried["message"], retried["level"], retried["error_code"]) == (
+        "job_retried",
+        "INFO",
+        "engine_unavailable",
+    )
+
+    Build.objects.update(not_before=None)
+    perform(Build, build.pk, lambda job, _: job_fail(job=job, fault=JobFault.PLAYER, code="no_wheel", error="No."))
+    failed = events(written)[-1]
+    assert (failed["message"], failed["level"], failed["fault"], failed["attempt"]) == (
+        "job_failed",
+        "INFO",
+        "PLAYER",
+        2,
+    )
+
+
+def test_the_thread_that_keeps_a_job_alive_knows_which(build: Build, written: Lines_) -> None:
+    def action(job: Build, pulse: Pulse) -> None:
+        # Somebody else has it by now, and the next beat finds out.
+        factories.moved(Build.objects.all(), JobState.CANCELLED)
+        pulse.log("news")
+        pulse.lost.wait()
+        logging.getLogger("here").warning("lost")
+        pulse.raise_if_lost()
+
+    seen: list[object] = []
+    beat = Pulse.beat
+
+    def remembered(self: Pulse) -> None:
+        seen.append(bound_fields().get("job_id"))
+        beat(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pulse, "beat", remembered)
+        perform(Build, build.pk, action)
+    assert set(seen) == {build.pk}

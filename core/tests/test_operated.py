@@ -1,0 +1,59 @@
+"""Commands that somebody types are in the audit log when they change anything."""
+
+from __future__ import annotations
+
+import getpass
+
+import pytest
+from django.core.management import call_command, get_commands
+from pytest_django.fixtures import Settings
+
+from core.management.operated import CHANGING, Operated, who_types
+from core.models import AuditEntry
+
+READING = {"arena_status", "demo", "qcluster", "run_workers", "sandbox_check"}
+"""Commands of the arena that change nothing themselves, or run the arena."""
+OURS = ("core", "builder", "duel_runner", "tournament_manager", "publisher", "web")
+
+
+@pytest.fixture(autouse=True)
+def good_settings(settings: Settings) -> None:
+    """Commands check the settings before they run."""
+    settings.SECRET_KEY = "a-key-for-this-test-alone-0123456789-abcdefghijklmnop"
+
+
+def test_every_command_of_the_arena_is_known_to_change_something_or_not() -> None:
+    ours = {name for name, app in get_commands().items() if app in OURS}
+    assert {"sync_environments", "recompute", "run_tournament"} <= ours & CHANGING
+    assert ours - CHANGING - READING == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_typed_command_is_written_down_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SUDO_USER", raising=False)
+    Operated(["manage.py", "sync_environments", "--reset-limits"]).execute()
+
+    entry = AuditEntry.objects.get()
+    assert (entry.channel, entry.action, entry.note) == ("COMMAND", "sync_environments", "--reset-limits")
+    assert entry.operator == who_types() == getpass.getuser()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_types_behind_sudo_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_USER", "olga")
+    Operated(["manage.py", "recompute"]).execute()
+    assert AuditEntry.objects.get().operator == "olga"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_command_that_fails_is_written_down_with_its_status() -> None:
+    with pytest.raises(SystemExit):
+        Operated(["manage.py", "verify_duel", "999999"]).execute()
+    assert "(ended with status" in AuditEntry.objects.get().note
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_programs_call_and_what_only_reads_is_not_written_down() -> None:
+    call_command("sync_environments")
+    Operated(["manage.py", "check"]).execute()
+    assert not AuditEntry.objects.exists()

@@ -1,0 +1,161 @@
+"""The arena at a glance, for those who operate it."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django.asserts import assertContains, assertNotContains
+
+from core.models import Build, JobState, Submission, Worker
+from core.services.alarms import alarm_raise
+from core.services.watch import watch
+from core.services.workers import worker_appear, worker_stop
+from core.tests import factories
+from core.times import since
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+
+
+@pytest.fixture
+def submission() -> Submission:
+    return factories.submission(factories.agent(factories.user("ann"), factories.environment()))
+
+
+def worker(name: str, queue: str, **fields: object) -> Worker:
+    return worker_appear(name=name, host="host", pid=1, queue=queue, version="9.9", python="3.99", **fields)
+
+
+def run(*arguments: str) -> str:
+    output = StringIO()
+    call_command("arena_status", *arguments, stdout=output)
+    return output.getvalue()
+
+
+def line(text: str, beginning: str) -> str:
+    """The one line that begins so, with single spaces; seconds, which a slow machine makes more, are all `n s`."""
+    rows = [re.sub(r"\b\d+ s\b", "n s", " ".join(row.split())) for row in text.splitlines()]
+    (found,) = [row for row in rows if row.startswith(beginning)]
+    return found
+
+
+def test_an_arena_without_workers_says_what_is_missing() -> None:
+    shown = run()
+    assert line(shown, "Sandbox docker") == (
+        "Sandbox docker, engine: No Docker engine answers: it is not running, or this user may not use its socket."
+    )
+    assert line(shown, "WATCHDOG") == "WATCHDOG: it has never run. Start the workers."
+    assert line(shown, "duel") == "duel 0 0 0 0 – – 0"
+    assert {"Workers: none", "Running: none", "Stuck or resting: none"} <= set(shown.splitlines())
+
+
+def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Submission) -> None:
+    worker("host:1", "build", job_kind="build", job_id=7, jobs_done=3, faults=1, last_fault="build 6: No disk.")
+    worker_stop(worker=worker("host:2", "build"))
+    lost = worker("host:3", "duel")
+    Worker.objects.filter(pk=lost.pk).update(seen_at=timezone.now() - timedelta(hours=3))
+    running = factories.build(submission, JobState.RUNNING, started_at=timezone.now())
+    factories.build(submission, JobState.QUEUED)
+    resting = factories.build(submission, JobState.QUEUED, not_before=timezone.now() + timedelta(minutes=1))
+    validation = factories.validation(submission, JobState.QUEUED)
+    alarm_raise(key="k", message="Something is odd.")
+    watch(worker="host:1")
+
+    shown = run()
+
+    assert line(shown, "ALARM since").endswith("Something is odd.")
+    assert line(shown, "Watchdog").endswith("ago, in host:1.")
+    assert line(shown, "build 1 1") == "build 1 1 1 1 n s – 0"
+    assert line(shown, "duel ") == "duel 0 0 1 0 n s – 0"
+    assert line(shown, "host:1") == "host:1 build alive n s build 7 3 1 9.9 3.99 build 6: No disk."
+    assert line(shown, "host:3").startswith("host:3 duel lost 3 h – 0 0")
+    assert "host:2" not in shown
+    assert line(shown, f"build {running.pk} worker-1").startswith(f"build {running.pk} worker-1 1 n s")
+    assert line(shown, f"build {resting.pk} n s resting").endswith("after a fault of the arena.")
+    assert "No worker serves its queue now" in line(shown, f"validation {validation.pk} n s no_worker")
+
+
+def test_programs_get_the_same_as_json(submission: Submission) -> None:
+    worker("host:1", "build")
+    factories.build(submission)
+    found = json.loads(run("--json"))
+    assert set(found) == {
+        "now", "versions", "watched_at", "watched_by", "queues", "workers", "running", "stuck", "alarms", "disks",
+    }  # fmt: skip
+    assert [(row["name"], row["state"]) for row in found["workers"]] == [("host:1", "alive")]
+    assert {row["name"]: row["workers"] for row in found["queues"]} == {
+        "build": 1, "duel": 0, "tournament": 0, "publish": 0,
+    }  # fmt: skip
+    assert found["queues"][0]["finished_at"].startswith("2026-03-01T12:00:04")
+    assert all(disk["free_bytes"] <= disk["total_bytes"] for disk in found["disks"])
+
+
+def test_a_broker_that_is_down_is_news_and_not_the_end_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(*_: object) -> int:
+        raise ConnectionError("Redis is gone")
+
+    monkeypatch.setattr("core.selectors.status.waiting_count", down)
+    monkeypatch.setattr("core.selectors.status.get_broker", down)
+    shown = run()
+    assert "messages in does not answer: Redis is gone" in shown
+    assert line(shown, "build") == "build 0 0 0 0 – – ?"
+
+
+def test_organisers_see_queues_and_workers_on_one_page(organiser: Client, submission: Submission) -> None:
+    worker("host:1", "build", job_kind="build", job_id=7, faults=2, last_fault="build 6: <b>No</b> disk.")
+    factories.build(submission, JobState.QUEUED)
+    page = organiser.get(reverse("admin:core_worker_changelist"))
+    assertContains(page, '<a href="/admin/core/build/7/change/">build 7</a>')
+    assertContains(page, "build 6: &lt;b&gt;No&lt;/b&gt; disk.")
+    assertContains(page, '<th scope="row">build</th><td>1</td><td>0</td><td>1</td>')
+    assertContains(page, '<th scope="row">duel</th><td><strong>none</strong></td>')
+    assertContains(page, "Nobody watches over the queues")
+    watch(worker="host:1")
+    assertNotContains(organiser.get(reverse("admin:core_worker_changelist")), "Nobody watches")
+
+
+def test_organisers_read_the_history_of_a_job_and_what_it_waits_for(organiser: Client, submission: Submission) -> None:
+    build = factories.build(submission, JobState.QUEUED)
+    moment = "2026-03-01T12:34:56+00:00"
+    attempt = {
+        "number": 1,
+        "worker": "host:3",
+        "started_at": moment,
+        "ended_at": moment,
+        "code": "c",
+        "error": "No <i>.",
+    }
+    Build.objects.update(history=[attempt])
+    page = organiser.get(reverse("admin:core_build_change", args=[build.pk]))
+    assertContains(page, "1  2026-03-01 12:34:56 to 12:34:56 UTC  host:3  c: No &lt;i&gt;.")
+    assertContains(page, "No worker serves its queue now; it is next in the queue. (no_worker)")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (-5, "0 s"),
+        (119, "119 s"),
+        (120, "2 min"),
+        (7199, "119 min"),
+        (7200, "2 h"),
+        (172_799, "47 h"),
+        (172_800, "2 d"),
+    ],
+)
+def test_spans_are_said_in_one_unit(seconds: int, said: str) -> None:
+    now = timezone.now()
+    assert since(now - timedelta(seconds=seconds), now) == said

@@ -1,0 +1,149 @@
+"""Why a job is not being done, as everybody is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+from pytest_django.fixtures import Settings
+
+from core.models import Build, Job, JobFault, JobState, Submission, Worker
+from core.selectors.waits import Wait, WaitCode, wait_of, waits_of
+from core.services.alarms import alarm_raise, alarm_settle, standstill_key
+from core.services.jobs import job_hand_back, job_release
+from core.services.workers import worker_appear, worker_stop
+from core.tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def submission() -> Submission:
+    return factories.submission(factories.agent(factories.user("ann"), factories.environment()))
+
+
+def worker(queue: str, **fields: object) -> Worker:
+    name = f"host:{Worker.objects.count()}"
+    return worker_appear(name=name, host="host", pid=1, queue=queue, version="1", python="3", **fields)
+
+
+def wait(job: Job) -> Wait:
+    job.refresh_from_db()
+    found = wait_of(job)
+    assert found is not None
+    return found
+
+
+def test_a_job_in_line_says_how_many_are_before_it(submission: Submission) -> None:
+    worker("build")
+    first, second = (factories.build(submission, JobState.QUEUED) for _ in range(2))
+    assert wait(first) == Wait(WaitCode.IN_LINE, "It is next in the queue.", place=1)
+    assert wait(second) == Wait(WaitCode.IN_LINE, "It is number 2 in the queue.", place=2)
+    assert not wait(second).is_stuck
+
+
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
+def test_what_runs_or_is_over_waits_for_nothing(submission: Submission, state: JobState) -> None:
+    assert wait_of(factories.build(submission, state)) is None
+
+
+def test_without_a_worker_a_queue_says_so(submission: Submission) -> None:
+    build = factories.build(submission, JobState.QUEUED)
+    worker_stop(worker=worker("build"))
+    worker("duel")
+    found = wait(build)
+    assert (found.code, found.place, found.is_stuck) == (WaitCode.NO_WORKER, 1, True)
+    assert found.sentence == "No worker serves its queue now; it is next in the queue."
+
+
+def test_a_worker_that_is_reserved_serves_validations_alone(submission: Submission) -> None:
+    worker("quick")
+    validation = factories.validation(submission, JobState.QUEUED)
+    duel = factories.tournament(
+        [submission, factories.ready(factories.agent(factories.user("b"), submission.agent.environment))]
+    ).duels.get()
+    factories.moved(type(duel).objects.all(), JobState.QUEUED)
+    assert wait(validation).code == WaitCode.IN_LINE
+    assert wait(duel).code == WaitCode.NO_WORKER
+
+
+def test_an_engine_that_answers_no_worker_is_named(submission: Submission) -> None:
+    build = factories.build(submission, JobState.QUEUED)
+    worker("build", engine_error="No Docker engine answers.")
+    assert wait(build).code == WaitCode.ENGINE_DOWN
+    assert wait(build).is_stuck
+    worker("build")
+    assert wait(build).code == WaitCode.IN_LINE
+
+
+def test_a_queue_that_stands_still_says_since_when_until_it_moves(submission: Submission) -> None:
+    build = factories.build(submission, JobState.QUEUED)
+    worker("build")
+    alarm = alarm_raise(key=standstill_key("build"), message="Nothing happens.")
+    called = f"{alarm.raised_at.astimezone(UTC):%H:%M} UTC"
+    assert wait(build).sentence == (
+        f"Its queue stands still; the organisers were called at {called}. It is next in the queue."
+    )
+    assert (wait(build).code, wait(build).is_stuck) == (WaitCode.STANDS_STILL, True)
+    alarm_settle(key=standstill_key("build"))
+    assert wait(build).code == WaitCode.IN_LINE
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "sentence"),
+    [
+        ("disk_full", WaitCode.RESTING, "It is tried again at about {} (attempt 2 of 5), after a fault of the arena."),
+        (
+            "engine_unavailable",
+            WaitCode.ENGINE_DOWN,
+            "The container engine did not answer; it is tried again at about {} (attempt 2 of 5).",
+        ),
+        (
+            "worker_lost",
+            WaitCode.WORKER_LOST,
+            "Its worker was lost; another one takes it at about {} (attempt 2 of 5).",
+        ),
+    ],
+)
+def test_a_job_that_rests_says_until_when_and_after_what(
+    submission: Submission, code: str, expected: WaitCode, sentence: str, settings: Settings
+) -> None:
+    settings.JOB_MAX_ATTEMPTS = 5
+    build = factories.build(submission, JobState.RUNNING)
+    job_release(job=build, code=code, error="Why.")
+    found = wait(build)
+    assert build.not_before is not None
+    assert (found.code, found.until, found.place) == (expected, build.not_before, None)
+    assert found.sentence == sentence.format(f"{build.not_before.astimezone(UTC):%H:%M} UTC")
+
+
+def test_what_was_handed_back_is_taken_again_soon(submission: Submission) -> None:
+    build = factories.build(submission, JobState.RUNNING)
+    job_hand_back(job=build)
+    Build.objects.update(not_before=timezone.now() - timedelta(seconds=1))
+    found = wait(build)
+    assert (found.code, found.until) == (WaitCode.WORKER_STOPPED, None)
+    assert found.sentence == "Its worker was stopped; another one takes it within a minute."
+
+
+def test_a_running_job_whose_lease_is_over_says_that_its_worker_is_lost(submission: Submission) -> None:
+    build = factories.build(submission, JobState.RUNNING)
+    Build.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    found = wait(build)
+    assert found.code == WaitCode.WORKER_LOST
+    assert not found.is_stuck
+
+
+def test_many_jobs_cost_no_more_than_few(
+    submission: Submission, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    jobs: list[Job] = [factories.build(submission, JobState.QUEUED) for _ in range(5)]
+    jobs += [factories.validation(submission, JobState.QUEUED) for _ in range(5)]
+    with django_assert_num_queries(4):
+        found = waits_of([*jobs, None])
+    assert [found[job.KIND, job.pk].place for job in jobs] == [1, 2, 3, 4, 5] * 2
+    over = factories.build(submission, JobState.FAILED, fault=JobFault.PLATFORM)
+    with django_assert_num_queries(0):
+        assert waits_of([None, over]) == {}

@@ -1,0 +1,16 @@
+"""Spans of time as people say them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+STEPS = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (120, 60, "min"))
+
+
+def since(moment: datetime, now: datetime) -> str:
+    """How long ago a moment was, in one unit: 0 s, 95 s, 3 min, 5 h, 2 d. What is yet to come was 0 s ago."""
+    seconds = max(0, int((now - moment).total_seconds()))
+    for least, size, unit in STEPS:
+        if seconds >= least:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,22 @@
+"""System checks of what the runner is given by the settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from core.checks import TAG
+from duel_runner.sandbox.scripts import ScriptLimits
+
+
+@register(TAG)
+def check_script_limits(**_: Any) -> list[CheckMessage]:
+    """arena.E007: with these limits no script submission could run."""
+    try:
+        ScriptLimits(**settings.SCRIPT_LIMITS)
+    except ValueError as error:
+        hint = "They are set by the settings that begin with SCRIPT_; example.env says what each means."
+        return [Error(str(error), hint=hint, id="arena.E007")]
+    return []

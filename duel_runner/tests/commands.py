@@ -1,0 +1,20 @@
+"""Commands of `manage.py`, called in this process."""
+
+from __future__ import annotations
+
+import io
+
+from django.core.management import call_command
+
+from core.models import Duel, Evaluation
+
+
+def verify(job: Duel | Evaluation, *options: str) -> tuple[object, str]:
+    """Check a finished job; exit code and everything that was said."""
+    output = io.StringIO()
+    code: object = 0
+    try:
+        call_command(f"verify_{job.KIND}", str(job.pk), *options, stdout=output, stderr=output)
+    except SystemExit as ended:
+        code = ended.code
+    return code, output.getvalue()

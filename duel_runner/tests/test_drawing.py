@@ -1,0 +1,89 @@
+"""What becomes of a recording that cannot be drawn; the drawing itself is tested with the environments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from core.models import Alarm, Evaluation, JobFault, JobState, Recording
+from core.tests import factories
+from duel_runner.tasks import recording_run
+from duel_runner.tests.episodes import with_episode
+from duel_runner.tests.test_audit_evaluations import damage, finished, lose, rewrite, update
+from environments.adapters import video
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def evaluation(settings: Settings) -> Evaluation:
+    settings.JOB_MAX_ATTEMPTS = 1
+    return finished(factories.task(episodes=3), "anna")
+
+
+def drawn(evaluation: Evaluation) -> Recording:
+    """The first of an evaluation's recordings after a worker had it, which is the platform's trouble."""
+    number = evaluation.recordings.earliest("pk").pk
+    recording_run(number)
+    recording = Recording.objects.get(pk=number)
+    assert (recording.state, recording.fault) == (JobState.FAILED, JobFault.PLATFORM)
+    return recording
+
+
+def better(evaluation: Evaluation) -> None:
+    number = evaluation.recordings.earliest("pk").episode_number
+    rewrite(evaluation, lambda record: with_episode(record, number, lambda one: {"score": one.score + 1}))
+
+
+def test_an_episode_that_does_not_give_its_score_again_raises_an_alarm(evaluation: Evaluation) -> None:
+    better(evaluation)
+
+    recording = drawn(evaluation)
+
+    assert recording.error_code == "replay_mismatch"
+    assert "cannot be played again: The episode gives the score " in recording.error
+    alarm = Alarm.objects.get()
+    assert (alarm.key, alarm.message) == (f"evaluation-{evaluation.pk}-does-not-replay", recording.error)
+
+
+def test_where_other_versions_are_installed_another_score_is_no_alarm(evaluation: Evaluation) -> None:
+    better(evaluation)
+    update(runtime="gymnasium 0.1")(evaluation)
+
+    recording = drawn(evaluation)
+
+    assert recording.error_code == "other_runtime"
+    assert "It was played with gymnasium 0.1, and here is gymnasium " in recording.error
+    assert not Alarm.objects.exists()
+
+
+@pytest.mark.parametrize("trouble", [lose, damage])
+def test_records_that_cannot_be_read_are_told_at_once(
+    evaluation: Evaluation, trouble: Callable[[Evaluation], None]
+) -> None:
+    trouble(evaluation)
+
+    recording = drawn(evaluation)
+
+    assert recording.error_code == "records_unreadable"
+    assert recording.error.startswith("The records of the evaluation cannot be read: ")
+
+
+def test_what_no_picture_can_be_made_of_here_is_tried_again(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise video.CannotRecord("The memory is full.")
+
+    monkeypatch.setattr(video, "record_apart", fail)
+    settings.JOB_MAX_ATTEMPTS = 2
+    number = evaluation.recordings.earliest("pk").pk
+
+    recording_run(number)
+
+    recording = Recording.objects.get(pk=number)
+    assert (recording.state, recording.attempt) == (JobState.QUEUED, 1)
+    assert "The memory is full." in recording.error

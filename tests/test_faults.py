@@ -1,0 +1,92 @@
+"""The benchmark of faults in short, and what happens to a cluster that loses a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from benchmarks.faults.services import CannotRun, needed_programs
+from tests.programs import ROOT, database_url
+from tests.run import NoPostgres, postgres_programs
+
+DEADLINE_SECONDS = 60
+KINDS = (
+    "worker killed mid-duel", "result and ack", "half written", "container killed", "connections cut", "flushed",
+    "twice", "store full", "database restarted",
+)  # fmt: skip
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.redis
+def test_nothing_is_lost_doubled_left_over_or_different_when_everything_fails(tmp_path: Path) -> None:
+    try:
+        needed_programs()
+        postgres_programs()
+    except (CannotRun, NoPostgres) as reason:
+        pytest.skip(str(reason))
+    figures = tmp_path / "faults.json"
+    command = [sys.executable, "-m", "benchmarks.faults", "--short", "--hasty", "--faults", "9", "--minutes", "0.5"]
+    done = subprocess.run(
+        [*command, "--kinds", ",".join(KINDS), "--json", str(figures)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    report = json.loads(figures.read_text())
+    assert report["injected"] >= 6
+    assert (report["lost"], report["duplicated"], report["leftovers"]) == ([], [], [])
+    assert report["standings_equal"]
+    assert report["duels"] >= 24
+
+
+def children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in found.split()]
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["worker", "monitor", "pusher"])
+def test_a_cluster_that_loses_a_process_to_a_signal_ends_and_leaves_none_behind(
+    settings: Settings, tmp_path: Path, number: int
+) -> None:
+    settings.DATA_DIR = tmp_path
+    variables = {
+        "DEBUG": "true", "DATABASE_URL": database_url(), "DATA_DIR": str(tmp_path), "Q_CLUSTER_NAME": "tournament",
+        "CHANNEL_DIR": str(settings.CHANNEL_DIR), "SANDBOX": "process", "TMPDIR": str(tmp_path),
+    }  # fmt: skip
+    cluster = subprocess.Popen(
+        [sys.executable, "manage.py", "qcluster"], cwd=ROOT, env={**os.environ, **variables}, start_new_session=True
+    )
+    try:
+        wait_until(lambda: any(len(children(child)) == 3 for child in children(cluster.pid)))
+        wait_until(lambda: len(list(tmp_path.glob("arena-worker-*"))) == 1)
+        (sentinel,) = (child for child in children(cluster.pid) if len(children(child)) == 3)
+        processes = sorted(children(sentinel))
+        # It waits for a message, and holds the lock under which only one of a cluster's workers may wait.
+        os.kill(processes[number], signal.SIGKILL)
+        assert cluster.wait(DEADLINE_SECONDS) == 1
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in processes))
+    finally:
+        if cluster.poll() is None:
+            os.killpg(cluster.pid, signal.SIGKILL)
+            cluster.wait()

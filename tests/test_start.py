@@ -1,0 +1,133 @@
+"""A real site starts as it should be, or not at all: the programs themselves, with the variables of example.env."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+from tests.programs import ROOT, answers, free_port, running
+
+DEADLINE_SECONDS = 60
+
+KEY = "n0-0ne-kn0ws-this-key-4f8a1c7e9b2d6053-8e1f3a5c7b9d2046"
+PASSWORD = "k3yK0mbu-1871-zwirn"
+NEEDS_THE_MACHINE = {"arena.W003", "arena.W004"}
+"""Warnings about the engine that a machine has or has not."""
+PROGRAMS = {
+    "gunicorn": ["-m", "gunicorn", "core.wsgi", "--bind", "127.0.0.1:PORT", "--workers", "2"],
+    "a worker": ["manage.py", "qcluster"],
+    "all workers": ["manage.py", "run_workers"],
+}
+
+
+def example() -> dict[str, str]:
+    """What example.env sets, its gaps filled in as its comments say."""
+    lines = (ROOT / "example.env").read_text().splitlines()
+    given = dict(line.split("=", 1) for line in lines if re.match(r"[A-Z][A-Z0-9_]*=", line))
+    return given | {"SECRET_KEY": KEY, "POSTGRES_PASSWORD": PASSWORD, "DOCKER_GROUP_ID": "999"}
+
+
+def production(**changes: str) -> dict[str, str]:
+    """The variables of a site: example.env, and what docker-compose.yml adds."""
+    added = {"DATABASE_URL": "postgresql://arena@127.0.0.1:1/arena", "REDIS_URL": "redis://127.0.0.1:1/0"}
+    path = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return path | example() | added | changes
+
+
+def run(variables: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60, check=False)
+
+
+def messages(variables: dict[str, str]) -> set[str]:
+    """The ids of what the check at deployment has to say."""
+    done = run(variables, "manage.py", "check", "--deploy")
+    said = done.stdout + done.stderr
+    assert "System check identified" in said, said
+    return set(re.findall(r"\(([a-z_]+\.[EW]\d+)\)", said))
+
+
+def test_the_production_settings_pass_the_check_at_deployment_without_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(f"{KEY}\n")
+    variables = production(SECRET_KEY_FILE=str(file))
+    del variables["SECRET_KEY"]
+    assert messages(variables) - NEEDS_THE_MACHINE == set()
+
+
+def test_only_what_a_small_site_does_without_is_warned_of(tmp_path: Path) -> None:
+    small = production(DATABASE_URL=f"sqlite:///{tmp_path}/arena.sqlite3", REDIS_URL="")
+    assert messages(small) - NEEDS_THE_MACHINE == {"arena.W001", "arena.W002"}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_program_starts_with_the_key_that_everybody_knows(program: str) -> None:
+    command = [word.replace("PORT", str(free_port())) for word in PROGRAMS[program]]
+    variables = production()
+    del variables["SECRET_KEY"]
+
+    done = run(variables, *command)
+
+    assert done.returncode != 0
+    assert "arena.E003" in done.stderr + done.stdout
+    assert "Set SECRET_KEY or SECRET_KEY_FILE" in done.stderr + done.stdout
+
+
+def test_the_site_does_not_start_with_weak_secrets_and_names_each() -> None:
+    weak = production(INVITATION_CODE="invitation", POSTGRES_PASSWORD="postgres", SANDBOX="process")
+    done = run(weak, "-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{free_port()}")
+    assert done.returncode != 0
+    for sentence in ("INVITATION_CODE is guessed", "POSTGRES_PASSWORD (or the", "does not protect this host"):
+        assert sentence in done.stderr
+
+
+def test_every_answer_of_a_real_site_tells_browsers_what_they_may_not_do(tmp_path: Path) -> None:
+    port = free_port()
+    variables = production(DATABASE_URL=f"sqlite:///{tmp_path}/arena.sqlite3", REDIS_URL="", ALLOWED_HOSTS="127.0.0.1")
+
+    with running(variables, "-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{port}"):
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not answers(port):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        plain = head(port, {})
+        safe = head(port, {"X-Forwarded-Proto": "https"})
+
+    assert (plain.status, plain.headers["Location"]) == (301, f"https://127.0.0.1:{port}/api/nothing")
+    assert safe.status == 404
+    assert safe.headers["Strict-Transport-Security"] == "max-age=31536000; includeSubDomains; preload"
+    assert safe.headers["X-Content-Type-Options"] == "nosniff"
+    assert safe.headers["X-Frame-Options"] == "DENY"
+    assert safe.headers["Referrer-Policy"] == "same-origin"
+    assert safe.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert safe.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "camera=()" in safe.headers["Permissions-Policy"]
+    policy = dict(part.strip().partition(" ")[::2] for part in safe.headers["Content-Security-Policy"].split(";"))
+    assert policy == {
+        "default-src": "'none'", "base-uri": "'none'", "frame-ancestors": "'none'", "form-action": "'self'",
+        "script-src": "'self'", "style-src": "'self'", "font-src": "'self'", "media-src": "'self'",
+        "connect-src": "'self'", "img-src": "'self' data: blob:", "upgrade-insecure-requests": "",
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Message
+
+
+def head(port: int, headers: dict[str, str]) -> Answer:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as site:
+        site.request("GET", "/api/nothing", headers=headers)
+        answer = site.getresponse()
+        return Answer(answer.status, answer.headers)

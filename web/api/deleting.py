@@ -1,0 +1,22 @@
+"""Deleting a submission: its owner may, and an organiser, who is written down."""
+
+from __future__ import annotations
+
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+
+from core.models import AuditEntry, Submission, User
+from core.services.agents import submission_delete
+from core.services.audit import audit_record, operator_of
+
+
+def delete(request: Request, account: User, submission: Submission) -> None:
+    """Delete archive and image; nothing happens where that has been done. Raises PermissionDenied."""
+    is_own = submission.agent.owner_id == account.pk
+    if not is_own and not account.is_staff:
+        raise PermissionDenied("Only the owner of a submission may delete it.")
+    if submission.deleted_at is not None:
+        return
+    submission_delete(submission=submission)
+    if not is_own:
+        audit_record(operator=operator_of(request, AuditEntry.Channel.API), action="delete_archives", row=submission)

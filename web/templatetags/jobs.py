@@ -1,0 +1,18 @@
+"""What pages say of a job's way."""
+
+from __future__ import annotations
+
+from django import template
+from django.template.context import Context
+
+from core.models import Job
+from core.selectors.jobs import Attempt, attempts_of
+from core.selectors.visibility import job_log_visible
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def attempts(context: Context, job: Job | None) -> list[Attempt]:
+    """The attempts at a job that came to nothing, for those who may read its log."""
+    return attempts_of(job) if job is not None and job.history and job_log_visible(job, context["user"]) else []

@@ -1,0 +1,344 @@
+"""Who may do what, address by address: a new address belongs into these tables, or the tests fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib import admin
+from django.core.cache import cache
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
+from pytest_django.fixtures import Settings
+
+from core.models import AuditEntry, Environment, User
+from core.tests import factories
+from core.tests.factories import Cast
+from core.tests.organised import one_of_each
+from web.tests.house import furnished
+
+pytestmark = pytest.mark.django_db
+UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
+PEOPLE = ("anonymous", "owner", "other", "staff")
+STAFF = PEOPLE.index("staff")
+TABLE = """
+GET    /                                                             200 200 200 200
+GET    /sign-up/                                                     200 302 302 302
+GET    /login/                                                       200 302 302 302
+GET    /login/code/                                                  302 302 302 302
+GET    /logout/                                                      405 405 405 405
+POST   /logout/                                                      302 302 302 302
+GET    /password-reset/                                              200 200 200 200
+GET    /password-reset/sent/                                         200 200 200 200
+GET    /password-reset/{uid}/{reset}/                                302 302 302 302
+GET    /password-reset/complete/                                     200 200 200 200
+GET    /profile/                                                     302 200 200 200
+GET    /profile/password/                                            302 200 200 200
+GET    /profile/second-factor/                                       302 404 404 200
+POST   /profile/second-factor/                                       302 404 404 404
+GET    /profile/tokens/                                              302 302 302 302
+POST   /profile/tokens/                                              302 422 422 422
+GET    /profile/tokens/{token}/revoke/                               302 302 302 302
+POST   /profile/tokens/{token}/revoke/                               302 302 404 404
+GET    /users/alice/                                                 200 200 200 200
+GET    /status/?id={public_id}                                       200 200 200 200
+GET    /starter-kit/{kit}.zip                                        200 200 200 200
+GET    /environments/{slug}/                                         200 200 200 200
+GET    /environments/{task}/compare/?id={scored_id}                  200 200 200 200
+GET    /environments/{slug}/agents/                                  302 302 302 302
+POST   /environments/{slug}/agents/                                  302 422 422 422
+GET    /environments/{slug}/agents/{agent}/                          200 200 200 200
+GET    /environments/{slug}/agents/{agent}/versions/                 302 302 302 302
+POST   /environments/{slug}/agents/{agent}/versions/                 302 422 403 403
+GET    /environments/{slug}/agents/{agent}/versions/1/delete/        405 405 405 405
+POST   /environments/{slug}/agents/{agent}/versions/1/delete/        302 302 403 403
+GET    /environments/{slug}/editions/{edition}/                      200 200 200 200
+GET    /environments/{slug}/editions/{edition}/agents/{agent}/       200 200 200 200
+GET    /evaluations/{evaluation}/                                    200 200 200 200
+GET    /evaluations/{evaluation}/records.zip                         403 403 403 200
+GET    /evaluations/{evaluation}/logs/arena/                         200 200 200 200
+GET    /evaluations/{evaluation}/logs/player/                        404 404 404 200
+GET    /evaluations/{evaluation}/episodes/best/                      200 200 200 200
+GET    /evaluations/{evaluation}/episodes/best/frames.json           200 200 200 200
+GET    /evaluations/{evaluation}/episodes/best/video                 200 200 200 200
+GET    /duels/{duel}/                                                200 200 200 200
+GET    /duels/{duel}/matches/3/                                      200 200 200 200
+GET    /duels/{duel}/matches/3/frames.json                           200 200 200 200
+GET    /duels/{duel}/results.json.gz                                 200 200 200 200
+GET    /duels/{duel}/records.zip                                     200 200 200 200
+GET    /duels/{duel}/logs/arena/                                     200 200 200 200
+GET    /duels/{duel}/logs/player_1/                                  404 200 404 200
+GET    /validations/{validation}/matches/1/                          404 200 404 200
+GET    /validations/{validation}/matches/1/frames.json               404 200 404 200
+GET    /submissions/{submission}/archive.zip                         404 200 404 200
+GET    /submissions/{submission}/sbom.json                           404 200 404 200
+GET    /submissions/{submission}/logs/build/                         404 200 404 200
+GET    /submissions/{submission}/logs/player_1/                      404 200 404 200
+GET    /api/submit/                                                  401 405 405 405
+POST   /api/submit/                                                  401 400 400 400
+GET    /api/results/{scored_id}                                      200 200 200 200
+GET    /api/leaderboard/                                             400 400 400 400
+GET    /api/leaderboard/environments                                 200 200 200 200
+GET    /leaderboard/{env_id}                                         200 200 200 200
+GET    /submissions/                                                 401 405 405 405
+POST   /submissions/                                                 401 400 400 400
+GET    /submissions/{scored_id}                                      200 200 200 200
+DELETE /submissions/{scored_id}                                      401 204 403 204
+GET    /health                                                       503 503 503 503
+GET    /health/live                                                  200 200 200 200
+GET    /metrics                                                      403 403 403 403
+GET    /api/v1/tokens/                                               401 200 200 200
+POST   /api/v1/tokens/                                               415 415 415 415
+GET    /api/v1/tokens/{token}/                                       405 405 405 405
+DELETE /api/v1/tokens/{token}/                                       401 204 404 404
+GET    /api/v1/me/                                                   401 200 200 200
+GET    /api/v1/me/quotas/                                            401 200 200 200
+GET    /api/v1/environments/                                         200 200 200 200
+GET    /api/v1/environments/{slug}/                                  200 200 200 200
+GET    /api/v1/environments/{task}/board/                            200 200 200 200
+GET    /api/v1/environments/{task}/seeds/                            200 200 200 200
+GET    /api/v1/agents/                                               200 200 200 200
+POST   /api/v1/agents/                                               401 400 400 400
+GET    /api/v1/agents/{agent_id}/                                    200 200 200 200
+GET    /api/v1/agents/{agent_id}/submissions/                        405 405 405 405
+POST   /api/v1/agents/{agent_id}/submissions/                        401 400 403 403
+GET    /api/v1/submissions/                                          200 200 200 200
+GET    /api/v1/submissions/{public_id}/                              200 200 200 200
+DELETE /api/v1/submissions/{public_id}/                              401 204 403 204
+GET    /api/v1/submissions/{public_id}/archive.zip                   403 200 403 200
+GET    /api/v1/tournaments/                                          200 200 200 200
+GET    /api/v1/tournaments/{tournament}/                             200 200 200 200
+GET    /api/v1/tournaments/{tournament}/participants/                200 200 200 200
+GET    /api/v1/ratings/                                              200 200 200 200
+GET    /api/v1/duels/                                                200 200 200 200
+GET    /api/v1/duels/{duel}/                                         200 200 200 200
+GET    /api/v1/duels/{duel}/matches/                                 200 200 200 200
+GET    /api/v1/duels/{duel}/matches/3/                               200 200 200 200
+GET    /api/v1/duels/{duel}/matches/3/replay/                        200 200 200 200
+GET    /api/v1/evaluations/                                          200 200 200 200
+GET    /api/v1/evaluations/{evaluation}/                             200 200 200 200
+GET    /api/v1/evaluations/{evaluation}/episodes/                    200 200 200 200
+GET    /api/v1/evaluations/{evaluation}/episodes/1/                  403 403 403 200
+GET    /api/v1/jobs/                                                 200 200 200 200
+GET    /api/v1/jobs/build/                                           200 200 200 200
+GET    /api/v1/jobs/build/{build}/                                   200 200 200 200
+GET    /api/v1/jobs/build/{build}/log/                               403 200 403 200
+GET    /api/docs                                                     200 200 200 200
+GET    /api/schema                                                   200 200 200 200
+GET    /api/nothing                                                  404 404 404 404
+GET    /nothing/                                                     404 404 404 404
+"""
+"""Method, address, and what these four get: nobody in particular, alice, charlie, olga who organises.
+
+What the braces stand for is alice's and private (`house.py`). Forms are sent empty: whoever is let through to them is
+told what is wrong (200, 422, 400, 415). No worker lives in tests, and /health says so (503). A method that is not named
+here gets what GET gets, or 405.
+"""
+ADMIN = """
+auth.group                200 200 200 200 200 200 200
+axes.accessattempt        200 403 200 403 200 200 200
+core.agent                200 403 200 200 403 403 200
+core.alarm                200 403 200 403 403 403 200
+core.apitoken             200 403 200 403 200 200 200
+core.auditentry           200 403 200 403 403 403 200
+core.build                200 403 200 403 403 403 200
+core.duel                 200 403 200 403 403 403 200
+core.duty                 200 403 200 403 403 403 200
+core.environment          200 403 200 200 403 403 200
+core.evaluation           200 403 200 403 403 403 200
+core.ledgerentry          200 403 200 403 403 403 200
+core.ledgervoid           200 403 200 403 403 403 200
+core.participant          200 403 200 403 403 403 200
+core.publication          200 403 200 403 403 403 200
+core.rating               200 403 200 403 403 403 200
+core.recording            200 403 200 403 403 403 200
+core.seedlist             200 403 200 403 403 403 200
+core.submission           200 403 200 403 403 403 200
+core.tournament           200 403 200 403 403 403 200
+core.user                 200 200 200 200 200 200 200
+core.validation           200 403 200 403 403 403 200
+core.worker               200 403 200 403 403 403 200
+django_q.failure          200 403 200 302 200 200 200
+django_q.ormq             200 403 200 200 200 200 200
+django_q.schedule         200 200 200 200 200 200 200
+django_q.success          200 403 200 302 200 200 200
+otp_static.staticdevice   200 403 200 403 200 200 200
+otp_totp.totpdevice       200 403 200 403 200 200 200
+"""
+"""Kind of row, and what a superuser gets: its list, the form for a new one, one row, that one saved with an empty form,
+deleting it, deleting it without having confirmed, and its history. Everybody else is sent to the login.
+"""
+ADMIN_OTHERS = {
+    "admin:index": 200,
+    "admin:password_change": 200,
+    "admin:password_change_done": 200,
+    "admin:autocomplete": 403,
+    "admin:jsi18n": 200,
+}
+"""Its other pages."""
+LOGGED_OUT_OF = {"admin:login", "admin:logout"}
+"""Addresses of the admin that are for everybody."""
+
+
+def routes(resolver: URLResolver | None = None, before: str = "") -> Iterator[str]:
+    """Every route of the site, as Django writes it."""
+    for pattern in (resolver or get_resolver()).url_patterns:
+        route = f"{before}{pattern.pattern}"
+        if isinstance(pattern, URLPattern):
+            # As `resolve` says it.
+            yield route.replace("^", "")
+        else:
+            yield from routes(pattern, route)
+
+
+def route_of(address: str) -> str:
+    return resolve(address).route.replace("^", "")
+
+
+def lines() -> Iterator[tuple[str, str, list[int]]]:
+    for line in TABLE.strip().splitlines():
+        method, address, *statuses = line.split()
+        yield method, address, [int(status) for status in statuses]
+
+
+@pytest.fixture
+def sessions(cast: Cast) -> list[str]:
+    """The session of each of the four."""
+    return [_session(person) for person in (None, cast.alice, cast.charlie, cast.olga)]
+
+
+@pytest.fixture
+def house(cast: Cast, sessions: list[str]) -> dict[str, Any]:
+    # Afterwards: a link to reset a password is good until the next login.
+    return furnished(cast)
+
+
+def _session(person: User | None) -> str:
+    client = Client()
+    if person is not None:
+        client.force_login(person)
+    return client.cookies[django_settings.SESSION_COOKIE_NAME].value if person else ""
+
+
+def ask(session: str, method: str, address: str, *, csrf: bool = False, **data: Any) -> int:
+    """Send a request whose effects are undone; return the status."""
+    cache.clear()
+    client = Client(enforce_csrf_checks=csrf)
+    if session:
+        client.cookies[django_settings.SESSION_COOKIE_NAME] = session
+    with transaction.atomic():
+        response: Any = getattr(client, method.lower())(address, data)
+        if response.streaming:
+            b"".join(response)
+        transaction.set_rollback(True)
+    return int(response.status_code)
+
+
+def test_every_route_is_in_the_tables(house: dict[str, Any]) -> None:
+    named = {route_of(address.format(**house).partition("?")[0]) for _, address, _ in lines()}
+    for label in (line.split()[0] for line in ADMIN.strip().splitlines()):
+        place = f"admin/{label.replace('.', '/')}/"
+        named |= {place, *(f"{place}{view}/" for view in ("add",)), f"{place}<path:object_id>/"}
+        named |= {f"{place}<path:object_id>/{view}/" for view in ("change", "delete", "history")}
+    named |= {route_of(reverse(name)) for name in (*ADMIN_OTHERS, *LOGGED_OUT_OF)}
+    # Pages that lead to others of the table, and the password of an account.
+    named |= {route_of(f"/admin/{page}/") for page in ("core", "r/1/1", "nothing", "core/user/1/password")}
+
+    # Each address of the API is good with and without a slash.
+    twins = {route.removesuffix("/") if route.endswith("/") else f"{route}/" for route in named}
+    assert [route for route in routes() if route not in named and route not in twins] == []
+
+
+def test_every_address_answers_everybody_as_the_table_says(house: dict[str, Any], sessions: list[str]) -> None:
+    table = {(method, address): statuses for method, address, statuses in lines()}
+    wrong = []
+    for address in dict.fromkeys(address for _, address in table):
+        by_get = table["GET", address]
+        for method in ("GET", *UNSAFE):
+            expected = table.get((method, address))
+            for place, session in enumerate(sessions):
+                # What no row names is asked by whoever may do most.
+                if expected is None and place != STAFF:
+                    continue
+                status = ask(session, method, address.format(**house))
+                allowed = {expected[place]} if expected else {by_get[place], 405}
+                if status not in allowed:
+                    wrong.append(f"{method} {address}: {PEOPLE[place]} gets {status}, not {sorted(allowed)}")
+    assert wrong == []
+
+
+def test_every_page_of_the_admin_is_open_to_organisers_alone(
+    cast: Cast, environment: Environment, sessions: list[str]
+) -> None:
+    rows = {type(row)._meta.label_lower: row for row in one_of_each(cast, environment).values()}
+    table = {label: [int(status) for status in given] for label, *given in map(str.split, ADMIN.strip().splitlines())}
+    assert set(table) == {model._meta.label_lower for model in admin.site._registry}
+    wrong = []
+    for label, expected in table.items():
+        name = f"admin:{label.replace('.', '_')}"
+        one = [str(rows[label].pk)]
+        asked = [
+            ("GET", reverse(f"{name}_changelist")), ("GET", reverse(f"{name}_add")),
+            ("GET", reverse(f"{name}_change", args=one)), ("POST", reverse(f"{name}_change", args=one)),
+            ("GET", reverse(f"{name}_delete", args=one)), ("POST", reverse(f"{name}_delete", args=one)),
+            ("GET", reverse(f"{name}_history", args=one)),
+        ]  # fmt: skip
+        found = [ask(sessions[STAFF], method, address) for method, address in asked]
+        if found != expected:
+            wrong.append(f"{label}: staff gets {found}")
+        others = {ask(session, method, address) for session in sessions[:STAFF] for method, address in asked}
+        if others != {302}:
+            wrong.append(f"{label}: others get {others}")
+    for name, status in ADMIN_OTHERS.items():
+        found = [ask(session, "GET", reverse(name)) for session in sessions]
+        if found != [302, 302, 302, status]:
+            wrong.append(f"{name}: {found}")
+    password = reverse("admin:auth_user_password_change", args=[cast.alice.pk])
+    assert [ask(session, "POST", password) for session in sessions] == [302, 302, 302, 200]
+    assert [ask(session, "GET", reverse("admin:login")) for session in sessions] == [302, 403, 403, 302]
+    assert wrong == []
+
+
+def test_staff_without_a_right_may_do_nothing_in_the_admin(cast: Cast, environment: Environment) -> None:
+    session = _session(factories.user("dora", is_staff=True))
+    rows = one_of_each(cast, environment)
+    open_to_dora = []
+    for model, row in rows.items():
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        addresses = [
+            reverse(f"{name}_changelist"), reverse(f"{name}_add"),
+            *(reverse(f"{name}_{view}", args=[row.pk]) for view in ("change", "delete", "history")),
+        ]  # fmt: skip
+        open_to_dora += [address for address in addresses if ask(session, "GET", address) != 403]
+    assert open_to_dora == []
+
+
+def test_nothing_is_done_for_a_form_of_another_site(house: dict[str, Any], sessions: list[str]) -> None:
+    """A session alone is not enough: without the token of our own pages every form is refused."""
+    done = []
+    for method, address, statuses in lines():
+        # 405 is nothing, and who is not let in has nothing to lose.
+        if method == "GET" or statuses[1] in (401, 403, 404, 405):
+            continue
+        status = ask(sessions[1], method, address.format(**house), csrf=True)
+        if status != 403:
+            done.append(f"{method} {address}: {status}")
+    assert done == []
+
+
+def test_organisers_without_the_second_factor_that_they_need_reach_nothing(
+    house: dict[str, Any], sessions: list[str], settings: Settings
+) -> None:
+    settings.REQUIRE_STAFF_TOTP = True
+    open_to_olga = {
+        address
+        for method, address, _ in lines()
+        if ask(sessions[STAFF], method, address.format(**house)) not in (302, 403, 405)
+    }
+    # The way in, and what machines ask, which knows no session.
+    assert open_to_olga == {"/profile/second-factor/", "/health", "/health/live"}
+    assert ask(sessions[STAFF], "GET", reverse("admin:index")) == 302
+    assert not AuditEntry.objects.exists()

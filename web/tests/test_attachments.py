@@ -1,0 +1,105 @@
+"""What people have uploaded, and what their agents have printed, is a file to keep and never a page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core.files.base import ContentFile
+from django.http import FileResponse
+from django.test import Client
+
+from core.models import Build, Duel, Evaluation, Submission, Validation
+from core.tests.factories import Cast
+from web.tests.conftest import As
+from web.tests.house import furnished
+from web.tests.test_access import lines
+
+pytestmark = pytest.mark.django_db
+PAGE = b"<!doctype html><script>alert(1)</script>"
+TYPES = {"application/zip", "application/gzip", "application/json", "text/plain; charset=utf-8"}
+FILES = [
+    "/starter-kit/{kit}.zip",
+    "/evaluations/{evaluation}/records.zip",
+    "/evaluations/{evaluation}/logs/arena/",
+    "/evaluations/{evaluation}/logs/player/",
+    "/duels/{duel}/results.json.gz",
+    "/duels/{duel}/records.zip",
+    "/duels/{duel}/logs/arena/",
+    "/duels/{duel}/logs/player_1/",
+    "/submissions/{submission}/archive.zip",
+    "/submissions/{submission}/sbom.json",
+    "/submissions/{submission}/logs/build/",
+    "/submissions/{submission}/logs/player_1/",
+    "/api/v1/submissions/{public_id}/archive.zip",
+]
+"""Every address that answers with a file of somebody else's making."""
+RECORDING = "/evaluations/{evaluation}/episodes/best/video"
+"""Drawn by the arena, shown in its own page."""
+
+
+@pytest.fixture
+def house(cast: Cast) -> dict[str, Any]:
+    """All files hold a page with a script, whatever they should be."""
+    found = furnished(cast)
+    evaluation = Evaluation.objects.get(pk=found["evaluation"])
+    validation = Validation.objects.get(pk=found["validation"])
+    duel = Duel.objects.get(pk=found["duel"])
+    submission = Submission.objects.get(pk=found["submission"])
+    for row, name in (
+        (submission, "archive"), (Build.objects.get(pk=found["build"]), "sbom"), (evaluation, "player_log"),
+        (evaluation, "records"), (duel, "player_1_log"), (validation, "player_1_log"),
+    ):  # fmt: skip
+        getattr(row, name).save("page.html", ContentFile(PAGE))
+    for row in (evaluation, duel):
+        type(row).objects.filter(pk=row.pk).update(log=PAGE.decode())
+    return found
+
+
+@pytest.mark.parametrize("address", FILES)
+def test_a_file_is_an_attachment_of_a_fixed_type(house: dict[str, Any], cast: Cast, visit: As, address: str) -> None:
+    response: Any = visit(cast.olga).get(address.format(**house))
+
+    assert response.status_code == 200
+    assert response["Content-Disposition"].startswith("attachment; filename=")
+    assert response["Content-Type"] in TYPES
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+    assert response["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert b"".join(response)
+
+
+def test_every_address_that_serves_a_file_is_among_these(house: dict[str, Any], cast: Cast, visit: As) -> None:
+    """A new download that is not named above would escape the test above."""
+    olga, found = visit(cast.olga), set()
+    for method, address, _ in lines():
+        if method != "GET":
+            continue
+        response: Any = olga.get(address.format(**house))
+        is_file = isinstance(response, FileResponse) or "Content-Disposition" in response
+        kind = response.get("Content-Type", "").partition(";")[0]
+        if is_file or kind not in ("text/html", "application/json", "application/vnd.oai.openapi+json", ""):
+            found.add(address)
+        if response.streaming:
+            b"".join(response)
+    assert found == {*FILES, RECORDING}
+
+
+def test_logs_in_the_api_are_json(house: dict[str, Any], cast: Cast, visit: As) -> None:
+    response = visit(cast.alice).get("/api/v1/jobs/build/{build}/log/".format(**house))
+    assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("application/json", "nosniff")
+    assert "<script>" in json.loads(response.content)["log"]
+
+
+def test_a_recording_is_shown_but_never_as_anything_else(house: dict[str, Any], client: Client) -> None:
+    response: Any = client.get(RECORDING.format(**house))
+    assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("video/webm", "nosniff")
+    assert b"".join(response)
+
+
+def test_stored_files_have_no_address_of_their_own(house: dict[str, Any], cast: Cast, visit: As) -> None:
+    name = Submission.objects.get(pk=house["submission"]).archive.name
+    olga = visit(cast.olga)
+    for address in (f"/{name}", f"/files/{name}", f"/media/{name}", f"/static/{name}", f"/data/files/{name}"):
+        assert olga.get(address, follow=True).status_code == 404

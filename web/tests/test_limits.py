@@ -1,0 +1,369 @@
+"""How often one may try passwords, sign up, ask for a new password and upload; and what one is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.core import mail
+from django.core.cache import cache
+from django.core.cache.backends.base import BaseCache
+from django.core.cache.backends.redis import RedisCache
+from django.test import Client, RequestFactory
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+from rest_framework.throttling import SimpleRateThrottle
+
+from core.models import User
+from core.tests import factories
+from core.tests.concurrency import at_once
+from core.tests.factories import PASSWORD, Cast
+from core.tests.organising import act
+from tests.samples import FIRST, archive
+from web.addresses import client_network
+from web.limits import duration
+from web.tests.conftest import As
+from web.throttling import SignUpThrottle
+
+pytestmark = pytest.mark.django_db
+WRONG = {"password": "wrong"}
+TOKENS = "/api/v1/tokens/"
+FREE = "100000/minute"
+
+
+@pytest.fixture(autouse=True)
+def only_what_a_test_is_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, **dict.fromkeys(SimpleRateThrottle.THROTTLE_RATES, FREE))
+
+
+def rates(monkeypatch: pytest.MonkeyPatch, **wanted: str) -> None:
+    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", {**SimpleRateThrottle.THROTTLE_RATES, **wanted})
+
+
+def at(address: str) -> Client:
+    return Client(REMOTE_ADDR=address)
+
+
+def log_in(client: Client, person: User, password: str = PASSWORD) -> Any:
+    return client.post("/login/", {"username": person.email, "password": password})
+
+
+def is_logged_in(client: Client) -> bool:
+    return "_auth_user_id" in client.session
+
+
+def guess(client: Client, person: User, times: int) -> list[int]:
+    return [log_in(client, person, f"guess {number}").status_code for number in range(times)]
+
+
+# --- Guesses of passwords ----------------------------------------------------------------------------------
+
+
+def test_after_five_wrong_passwords_the_right_one_does_not_open_either(cast: Cast) -> None:
+    client = at("192.0.2.1")
+    assert guess(client, cast.alice, 5) == [200, 200, 200, 200, 429]
+
+    page = log_in(client, cast.alice)
+
+    assert page.status_code == 429
+    assert 14 * 60 < int(page["Retry-After"]) <= 15 * 60
+    text = page.content.decode()
+    assert "Too many wrong passwords for this account from your address. Please try again in 15 minutes" in text
+    assert 'href="/password-reset/"' in text
+    assert not is_logged_in(client)
+
+
+def test_who_guesses_shuts_nobody_out_elsewhere(cast: Cast) -> None:
+    guess(at("192.0.2.1"), cast.alice, 8)
+    home, other = at("198.51.100.7"), at("192.0.2.1")
+    assert log_in(home, cast.alice).status_code == 302
+    assert log_in(other, cast.bob).status_code == 302, "another account from the same address"
+
+
+def test_spelling_an_account_otherwise_gives_no_more_guesses(cast: Cast) -> None:
+    client = at("192.0.2.1")
+    for email in ("alice@arena.example", "ALICE@arena.example", "Alice@Arena.Example") * 2:
+        answer = client.post("/login/", {"username": email, **WRONG}, headers={"User-Agent": email})
+    assert answer.status_code == 429
+    assert log_in(client, cast.alice).status_code == 429
+
+
+def test_an_account_that_does_not_exist_is_locked_like_any_other(cast: Cast) -> None:
+    answers = [
+        [at("192.0.2.1").post("/login/", {"username": email, **WRONG}).status_code for _ in range(6)]
+        for email in ("alice@arena.example", "nobody@arena.example")
+    ]
+    assert answers[0] == answers[1] == [200] * 4 + [429] * 2
+
+
+def test_a_right_password_wipes_the_slate(cast: Cast) -> None:
+    client = at("192.0.2.1")
+    guess(client, cast.alice, 4)
+    log_in(client, cast.alice)
+    client.post("/logout/")
+    assert guess(client, cast.alice, 4) == [200] * 4
+
+
+def test_a_lock_ends_by_itself_and_guesses_meanwhile_do_not_make_it_longer(cast: Cast) -> None:
+    client = at("192.0.2.1")
+    guess(client, cast.alice, 5)
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=14, seconds=30))
+    page = log_in(client, cast.alice)
+    assert 0 < int(page["Retry-After"]) <= 30
+    assert "in 1 minute," in page.content.decode()
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=16))
+    assert log_in(client, cast.alice).status_code == 302
+
+
+def test_the_way_to_the_admin_and_the_api_s_tokens_count_with_the_site_s(cast: Cast) -> None:
+    client = at("192.0.2.1")
+    body = {"email": cast.olga.email, **WRONG}
+    guess(client, cast.olga, 2)
+    for _ in range(2):
+        # The admin has no login of its own.
+        way = client.get("/admin/", follow=True).redirect_chain[-1][0]
+        client.post(way, {"username": cast.olga.email, **WRONG})
+    answer = client.post(TOKENS, body, content_type="application/json")
+    assert (answer.status_code, answer["Content-Type"]) == (429, "application/json")
+    assert answer.json()["code"] == "login_locked"
+    assert int(answer["Retry-After"]) > 0
+
+    right = {"email": cast.olga.email, "password": PASSWORD}
+    assert client.post(TOKENS, right, content_type="application/json").status_code == 429
+    assert client.post(way, {"username": cast.olga.email, "password": PASSWORD}).status_code == 429
+    assert not is_logged_in(client)
+
+
+def test_a_token_made_with_the_right_password_wipes_the_slate_as_well(cast: Cast) -> None:
+    client = at("192.0.2.1")
+    guess(client, cast.alice, 4)
+    right = {"email": cast.alice.email, "password": PASSWORD}
+    assert client.post(TOKENS, right, content_type="application/json").status_code == 201
+    assert not AccessAttempt.objects.exists()
+
+
+def test_nobody_sprays_passwords_over_accounts_from_one_address(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, login="3/minute", login_day="4/day")
+    people = [cast.alice, cast.bob, cast.charlie, cast.olga]
+    assert [log_in(at("192.0.2.1"), person, "spring").status_code for person in people] == [200, 200, 200, 429]
+    page = log_in(at("192.0.2.1"), cast.olga)
+    assert "Passwords have been tried too often from your address. Please try again in" in page.content.decode()
+    assert 0 < int(page["Retry-After"]) <= 60
+    assert log_in(at("192.0.2.2"), cast.olga).status_code == 302
+    rates(monkeypatch, login=FREE)
+    assert log_in(at("192.0.2.1"), cast.olga, "summer").status_code == 200
+    assert log_in(at("192.0.2.1"), cast.olga, "autumn").status_code == 429
+
+
+def test_many_addresses_guess_one_password_no_faster_and_its_owner_still_gets_in(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates(monkeypatch, login_account="6/hour")
+    home = at("198.51.100.7")
+    assert log_in(home, cast.alice).status_code == 302
+    home.post("/logout/")
+
+    tries = [log_in(at(f"192.0.2.{number}"), cast.alice, "guess").status_code for number in range(7)]
+
+    assert tries == [200] * 5 + [429] * 2, "the owner's own login was the first of six"
+    assert log_in(home, cast.alice).status_code == 302
+
+
+def test_one_address_cannot_use_up_what_all_together_may_try(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, login_account="8/hour")
+    guess(at("192.0.2.1"), cast.alice, 20)
+    assert log_in(at("198.51.100.7"), cast.alice).status_code == 302
+
+
+def test_a_new_password_by_mail_opens_a_locked_login(cast: Cast) -> None:
+    client = at("192.0.2.1")
+    guess(client, cast.alice, 5)
+    client.post("/password-reset/", {"email": cast.alice.email})
+    (link,) = re.findall(r"http://testserver(\S+)", str(mail.outbox[0].body))
+    form = client.get(link, follow=True)
+    new = "another-long-passphrase"
+    client.post(form.redirect_chain[-1][0], {"new_password1": new, "new_password2": new})
+    assert log_in(client, cast.alice, new).status_code == 302
+
+
+def test_an_organiser_sees_wrong_passwords_and_unlocks(cast: Cast) -> None:
+    guess(at("192.0.2.1"), cast.alice, 5)
+    organiser = Client()
+    organiser.force_login(cast.olga)
+    listed = organiser.get("/admin/axes/accessattempt/").content.decode()
+    assert "alice@arena.example" in listed
+    assert "192.0.2.1" in listed
+    assert "guess 1" not in listed
+
+    assert act(organiser, "unlock_logins", cast.alice) == ["Alice: can log in again from everywhere."]
+    assert log_in(at("192.0.2.1"), cast.alice).status_code == 302
+
+
+def test_what_is_kept_of_a_wrong_password_is_not_the_password(cast: Cast) -> None:
+    guess(at("192.0.2.1"), cast.alice, 1)
+    (row,) = AccessAttempt.objects.all()
+    assert "guess 0" not in f"{row.post_data} {row.get_data} {row.path_info}"
+
+
+# --- Bans in the admin -------------------------------------------------------------------------------------
+
+
+def test_an_organiser_bans_and_lets_in_again(cast: Cast) -> None:
+    organiser = Client()
+    organiser.force_login(cast.olga)
+    assert act(organiser, "ban", cast.charlie, reason="Uploads viruses.") == ["Charlie: is banned."]
+    cast.charlie.refresh_from_db()
+    assert (cast.charlie.is_active, cast.charlie.ban_reason) == (False, "Uploads viruses.")
+    assert act(organiser, "ban", cast.olga, reason="x") == ["Olga: nothing was done. Nobody bans themselves."]
+    assert act(organiser, "unban", cast.charlie) == ["Charlie: may take part again."]
+    cast.charlie.refresh_from_db()
+    assert cast.charlie.is_active
+
+
+# --- Pages -------------------------------------------------------------------------------------------------
+
+
+def test_signing_up_is_limited_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, sign_up="2/hour")
+    answers = [at("192.0.2.1").post("/sign-up/", {}).status_code for _ in range(3)]
+    page = at("192.0.2.1").post("/sign-up/", {})
+    assert answers == [200, 200, 429]
+    assert 3500 < int(page["Retry-After"]) <= 3600
+    assert "Many accounts have been made from your address. Please try again in" in page.content.decode()
+    assert at("192.0.2.1").get("/sign-up/").status_code == 200
+    assert at("192.0.2.2").post("/sign-up/", {}).status_code == 200
+
+
+def test_nobody_s_mailbox_is_filled(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, password_reset="2/hour")
+    for number in range(4):
+        at(f"192.0.2.{number}").post("/password-reset/", {"email": cast.alice.email})
+    assert len(mail.outbox) == 2
+
+
+def test_uploads_by_page_and_by_api_count_together(cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch) -> None:
+    factories.environment()
+    rates(monkeypatch, upload="2/hour")
+    client = visit(cast.alice)
+    page = "/environments/tic-tac-toe/agents/"
+    assert client.post(page, {}).status_code == 422
+    assert client.post("/api/v1/agents/", {}).status_code in (400, 403)
+    answer = client.post(page, {})
+    assert answer.status_code == 429
+    assert "You have uploaded very often." in answer.content.decode()
+    assert int(answer["Retry-After"]) > 0
+
+
+def test_an_upload_above_the_quota_is_told_what_is_left_and_when(cast: Cast, visit: As, settings: Settings) -> None:
+    factories.environment()
+    settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": 1, "active_agents": 4, "storage_bytes": 10_000}
+    client = visit(cast.alice)
+    address = "/environments/tic-tac-toe/agents/"
+    assert client.post(address, {"name": "one", "archive": archive(FIRST)}).status_code == 302
+
+    page = client.post(address, {"name": "two", "archive": archive(FIRST + "#")})
+
+    assert page.status_code == 429
+    assert 0 < int(page["Retry-After"]) <= 24 * 3600
+    text = page.content.decode()
+    assert "Daily submission quota exceeded" in text
+    for sentence in ("What you may still upload", "<dd>none of 1 left", "<dd>3 of 4 left</dd>", "at 00:00 UTC, in "):
+        assert sentence in text
+    for other in (f"{address}one/", "/profile/"):
+        assert "3 of 4 left" in client.get(other).content.decode()
+    assert "3 of 4 left" not in visit(cast.bob).get(f"{address}one/").content.decode()
+
+
+def test_a_form_knows_how_large_an_upload_may_be(cast: Cast, visit: As) -> None:
+    environment = factories.environment()
+    environment.quota_upload_bytes = 2 * 2**20
+    environment.save()
+    text = visit(cast.alice).get("/environments/tic-tac-toe/").content.decode()
+    assert 'data-max-bytes="2097152"' in text
+    assert "larger than 2 MiB" in text
+
+
+# --- How it is counted -------------------------------------------------------------------------------------
+
+
+def request(address: str = "192.0.2.1", forwarded: str = "") -> Any:
+    headers = {"X-Forwarded-For": forwarded} if forwarded else {}
+    return RequestFactory(REMOTE_ADDR=address).post("/sign-up/", headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("proxies", "peer", "forwarded", "expected"),
+    [
+        (0, "192.0.2.1", "203.0.113.9", "192.0.2.1"),
+        (1, "10.0.0.1", "203.0.113.9", "203.0.113.9"),
+        (1, "10.0.0.1", "1.2.3.4, 203.0.113.9", "203.0.113.9"),
+        (2, "10.0.0.1", "1.2.3.4, 203.0.113.9, 10.0.0.2", "203.0.113.9"),
+        (1, "10.0.0.1", "", "10.0.0.1"),
+        (1, "10.0.0.1", "<script>", "10.0.0.1"),
+        (1, "10.0.0.1", "2001:db8:1:2:3::4", "2001:db8:1:2::"),
+        (0, "", "", None),
+    ],
+)
+def test_only_trusted_proxies_say_where_somebody_is(
+    settings: Settings, proxies: int, peer: str, forwarded: str, expected: str | None
+) -> None:
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": proxies}
+    assert client_network(request(peer, forwarded)) == expected
+
+
+def test_a_visitor_behind_a_proxy_cannot_choose_another_address_to_guess_from(cast: Cast, settings: Settings) -> None:
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
+    answers = [
+        Client(REMOTE_ADDR="10.0.0.1", headers={"X-Forwarded-For": f"192.0.2.{number}, 203.0.113.9"})
+        .post("/login/", {"username": cast.alice.email, **WRONG})
+        .status_code
+        for number in range(6)
+    ]
+    assert answers == [200] * 4 + [429] * 2
+
+
+def test_what_is_left_is_told_in_headers(cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, account="3/minute")
+    client = visit(cast.alice)
+    left = [client.get("/api/v1/me/") for _ in range(4)]
+    assert [answer["X-RateLimit-Remaining"] for answer in left] == ["2", "1", "0", "0"]
+    assert {answer["X-RateLimit-Limit"] for answer in left} == {"3"}
+    assert len({answer["X-RateLimit-Reset"] for answer in left}) == 1
+
+
+def test_of_requests_at_the_same_moment_no_more_pass_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, sign_up="3/hour")
+    assert count_at_once(cache) == 3
+
+
+@pytest.mark.redis
+def test_in_redis_either(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, sign_up="3/hour")
+    shared = RedisCache(redis_url, {})
+    shared.clear()
+    assert count_at_once(shared) == 3
+
+
+def count_at_once(store: BaseCache) -> int:
+    SignUpThrottle.cache = store
+    try:
+        return sum(at_once(*[lambda: SignUpThrottle().allow(request())] * 8))
+    finally:
+        del SignUpThrottle.cache
+
+
+def test_durations_are_said_as_people_say_them() -> None:
+    assert [duration(seconds) for seconds in (1, 59, 119, 120, 3000, 7199, 7200, 80000)] == [
+        "1 second", "59 seconds", "119 seconds", "2 minutes", "50 minutes", "120 minutes", "2 hours", "22 hours",
+    ]  # fmt: skip
+
+
+def test_the_refusal_of_a_program_is_json(cast: Cast) -> None:
+    client = at("192.0.2.1")
+    for _ in range(6):
+        answer = client.post(TOKENS, {"email": cast.alice.email, **WRONG}, content_type="application/json")
+    assert set(json.loads(answer.content)) == {"detail", "code"}

@@ -1,0 +1,65 @@
+"""What happens to passwords and to the sessions that they opened."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.hashers import identify_hasher, make_password
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from core.models import User
+from core.services.tokens import token_create
+from core.services.users import user_create
+from core.tests.factories import PASSWORD, Cast
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+NEW = "another-long-one"
+
+
+@pytest.fixture
+def real_hashers(settings: Settings) -> None:
+    """As the settings say it; other tests hash quickly."""
+    names = ("Argon2", "PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
+    settings.PASSWORD_HASHERS = [f"django.contrib.auth.hashers.{name}PasswordHasher" for name in names]
+
+
+def test_new_passwords_are_hashed_with_argon2(real_hashers: None) -> None:
+    user = user_create(email="dora@arena.example", username="dora", password=PASSWORD)
+    assert user.password.startswith("argon2$argon2id$")
+    assert user.check_password(PASSWORD)
+
+
+def test_an_older_hash_is_made_anew_at_the_login_with_the_right_password(cast: Cast, real_hashers: None) -> None:
+    old = make_password(PASSWORD, hasher="pbkdf2_sha256")
+    User.objects.filter(pk=cast.alice.pk).update(password=old)
+
+    Client().post("/login/", {"username": cast.alice.email, "password": "wrong"})
+    cast.alice.refresh_from_db()
+    assert cast.alice.password == old
+
+    assert Client().post("/login/", {"username": cast.alice.email, "password": PASSWORD}).status_code == 302
+    cast.alice.refresh_from_db()
+    assert identify_hasher(cast.alice.password).algorithm == "argon2"
+
+
+def test_a_new_password_ends_all_other_sessions_and_no_token(cast: Cast, visit: As, client: Client) -> None:
+    here, elsewhere = visit(cast.alice), visit(cast.alice)
+    _, token = token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
+    before = here.cookies[django_settings.SESSION_COOKIE_NAME].value
+
+    here.post("/profile/password/", {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW})
+
+    assert here.get("/profile/").status_code == 200
+    assert here.cookies[django_settings.SESSION_COOKIE_NAME].value != before
+    assert elsewhere.get("/profile/").status_code == 302
+    assert client.get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def test_a_password_set_by_an_organiser_ends_all_sessions(cast: Cast, visit: As) -> None:
+    alice = visit(cast.alice)
+    form = {"usable_password": "true", "password1": NEW, "password2": NEW}
+    assert visit(cast.olga).post(f"/admin/core/user/{cast.alice.pk}/password/", form).status_code == 302
+    assert alice.get("/profile/").status_code == 302
