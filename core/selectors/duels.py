@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tempfile import SpooledTemporaryFile
 from typing import IO, cast
 
+from django.db.models import Case, When
 from django.db.models.fields.files import FieldFile
 
 from core.models import Duel, JobState, PlayedJob, Validation
@@ -21,6 +22,7 @@ from environments.spec import EnvironmentSpec
 GROUPS = ("player_1", "player_2", "draw", "player_1_error", "player_2_error")
 """Kinds of results in the order pages show them."""
 SPOOL_BYTES = 1 << 20
+BEGUN_FIRST = Case(When(attempt=0, then=1), default=0)
 
 
 class NotStored(Exception):
@@ -59,7 +61,7 @@ def duels_next(*, count: int) -> list[Duel]:
     First those that were begun before: whoever lost its worker need not wait for a whole edition.
     """
     waiting = Duel.objects.filter(state=JobState.QUEUED, not_before=None)
-    return list(waiting.select_related(*Duel.RELATED).order_by("-attempt", "pk")[:count])
+    return list(waiting.select_related(*Duel.RELATED).order_by(BEGUN_FIRST, "pk")[:count])
 
 
 def duel_get(duel_id: int) -> Duel:
