@@ -1,9 +1,9 @@
 # One image for the site and the workers; docker-compose.yml says what each container runs.
-FROM python:3.11-slim-bookworm
+FROM python:3.11-slim-trixie
 
-# git: the publisher pushes public agents to a repository. libegl1 and Mesa: MuJoCo's pictures, drawn without a display.
+# git: the publisher pushes public agents to a repository. postgresql-client (17, as the server): backups. libegl1 and Mesa: MuJoCo's pictures, drawn without a display.
 RUN apt-get update \
- && apt-get install --no-install-recommends --yes git openssh-client libegl1 libgl1-mesa-dri \
+ && apt-get install --no-install-recommends --yes git openssh-client postgresql-client libegl1 libgl1-mesa-dri \
  && rm -rf /var/lib/apt/lists/*
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DATA_DIR=/data

@@ -103,7 +103,8 @@ def _fill_first(environment: Environment, count: int) -> None:
             Evaluation(
                 pk=n, submission_id=n, agent_id=n, environment=environment, environment_version=environment.spec_id,
                 seed_list=seeds if is_verified else None, is_verified=is_verified, is_current=True, attempt=1,
-                state=JobState.SUCCEEDED, episode_count=EPISODES, episodes_done=EPISODES, score=summary.mean.value,
+                state=JobState.SUCCEEDED, ended_at=NEWEST, episode_count=EPISODES, episodes_done=EPISODES,
+                score=summary.mean.value,
                 score_low=summary.mean.low, score_high=summary.mean.high, median=summary.median,
                 interquartile_mean=summary.interquartile_mean, worst_decile=summary.worst_decile,
                 seconds_per_move=0.0005, runtime="gymnasium 1.2.0",

@@ -184,6 +184,18 @@ def check_monitoring(**_: Any) -> list[CheckMessage]:
     return found
 
 
+@register(TAG)
+def check_retention(**_: Any) -> list[CheckMessage]:
+    """arena.E022: things cannot be kept for a negative time."""
+    names = sorted(name for name in set(dir(settings)) if name.startswith("KEEP_") and name.endswith("_DAYS"))
+    hint = "Set it to a number of days, or to 0 to keep for ever."
+    return [
+        Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E022")
+        for name in names
+        if getattr(settings, name) < 0
+    ]
+
+
 @register(TAG, deploy=True)
 def check_services(**_: Any) -> list[CheckMessage]:
     """arena.W001 and arena.W002, with `check --deploy`: what a busy site should not do without."""

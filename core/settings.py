@@ -257,6 +257,15 @@ Q_CLUSTER: dict[str, Any] = {
     },
 }
 
+# --- Retention --------------------------------------------------------------------------------------------
+KEEP_JOB_LOGS_DAYS = env.number("KEEP_JOB_LOGS_DAYS", 0)
+KEEP_PLAYER_LOGS_DAYS = env.number("KEEP_PLAYER_LOGS_DAYS", 0)
+KEEP_RECORDS_DAYS = env.number("KEEP_RECORDS_DAYS", 0)
+KEEP_RECORDINGS_DAYS = env.number("KEEP_RECORDINGS_DAYS", 0)
+KEEP_IMAGES_DAYS = env.number("KEEP_IMAGES_DAYS", 0)
+KEEP_SESSIONS_DAYS = env.number("KEEP_SESSIONS_DAYS", 1)
+KEEP_MESSAGES_DAYS = env.number("KEEP_MESSAGES_DAYS", 30)
+
 # --- Players ----------------------------------------------------------------------------------------------
 SANDBOX = env.text("SANDBOX", "docker")
 PLAYER_BASE_IMAGE = env.text("PLAYER_BASE_IMAGE", "rl-arena-base")

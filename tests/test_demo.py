@@ -20,6 +20,7 @@ from core.demo.processes import Child, port_is_free
 from core.demo.progress import leaderboard, measure
 from core.management.commands.demo import only_one
 from core.models import Agent, Build, Environment, JobState, Participant, Tournament, User
+from core.tests import factories
 from example_players.package import names
 from tests.samples import FIRST, LAST, tic_tac_toe, upload
 
@@ -161,7 +162,7 @@ def test_progress_counts_what_is_over_and_names_failures() -> None:
     environment = tic_tac_toe()
     failed = upload(environment, "first", FIRST)
     upload(environment, "last", LAST)
-    Build.objects.filter(submission=failed).update(state=JobState.FAILED, error="no such package")
+    factories.moved(failed.builds.all(), JobState.FAILED, error="no such package")
     progress = measure([environment])
     assert str(progress).startswith("built 1/2")
     assert progress.failures == ("build of first v1 in Tic-tac-toe: no such package",)

@@ -250,7 +250,7 @@ def test_the_same_archive_again_is_evaluated_again_only_where_the_arena_had_fail
     task: Environment, fault: JobFault
 ) -> None:
     submission = upload(task, "anna", LEANING)
-    Build.objects.update(state=JobState.SUCCEEDED)
+    factories.moved(Build.objects.all(), JobState.SUCCEEDED)
     factories.validation(submission)
     factories.evaluation(submission, JobState.FAILED, scores=(), fault=fault)
     said: list[str] = []

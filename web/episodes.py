@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.http import QueryDict
 
 from core.models import Evaluation, JobState, Recording
+from core.removed import removed_on
 from core.selectors.duels import NotStored
 from core.selectors.episodes import Episode, TextReplay, recording_steps
 from environments.api import ArenaEnvironmentError
@@ -108,7 +109,7 @@ def _drawn(spec: EnvironmentSpec, frame: dict[str, object]) -> str:
 def _view(row: Recording, episode: Episode | None) -> RecordingView:
     if row.state != JobState.SUCCEEDED:
         return RecordingView(row, episode, SENTENCES[JobState(row.state)])
-    kind, has_text = media_type(row.video), bool(row.text)
+    kind, has_text = media_type(row.video), bool(row.text) and not removed_on(row.text.name)
     sentence = "" if kind or has_text else "There is no video of this environment."
     try:
         steps = recording_steps(row)

@@ -12,6 +12,7 @@ from typing import IO
 from django.db.models.fields.files import FieldFile
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
+from core.removed import removed_on
 from core.selectors.duels import NotStored, file_get
 
 CHUNK_BYTES = 64 * 1024
@@ -31,7 +32,7 @@ def media_response(request: HttpRequest, field: FieldFile, what: str) -> HttpRes
     what: begins the sentence when it is not there. Raises NotStored.
     """
     kind = media_type(field)
-    if not kind:
+    if not kind and not removed_on(field.name):
         raise NotStored(f"{what} not there.")
     file = file_get(field, what)
     # Stored names are never used again, so a name stands for its content.

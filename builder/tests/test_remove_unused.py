@@ -77,14 +77,12 @@ def test_a_deleted_version_keeps_its_image_until_its_duels_are_over(monkeypatch:
     assert made.needed.images == {"image-0", "image-1", "image-2"}
     assert made.needed.submissions == {str(row.pk) for row in rows}
 
-    queued.state = JobState.SUCCEEDED
-    queued.save()
+    factories.moved(edition.duels.filter(pk=queued.pk), JobState.SUCCEEDED)
     assert {queued.player_1, queued.player_2} == {rows[0], rows[2]}
     assert remove_unused(monkeypatch).removed == ["image-0"]
     assert [image_of(row) for row in rows] == ["", "image-1", "image-2"]
 
-    running.state = JobState.FAILED
-    running.save()
+    factories.moved(edition.duels.filter(pk=running.pk), JobState.FAILED)
     made = remove_unused(monkeypatch)
     assert made.removed == ["image-1", "image-2"]
     assert made.needed == NOTHING

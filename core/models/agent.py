@@ -76,7 +76,7 @@ def archive_name(submission: Submission, filename: str) -> str:
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def valid(self) -> SubmissionQuerySet:
-        """Submissions that may play: latest build and validation succeeded, not deleted, agent and owner in play."""
+        """Submissions that may play: latest build and validation succeeded, image kept, agent and owner in play."""
         latest = {"submission": models.OuterRef("pk")}
         builds = apps.get_model("core", "Build").objects.filter(**latest).order_by("-pk")
         validations = apps.get_model("core", "Validation").objects.filter(**latest).order_by("-pk")
@@ -87,6 +87,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
             build_state="SUCCEEDED",
             validation_state="SUCCEEDED",
             deleted_at=None,
+            image_removed_at=None,
             agent__is_disabled=False,
             agent__owner__is_active=True,
         )
@@ -128,6 +129,9 @@ class Submission(models.Model):
     archive_bytes = models.PositiveBigIntegerField()
     image = models.CharField(max_length=200, blank=True, help_text="Set by the build.")
     image_digest = models.CharField(max_length=100, blank=True)
+    image_removed_at = models.DateTimeField(
+        null=True, editable=False, help_text="Its image is not kept any longer since then: it plays no more."
+    )
     needs_fresh_container = models.BooleanField(
         default=False, help_text="Cannot be forked: found out by the validation."
     )
@@ -139,7 +143,14 @@ class Submission(models.Model):
 
     class Meta:
         ordering = ["agent", "number"]
-        constraints = [models.UniqueConstraint(fields=["agent", "number"], name="submission_number_unique")]
+        constraints = [
+            models.UniqueConstraint(fields=["agent", "number"], name="submission_number_unique"),
+            models.CheckConstraint(
+                condition=models.Q(number__gte=1, form__in=["PLAYER", "SCRIPT"])
+                & (models.Q(image_removed_at=None) | models.Q(image="")),
+                name="submission_is_whole",
+            ),
+        ]
         indexes = [
             models.Index(fields=["created_at"], name="submission_created"),
             models.Index(

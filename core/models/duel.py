@@ -4,6 +4,7 @@ from django.db import models
 
 from core.models.agent import Submission
 from core.models.job import PlayedJob
+from core.models.limits import finite, positive
 from core.models.tournament import Tournament
 from core.models.verdict import Checkable
 
@@ -41,6 +42,26 @@ class Duel(PlayedJob, Checkable):
         ordering = ["tournament", "number"]
         constraints = [
             *PlayedJob.Meta.constraints,
+            *Checkable.Meta.constraints,
+            models.CheckConstraint(
+                condition=models.Q(
+                    state="SUCCEEDED",
+                    outcome__in=["PLAYER_1", "PLAYER_2", "DRAW"],
+                    matches_done=models.F("player_1_wins")
+                    + models.F("player_2_wins")
+                    + models.F("player_1_errors")
+                    + models.F("player_2_errors")
+                    + models.F("draws"),
+                )
+                | models.Q(~models.Q(state="SUCCEEDED"), outcome=""),
+                name="duel_result_is_whole",
+            ),
+            models.CheckConstraint(
+                condition=positive("number", "round", "match_count")
+                & models.Q(matches_done__lte=models.F("match_count"))
+                & finite("player_1_score", "player_2_score"),
+                name="duel_numbers_in_range",
+            ),
             models.UniqueConstraint(fields=["tournament", "number"], name="duel_number_unique"),
             models.CheckConstraint(condition=~models.Q(player_1=models.F("player_2")), name="duel_players_differ"),
         ]

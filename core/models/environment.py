@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.core.validators import MinValueValidator
 from django.db import models
 
+from core.models.limits import positive
 from core.models.quota import QuotaNumbers
 from environments.spec import Limits
 
@@ -42,6 +43,14 @@ class Environment(QuotaNumbers):
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=positive("version", "seats", "matches_per_validation", "parallel_matches")
+                & models.Q(memory_limit_bytes__gt=0, cpu_count__gt=0, start_seconds__gt=0, duel_seconds__gt=0)
+                & models.Q(move_seconds__gte=0, bank_seconds__gte=0),
+                name="environment_numbers_in_range",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

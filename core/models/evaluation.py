@@ -5,6 +5,7 @@ from django.db import models
 from core.models.agent import Submission
 from core.models.environment import Environment
 from core.models.job import Job, artifact_name
+from core.models.limits import finite
 from core.models.user import User
 from core.models.verdict import Checkable
 
@@ -35,6 +36,11 @@ class SeedList(models.Model):
 
     class Meta:
         ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(purpose__in=["PRACTICE", "RANKING", "FINAL"]), name="seedlist_purpose_known"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{len(self.seeds)} seeds of {self.environment} for {self.get_purpose_display()}"
@@ -111,6 +117,18 @@ class Evaluation(Job, Checkable):
         ]
         constraints = [
             *Job.Meta.constraints,
+            *Checkable.Meta.constraints,
+            models.CheckConstraint(
+                condition=(~models.Q(state="SUCCEEDED") | models.Q(score__isnull=False))
+                & models.Q(episodes_done__lte=models.F("episode_count"))
+                & finite("score", "score_low", "score_high"),
+                name="evaluation_result_is_whole",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(is_verified=True, seed_list__isnull=False)
+                | models.Q(is_verified=False, seed_list=None),
+                name="evaluation_verified_has_seeds",
+            ),
             models.CheckConstraint(
                 condition=models.Q(is_current=False) | models.Q(state="SUCCEEDED", score__isnull=False),
                 name="evaluation_current_has_score",
@@ -155,6 +173,10 @@ class Recording(Job):
     class Meta(Job.Meta):
         constraints = [
             *Job.Meta.constraints,
+            models.CheckConstraint(
+                condition=models.Q(choice__in=["BEST", "MEDIAN", "WORST"], episode_number__gte=1),
+                name="recording_in_range",
+            ),
             models.UniqueConstraint(fields=["evaluation", "choice"], name="recording_choice_unique"),
         ]
 

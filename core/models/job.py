@@ -63,6 +63,16 @@ class Job(models.Model):
         constraints = [
             models.CheckConstraint(condition=models.Q(state__in=JobState.values), name="%(class)s_state_known"),
             models.CheckConstraint(
+                condition=models.Q(state="QUEUED", claim_token=None, lease_expires_at=None, ended_at=None)
+                | models.Q(models.Q(started_at__isnull=False), ~models.Q(worker=""), state="RUNNING", ended_at=None)
+                | models.Q(state="SUCCEEDED", lease_expires_at=None, ended_at__isnull=False, fault="NONE")
+                | models.Q(
+                    state="FAILED", lease_expires_at=None, ended_at__isnull=False, fault__in=["PLAYER", "PLATFORM"]
+                )
+                | models.Q(state="CANCELLED", lease_expires_at=None, ended_at__isnull=False),
+                name="%(class)s_state_is_whole",
+            ),
+            models.CheckConstraint(
                 condition=~models.Q(state="RUNNING")
                 | models.Q(claim_token__isnull=False, lease_expires_at__isnull=False),
                 name="%(class)s_running_is_claimed",
@@ -80,6 +90,10 @@ class Job(models.Model):
                 name="%(class)s_in_line",
             ),
             models.Index(fields=["-turn"], condition=models.Q(turn__gt=1, attempt__gt=0), name="%(class)s_last_turn"),
+            # SQLite takes a partial index only for the very condition that a query has.
+            models.Index(fields=["id"], condition=models.Q(state="QUEUED"), name="%(class)s_waiting"),
+            models.Index(fields=["lease_expires_at"], condition=models.Q(state="RUNNING"), name="%(class)s_running"),
+            models.Index(fields=["created_at", "id"], name="%(class)s_created"),
         ]
 
     @property

@@ -6,6 +6,7 @@ from django.db import models
 
 from core.models.agent import Submission
 from core.models.duel import Duel
+from core.models.limits import finite
 from core.models.user import User
 
 CRASHED = models.Q(errors__gt=0, wins=0, losses=0, draws=0, opponent_errors=0)
@@ -31,11 +32,25 @@ class LedgerEntry(models.Model):
     class Meta:
         verbose_name_plural = "ledger entries"
         ordering = ["pk"]
-        constraints = [models.UniqueConstraint(fields=["duel", "submission", "seat"], name="ledger_entry_unique")]
         indexes = [
             # Who has crashed is asked again and again while an edition runs: it costs nothing while nobody has.
             models.Index(fields=["submission", "id"], condition=CRASHED, name="ledger_crashes"),
             models.Index(fields=["submission", "-id"], name="ledger_latest"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["duel", "submission", "seat"], name="ledger_entry_unique"),
+            models.CheckConstraint(
+                condition=models.Q(seat__lte=1) & ~models.Q(submission=models.F("opponent")) & finite("score"),
+                name="ledger_entry_in_range",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(wins__gt=0)
+                | models.Q(losses__gt=0)
+                | models.Q(draws__gt=0)
+                | models.Q(errors__gt=0)
+                | models.Q(opponent_errors__gt=0),
+                name="ledger_entry_has_matches",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -49,6 +64,9 @@ class LedgerVoid(models.Model):
     reason = models.CharField(max_length=200)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=~models.Q(reason=""), name="ledger_void_has_reason")]
 
     def __str__(self) -> str:
         return f"duel {self.duel_id} void: {self.reason}"
@@ -64,6 +82,8 @@ class Rating(models.Model):
 
     class Meta:
         ordering = ["-value"]
+        indexes = [models.Index(fields=["-value", "id"], name="rating_best")]
+        constraints = [models.CheckConstraint(condition=finite("value"), name="rating_is_a_number")]
 
     def __str__(self) -> str:
         return f"{self.submission}: {self.value:.0f}"

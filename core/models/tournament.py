@@ -6,6 +6,7 @@ from django.db import models
 
 from core.models.agent import Submission
 from core.models.environment import Environment
+from core.models.limits import finite
 
 
 class TournamentState(models.TextChoices):
@@ -29,6 +30,11 @@ class Tournament(models.Model):
             models.UniqueConstraint(fields=["environment", "edition"], name="tournament_edition_unique"),
             models.UniqueConstraint(
                 fields=["environment"], condition=models.Q(state="RUNNING"), name="tournament_one_running"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(edition__gte=1, state="RUNNING", ended_at=None)
+                | models.Q(edition__gte=1, state__in=["FINISHED", "CANCELLED"], ended_at__isnull=False),
+                name="tournament_state_is_whole",
             ),
         ]
 
@@ -54,11 +60,19 @@ class Participant(models.Model):
 
     class Meta:
         ordering = ["rank", "submission__agent__name"]
-        constraints = [models.UniqueConstraint(fields=["tournament", "submission"], name="participant_unique")]
         indexes = [
+            models.Index(fields=["tournament", "rank", "id"], name="participant_ranked"),
             models.Index(
                 fields=["tournament"], condition=models.Q(withdrawn_at__isnull=False), name="participant_withdrawn"
-            )
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["tournament", "submission"], name="participant_unique"),
+            models.CheckConstraint(
+                condition=models.Q(rank__gte=1, points=2 * models.F("wins") + models.F("draws"))
+                & finite("total_score", "rating"),
+                name="participant_adds_up",
+            ),
         ]
 
     def __str__(self) -> str:

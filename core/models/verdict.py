@@ -23,3 +23,10 @@ class Checkable(models.Model):
 
     class Meta:
         abstract = True
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(verdict="", verified_at=None)
+                | models.Q(verdict__in=["VERIFIED", "MISMATCH", "UNCHECKABLE"], verified_at__isnull=False),
+                name="%(class)s_verdict_is_dated",
+            )
+        ]

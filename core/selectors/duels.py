@@ -11,6 +11,7 @@ from typing import IO, cast
 from django.db.models.fields.files import FieldFile
 
 from core.models import Duel, JobState, PlayedJob, Validation
+from core.removed import removed_on
 from core.selectors.lines import line
 from environments.api import ArenaEnvironmentError, UnknownEnvironment
 from environments.archive_format import ArtifactDamaged, DuelArchive, MatchSummary, write_duel
@@ -26,6 +27,10 @@ SPOOL_BYTES = 1 << 20
 
 class NotStored(Exception):
     """A file, record or rule that is asked for is not there (any more); the message is a sentence for a person."""
+
+
+class NotKept(NotStored):
+    """It was there, and is not kept any longer."""
 
 
 class NotPlayed(NotStored):
@@ -153,6 +158,8 @@ def file_get(field: FieldFile, what: str) -> IO[bytes]:
     """As `file_open`, for those who close it themselves."""
     if not field:
         raise NotStored(f"{what} not there.")
+    if day := removed_on(field.name):
+        raise NotKept(f"{what} not kept any longer, since {day}.")
     try:
         return cast(IO[bytes], field.storage.open(str(field.name), "rb"))
     except OSError:

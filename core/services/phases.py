@@ -37,7 +37,8 @@ def build_succeed(
     with transaction.atomic():
         job_succeed(job=build, log=log, base_digest=base_digest, requirements_digest=requirements_digest, sbom=sbom)
         submission.image, submission.image_digest, submission.warnings = image, digest, warnings
-        submission.save(update_fields=["image", "image_digest", "warnings"])
+        submission.image_removed_at = None
+        submission.save(update_fields=["image", "image_digest", "image_removed_at", "warnings"])
         if submission.form == SubmissionForm.SCRIPT:
             _publish(submission)
             evaluation_create(submission=submission)

@@ -13,6 +13,7 @@ SCHEDULES = {
     "watchdog": ("tournament_manager.tasks.watchdog", "tournament", 1),
     "artifacts": ("tournament_manager.tasks.artifacts_remove_unused", "tournament", 10),
     "images": ("builder.tasks.images_remove_unused", "build", 1),
+    "retention": ("core.services.retention.retention_run", "tournament", 24 * 60),
     "verify": ("duel_runner.audit.sample.results_verify", "duel", 60),
 }
 """Name to (task, queue, minutes between two runs)."""

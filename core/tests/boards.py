@@ -43,6 +43,7 @@ def evaluation(
         is_verified=is_verified,
         is_current=is_current,
         state=JobState.SUCCEEDED,
+        ended_at=at,
         score=score,
         episodes=[(number, value, 10, 0.01) for number, value in enumerate(scores, start=1)],
     )

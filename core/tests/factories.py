@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.core.files.base import ContentFile
 from django.db import transaction
+from django.db.models import F, QuerySet
 
 from core.models import (
     Agent,
@@ -243,6 +244,26 @@ def duel(tournament: Tournament, player_1: Submission, player_2: Submission, *, 
         player_2_score=-10.0 if is_played else 0.0,
     )
     return _job(row, state, seconds=3, matches_done=10 if is_played else 0)
+
+
+def moved(rows: QuerySet[AnyJob], state: JobState, **fields: object) -> None:
+    """Put jobs into another state, with all that rows in it have; a duel that succeeded was drawn."""
+    is_over = state not in (JobState.QUEUED, JobState.RUNNING)
+    is_running = state == JobState.RUNNING
+    values: dict[str, object] = {
+        "claim_token": UUID(int=1) if is_running else None,
+        "lease_expires_at": NOON + timedelta(days=36500) if is_running else None,
+        "started_at": None if state == JobState.QUEUED else NOON,
+        "ended_at": NOON + timedelta(seconds=5) if is_over else None,
+        "worker": "worker-1" if is_running else "",
+        "fault": JobFault.PLAYER if state == JobState.FAILED else JobFault.NONE,
+    }
+    if rows.model is Duel:
+        won = ("player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors", "draws")
+        done = F("match_count") if state == JobState.SUCCEEDED else 0
+        outcome = DuelOutcome.DRAW if state == JobState.SUCCEEDED else DuelOutcome.NONE
+        values |= {**dict.fromkeys(won, 0), "draws": done, "matches_done": done, "outcome": outcome}
+    rows.update(state=state, **values | fields)
 
 
 def _rank(tournament: Tournament) -> None:

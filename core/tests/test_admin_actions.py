@@ -78,7 +78,7 @@ def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
     real = services.job_requeue
 
     def too_late(*, job: Build, reason: str) -> None:
-        Build.objects.filter(pk=job.pk).update(state=JobState.SUCCEEDED, claim_token=UUID(int=2))
+        factories.moved(Build.objects.filter(pk=job.pk), JobState.SUCCEEDED, claim_token=UUID(int=2))
         real(job=job, reason=reason)
 
     monkeypatch.setattr("core.admin.jobs.job_requeue", too_late)
@@ -223,7 +223,7 @@ def test_a_duel_is_not_played_again_without_its_players_or_its_edition(
 ) -> None:
     tournament = factories.tournament(players, state=TournamentState.CANCELLED)
     first, second, _ = tournament.duels.order_by("pk")
-    Duel.objects.filter(pk__in=[first.pk, second.pk]).update(state=JobState.FAILED, outcome="")
+    factories.moved(Duel.objects.filter(pk__in=[first.pk, second.pk]), JobState.FAILED)
     assert act(organiser, "run_again", first)[-1].endswith("Its edition was cancelled.")
     Tournament.objects.update(state=TournamentState.FINISHED)
     Submission.objects.filter(pk=players[0].pk).update(deleted_at=timezone.now())

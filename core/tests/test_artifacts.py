@@ -110,7 +110,7 @@ def test_played_jobs_carry_the_rules_of_the_moment_they_were_made(players: list[
     environment.version = 2
     environment.save()
     duel_void(duel=duel, reason="The clock was wrong.", user=None)
-    Duel.objects.filter(pk=duel.pk).update(state=JobState.SUCCEEDED)
+    factories.moved(Duel.objects.filter(pk=duel.pk), JobState.SUCCEEDED)
 
     again = duel_play_again(duel=Duel.objects.get(pk=duel.pk))
     build = factories.build(Submission.objects.get(pk=players[0].pk), JobState.RUNNING)

@@ -101,10 +101,10 @@ def test_a_good_evaluation_holds_what_the_board_shows_and_puts_its_agent_there(a
 
 
 def test_best_median_and_worst_episode_are_drawn(agent: Agent) -> None:
-    evaluation = succeed(running(factories.ready(agent)), [30.0, 10.0, 40.0, 20.0, 40.0])
+    evaluation = succeed(running(factories.ready(agent)), [30.0, 10.0, 40.0, 40.0])
 
     drawn = Recording.objects.filter(evaluation=evaluation).values_list("choice", "episode_number", "state")
-    assert sorted(drawn) == [("BEST", 3, "QUEUED"), ("MEDIAN", 1, "QUEUED"), ("WORST", 2, "QUEUED")]
+    assert sorted(drawn) == [("BEST", 3, "QUEUED"), ("MEDIAN", 4, "QUEUED"), ("WORST", 2, "QUEUED")]
 
 
 def test_a_failed_evaluation_counts_for_nothing_and_says_why(agent: Agent) -> None:
@@ -266,7 +266,7 @@ def test_an_agent_never_stands_with_two_evaluations(agent: Agent) -> None:
     second = factories.evaluation(submission, JobState.FAILED, scores=())
 
     with pytest.raises(IntegrityError), transaction.atomic():
-        Evaluation.objects.filter(pk=second.pk).update(is_current=True, state=JobState.SUCCEEDED, score=1.0)
+        factories.moved(Evaluation.objects.filter(pk=second.pk), JobState.SUCCEEDED, is_current=True, score=1.0)
     with pytest.raises(IntegrityError), transaction.atomic():
         Evaluation.objects.filter(pk=second.pk).update(is_current=True)
 

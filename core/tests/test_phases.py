@@ -85,7 +85,7 @@ def test_the_log_of_the_phase_that_runs_or_has_failed_is_at_hand(submission: Sub
     log = open_log(submission)
     assert log is not None
     assert (log.title, log.text, log.is_live) == ("Build log", "copying", True)
-    submission.builds.update(state=SUCCEEDED)
+    factories.moved(submission.builds.all(), SUCCEEDED)
     assert open_log(submission) is None
     factories.validation(submission, FAILED, log="raised")
     log = open_log(submission)

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from core.models import Build, JobState, Submission
+from core.models import Build, JobFault, JobState, Submission
 from core.states import TRANSITIONS, IllegalTransition, StaleJob, transition
 from core.tests import factories
 
@@ -30,8 +30,15 @@ def build_in(submission: Submission, state: JobState) -> Build:
 @pytest.mark.parametrize(("origin", "to"), sorted(ALLOWED))
 def test_allowed_moves_reach_the_row(submission: Submission, origin: JobState, to: JobState) -> None:
     job = build_in(submission, origin)
-    fields = {"claim_token": TOKEN, "lease_expires_at": timezone.now()} if to == R else {}
-    transition(job, to, expected_token=job.claim_token, error="said so", **fields)
+    now = timezone.now()
+    fields: dict[JobState, dict[str, object]] = {
+        Q: {"claim_token": None, "lease_expires_at": None},
+        R: {"claim_token": TOKEN, "lease_expires_at": now, "started_at": now, "worker": "worker-1"},
+        S: {"lease_expires_at": None, "ended_at": now},
+        F: {"lease_expires_at": None, "ended_at": now, "fault": JobFault.PLATFORM},
+        C: {"lease_expires_at": None, "ended_at": now},
+    }
+    transition(job, to, expected_token=job.claim_token, error="said so", **fields[to])
 
     assert (job.state, job.error) == (to, "said so")
     job.refresh_from_db()
@@ -55,7 +62,7 @@ def test_nothing_leaves_a_final_state() -> None:
 @pytest.mark.parametrize("happened", [S, F, C, Q])
 def test_who_knows_an_old_state_is_refused(submission: Submission, happened: JobState) -> None:
     job = build_in(submission, R)
-    Build.objects.filter(pk=job.pk).update(state=happened, claim_token=None)
+    factories.moved(Build.objects.filter(pk=job.pk), happened)
     with pytest.raises(StaleJob):
         transition(job, S, expected_token=TOKEN, error="too late")
     assert (job.state, job.error) == (R, "")

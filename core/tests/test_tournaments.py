@@ -193,7 +193,7 @@ def test_when_the_ledger_refuses_the_row_stays_as_it_was(environment: Environmen
     before = Duel.objects.values().get(pk=duel.pk)
     LedgerEntry.objects.create(
         duel=duel, submission=players[0], opponent=players[1], seat=0,
-        wins=0, losses=0, draws=0, errors=0, opponent_errors=0, score=0,
+        wins=1, losses=0, draws=0, errors=0, opponent_errors=0, score=0,
     )  # fmt: skip
     with pytest.raises(IntegrityError):
         duel_succeed(duel=duel, record=record(), artifacts=ARTIFACTS, log="")

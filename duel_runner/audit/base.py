@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from django.conf import settings
 
 from core.models import Duel, Environment, Evaluation, Submission, Verdict
-from core.selectors.duels import NotStored
+from core.selectors.duels import NotKept, NotStored
 from core.services.verdicts import verdict_keep
 from core.worker import PlatformFault
 from duel_runner.bench import worker_label
@@ -53,11 +53,14 @@ class Audit(Generic[Record]):
 def audit_keep(job: Duel | Evaluation, look: Callable[[EnvironmentSpec], Audit[Record]]) -> Audit[Record]:
     """Check a finished job and keep the verdict. look: what does so, given its rules; may raise NotStored.
 
-    Raises PlatformFault when it cannot be checked here: the rules are gone, or packages are missing or others.
+    Raises PlatformFault when it cannot be checked here: rules or records are gone, packages are missing or others.
     """
     audit: Audit[Record]
     try:
         audit = look(rules(job))
+    except NotKept as gone:
+        # What was found while it was there still holds.
+        raise PlatformFault(str(gone), code="cannot_check") from gone
     except NotStored as missing:
         audit = Audit(None, [Mismatch(None, str(missing))])
     except (PlatformFault, CannotCheck) as reason:

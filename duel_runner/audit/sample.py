@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import F, QuerySet
 
 from core.models import Duel, Evaluation, JobState, Verdict
+from core.removed import REMOVED
 from core.services.verdicts import verdict_keep
 from core.worker import PlatformFault, is_stopping
 from duel_runner.audit.duels import duel_audit
@@ -25,9 +26,9 @@ SECONDS = 300.0
 
 def results_verify(_: int = 0) -> None:
     """Check a share of each kind: by chance among those never checked, then those longest ago."""
-    finished = Duel.objects.filter(state=JobState.SUCCEEDED)
+    finished = Duel.objects.filter(state=JobState.SUCCEEDED).exclude(records__startswith=REMOVED)
     _verify(finished, duel_audit)
-    played = Evaluation.objects.filter(state=JobState.SUCCEEDED, is_verified=True)
+    played = Evaluation.objects.filter(state=JobState.SUCCEEDED, is_verified=True).exclude(records__startswith=REMOVED)
     _verify(played, evaluation_audit)
 
 

@@ -40,7 +40,7 @@ def duels() -> list[Duel]:
     environment = factories.environment()
     players = [factories.ready(factories.agent(ann, environment, name)) for name in ("anna", "berta", "clara")]
     tournament = factories.tournament(players)
-    tournament.duels.update(state=JobState.QUEUED)
+    factories.moved(tournament.duels.all(), JobState.QUEUED)
     return list(tournament.duels.all())
 
 
@@ -158,8 +158,14 @@ TROUBLES: dict[str, tuple[Callable[[Duel], object], str]] = {
         "Match 4: the index of the record lists it otherwise.",
     ),
     "another seed": (lambda duel: Duel.objects.update(seed=duel.seed + 1), "The duel's row says seed "),
-    "fewer matches": (lambda _: Duel.objects.update(match_count=8), "The duel's row says match_count 8, its record 10"),
-    "another winner": (lambda _: Duel.objects.update(outcome="DRAW"), "The duel's row says outcome 'DRAW'"),
+    "more matches": (
+        lambda _: Duel.objects.update(match_count=12),
+        "row says match_count 12, its record 10",
+    ),
+    "another winner": (
+        lambda duel: Duel.objects.filter(pk=duel.pk).update(outcome="DRAW"),
+        "The duel's row says outcome 'DRAW'",
+    ),
     "another score": (lambda _: Duel.objects.update(player_2_score=0.5), "The duel's row says player_2_score 0.5"),
     "another hash": (lambda _: Duel.objects.update(record_sha256="0" * 64), "The record's hash is "),
     "an entry changed": (
@@ -192,9 +198,10 @@ def test_what_does_not_fit_raises_an_alarm(trouble: str, duel: Duel, caplog: pyt
 
 
 def test_a_duel_that_verifies_again_settles_its_alarm(duel: Duel) -> None:
-    Duel.objects.update(outcome="DRAW")
+    played = Duel.objects.filter(pk=duel.pk)
+    played.update(outcome="DRAW")
     duel_audit(Duel.objects.get(pk=duel.pk))
-    Duel.objects.update(outcome=duel.outcome)
+    played.update(outcome=duel.outcome)
 
     duel_audit(Duel.objects.get(pk=duel.pk))
 

@@ -137,7 +137,7 @@ TROUBLES: dict[str, tuple[Callable[[Evaluation], object], str]] = {
     "a better mean": (update(score=500.0), "The evaluation's row says score 500.0, its record "),
     "a better interval": (update(score_low=499.0), "The evaluation's row says score_low 499.0, its record "),
     "better episodes": (with_better_row, "The evaluation's row lists its episodes otherwise than its record."),
-    "fewer episodes": (update(episode_count=5), "The evaluation's row says episode_count 5, its record 6."),
+    "more episodes": (update(episode_count=7), "The evaluation's row says episode_count 7, its record 6."),
     "another hash": (update(record_sha256="0" * 64), "The record's hash is "),
 }
 

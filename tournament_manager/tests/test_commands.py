@@ -44,7 +44,7 @@ def test_recompute_restores_everything_from_the_ledger() -> None:
     advance(environment, now=LATER)
     before = table(tournament), list(Rating.objects.order_by("pk").values_list("submission", "value", "duel_count"))
 
-    Participant.objects.update(rank=9, points=99, wins=0, total_score=-1)
+    Participant.objects.update(rank=9, points=99, wins=0, draws=99, total_score=-1)
     Rating.objects.update(value=1)
     assert run("recompute") == "Tic-tac-toe: 1 editions recomputed\n"
     after = table(tournament), list(Rating.objects.order_by("pk").values_list("submission", "value", "duel_count"))

@@ -140,7 +140,9 @@ def test_who_is_slower_starts_nothing(environment: Environment, monkeypatch: pyt
     def somebody_starts_and_ends_one(environment: Environment) -> list[Submission]:
         rows = look(environment)
         if not Tournament.objects.exists():
-            Tournament.objects.create(environment=environment, edition=1, state=TournamentState.FINISHED)
+            Tournament.objects.create(
+                environment=environment, edition=1, state=TournamentState.FINISHED, ended_at=LATER
+            )
         return rows
 
     monkeypatch.setattr(editions, "entrants", somebody_starts_and_ends_one)

@@ -33,16 +33,16 @@ def test_a_new_edition_waits_for_fresh_uploads(environment: Environment) -> None
     rows = players(environment, 2)
     uploaded(rows, ago=timedelta(seconds=20), now=NOW)
     late = factories.submission(factories.agent(rows[0].agent.owner, environment))
-    build = factories.build(late, JobState.RUNNING)
+    factories.build(late, JobState.RUNNING)
     advance(environment, now=NOW)
     assert not Tournament.objects.exists()
 
-    type(build).objects.update(state=JobState.SUCCEEDED)
+    factories.moved(late.builds.all(), JobState.SUCCEEDED)
     validation = factories.validation(late, JobState.QUEUED)
     advance(environment, now=NOW)
     assert not Tournament.objects.exists()
 
-    Validation.objects.filter(pk=validation.pk).update(state=JobState.SUCCEEDED, ended_at=NOW)
+    factories.moved(Validation.objects.filter(pk=validation.pk), JobState.SUCCEEDED, ended_at=NOW)
     advance(environment, now=NOW)
     assert late.pk in entrants_of(edition(environment))
 
@@ -82,7 +82,7 @@ def test_agents_that_are_built_again_are_waited_for_however_long_it_takes(
     count = Tournament.objects.count()
     job = submission_rebuild(submission=again)
     if phase == "validation":
-        Build.objects.filter(pk=job.pk).update(state=JobState.SUCCEEDED)
+        factories.moved(Build.objects.filter(pk=job.pk), JobState.SUCCEEDED)
         factories.validation(again, JobState.RUNNING)
     advance(environment, now=LATER)
     assert Tournament.objects.count() == count
@@ -99,7 +99,7 @@ def test_an_agent_whose_new_build_fails_is_missing_in_the_next_edition(environme
     job = submission_rebuild(submission=rows[0])
     advance(environment, now=LATER)
     assert Tournament.objects.count() == 1
-    Build.objects.filter(pk=job.pk).update(state=JobState.FAILED)
+    factories.moved(Build.objects.filter(pk=job.pk), JobState.FAILED)
     advance(environment, now=LATER)
     assert entrants_of(edition(environment)) == {rows[1].pk, rows[2].pk}
 

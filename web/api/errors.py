@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from core.errors import QuotaExceeded, Refused
-from core.selectors.duels import NotPlayed, NotStored
+from core.selectors.duels import NotKept, NotPlayed, NotStored
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
 
@@ -45,6 +45,13 @@ class QuotaReached(APIException):
             self.status_code = status.HTTP_409_CONFLICT
 
 
+class Gone(APIException):
+    """What is asked for was there, and is not kept any longer."""
+
+    status_code = status.HTTP_410_GONE
+    default_code = "gone"
+
+
 def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to an error; None lets it through to the log and the answer of the site."""
     match error:
@@ -53,6 +60,8 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
             error.detail = type(error.detail)(HOW_TO_GET_ONE) if isinstance(error.detail, str) else error.detail
         case NotPlayed():
             error = Conflict(str(error))
+        case NotKept():
+            error = Gone(str(error))
         case NotStored():
             error = NotFound(str(error))
         case QuotaExceeded():

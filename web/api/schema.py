@@ -83,6 +83,8 @@ def _shared(path: str, method: str, operation: Json) -> list[tuple[str, str]]:
         answers.append(("400", "Something in the request is wrong."))
     if "{" in path or any(one["name"] == "page" for one in operation.get("parameters", [])):
         answers.append(("404", "There is no such thing."))
+    if "/matches/" in path or "/episodes/{" in path:
+        answers.append(("410", "The records of this are not kept any longer."))
     if method in BODIES:
         answers.append(("403", "This is not yours, or the CSRF token is missing."))
     if "requestBody" in operation:

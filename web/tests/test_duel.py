@@ -12,6 +12,7 @@ from core.models import Duel, Environment, JobFault, JobState, Verdict
 from core.services.duels import duel_void
 from core.services.jobs import job_cancel, job_claim, job_fail, job_heartbeat, job_release
 from core.services.verdicts import verdict_keep
+from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import played
 from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
@@ -129,7 +130,7 @@ def test_progress_is_live_and_ends_with_the_duel(client: Client, stage: Stage) -
     part = {"HX-Request": "true", "HX-Target": "duel"}
 
     running = html(client, address(duel), **part)
-    Duel.objects.filter(pk=duel.pk).update(state=JobState.QUEUED)
+    factories.moved(Duel.objects.filter(pk=duel.pk), JobState.QUEUED)
     played.play(Duel.objects.get(pk=duel.pk))
     over = html(client, address(duel), **part)
 

@@ -60,7 +60,7 @@ def test_the_table_shows_everything_that_ranks(client: Client, players: Sequence
 
 def test_ties_share_a_rank(client: Client, players: Sequence[Submission]) -> None:
     tournament = factories.tournament(players)
-    tournament.participants.filter(submission__in=players[:2]).update(rank=1, points=3)
+    tournament.participants.filter(submission__in=players[:2]).update(rank=1, points=3, wins=1, draws=1)
     ranks = [row.rank for row in client.get(ADDRESS).context["participants"]]
     assert ranks == [1, 1, 3]
 
@@ -91,8 +91,8 @@ def test_a_running_edition_shows_its_progress_and_refreshes_until_it_is_final(
         assert "1 of 3 duels played" in running
         assert LIVE in running
         assert "<html" not in running
-    Tournament.objects.update(state=TournamentState.FINISHED)
-    tournament.duels.update(state="SUCCEEDED")
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=factories.NOON)
+    factories.moved(tournament.duels.all(), JobState.SUCCEEDED)
     for address in (ADDRESS, ADDRESS + "editions/1/"):
         final = part(client, "leaderboard", address)
         assert "Final" in final
@@ -101,7 +101,7 @@ def test_a_running_edition_shows_its_progress_and_refreshes_until_it_is_final(
 
 def test_duels_that_could_not_be_played_are_shown_as_such(client: Client, players: Sequence[Submission]) -> None:
     tournament = factories.tournament(players)
-    tournament.duels.filter(number=1).update(state="FAILED")
+    factories.moved(tournament.duels.filter(number=1), JobState.FAILED)
     assert "1 duel could not be played and counts for nobody." in client.get(ADDRESS).content.decode()
 
 
@@ -155,13 +155,17 @@ def test_the_pager_shows_two_editions_on_each_side(
     environment: Environment, edition: int, window: list[int | None]
 ) -> None:
     for number in range(1, 10):
-        Tournament.objects.create(environment=environment, edition=number, state=TournamentState.FINISHED)
+        Tournament.objects.create(
+            environment=environment, edition=number, state=TournamentState.FINISHED, ended_at=factories.NOON
+        )
     assert edition_window(environment, edition) == window
 
 
 def test_the_pager_leads_only_to_editions_that_exist(environment: Environment) -> None:
     for number in (2, 3, 5):
-        Tournament.objects.create(environment=environment, edition=number, state=TournamentState.FINISHED)
+        Tournament.objects.create(
+            environment=environment, edition=number, state=TournamentState.FINISHED, ended_at=factories.NOON
+        )
     assert edition_window(environment, 5) == [2, 3, 5]
 
 

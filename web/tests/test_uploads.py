@@ -165,9 +165,9 @@ def test_the_same_archive_again_after_a_fault_of_the_platform_is_built_again(
     build = submission.latest_build
     assert build is not None
     if phase == "build":
-        Build.objects.update(state=JobState.FAILED, fault=JobFault.PLATFORM)
+        factories.moved(Build.objects.all(), JobState.FAILED, fault=JobFault.PLATFORM)
     else:
-        Build.objects.update(state=JobState.SUCCEEDED)
+        factories.moved(Build.objects.all(), JobState.SUCCEEDED)
         factories.validation(submission, JobState.FAILED, fault=JobFault.PLATFORM)
     submission.archive.storage.delete(str(submission.archive.name))
     page = client.post(ADDRESS, form(), follow=True).content.decode()
@@ -189,7 +189,7 @@ def test_the_same_archive_again_after_a_fault_of_its_own_is_not_built_again(
 ) -> None:
     client = visit(cast.alice)
     client.post(ADDRESS, form())
-    Build.objects.update(state=JobState.FAILED, fault=JobFault.PLAYER)
+    factories.moved(Build.objects.all(), JobState.FAILED)
     page = client.post(ADDRESS, form(), follow=True).content.decode()
     assert "Version 1 is this very archive, so nothing new was uploaded." in page
     assert Build.objects.count() == 1

@@ -10,14 +10,19 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
-from core.selectors.duels import NotPlayed, NotStored
+from core.selectors.duels import NotKept, NotPlayed, NotStored
 
 Arguments = ParamSpec("Arguments")
 
 
 def status_of(missing: NotStored) -> int:
-    """409 for what may still come, 404 for what is not there."""
-    return 409 if isinstance(missing, NotPlayed) else 404
+    """409 for what may still come, 410 for what is not kept any longer, 404 for what is not there."""
+    match missing:
+        case NotPlayed():
+            return 409
+        case NotKept():
+            return 410
+    return 404
 
 
 def explained(

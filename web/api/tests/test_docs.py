@@ -100,7 +100,7 @@ def test_the_example_in_python_works(live_server: LiveServer, folder: Path) -> N
 
 def finish(submission: Submission) -> None:
     """What the workers do with it."""
-    submission.builds.update(state=JobState.SUCCEEDED)
+    factories.moved(submission.builds.all(), JobState.SUCCEEDED)
     Evaluation.objects.create(
         submission=submission,
         agent=submission.agent,
@@ -108,5 +108,6 @@ def finish(submission: Submission) -> None:
         environment_version=submission.agent.environment.spec_id,
         is_verified=False,
         state=JobState.SUCCEEDED,
+        ended_at=factories.NOON,
         score=12.5,
     )

@@ -371,5 +371,5 @@ def test_a_browser_that_is_logged_in_needs_the_csrf_token(arena: Arena, cast: Ca
 
 
 def test_a_void_duel_says_so(client: Client, arena: Arena) -> None:
-    Duel.objects.filter(pk=arena.stage.duel.pk).update(state=JobState.FAILED)
+    factories.moved(Duel.objects.filter(pk=arena.stage.duel.pk), JobState.FAILED)
     assert get(client, f"duels/{arena.stage.duel.pk}/")["is_void"] is True

@@ -206,7 +206,7 @@ def test_the_same_files_under_the_same_id_are_the_same_submission(cast: Cast, pr
 def test_a_retry_builds_again_what_the_arena_had_failed_on(cast: Cast, program: Program) -> None:
     alice = program(cast.alice)
     alice.post(SUBMIT, script(client_id=ID))
-    Build.objects.update(state=JobState.FAILED, fault=JobFault.PLATFORM)
+    factories.moved(Build.objects.all(), JobState.FAILED, fault=JobFault.PLATFORM)
     alice.post(SUBMIT, script(client_id=ID))
     assert [build.state for build in Submission.objects.get().builds.all()] == [JobState.FAILED, JobState.QUEUED]
 

@@ -1,0 +1,43 @@
+"""Write the database and every stored file to one file, while the arena goes on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from core.backup.errors import BackupError
+from core.backup.make import backup_make, backups_thin
+
+SHOWN = 5
+
+
+class Command(BaseCommand):
+    help = "Write the database and every stored file to one file, while the arena goes on."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, help="a new file, or a folder: then named by the time")
+        parser.add_argument("--keep", type=int, metavar="N", help="then delete all but the newest N of this folder")
+
+    def handle(self, *args: Any, path: Path, keep: int | None, **options: Any) -> None:
+        if keep is not None and (keep < 1 or not path.is_dir()):
+            raise CommandError("--keep needs a folder, and 1 or more.")
+        begun = time.monotonic()
+        try:
+            made = backup_make(path, now=timezone.now())
+        except (BackupError, OSError) as error:
+            raise CommandError(str(error)) from error
+        seconds = time.monotonic() - begun
+        size = made.size_bytes / 1024**2
+        self.stdout.write(f"{made.path}: the database and {made.file_count} files, {size:.1f} MiB, in {seconds:.1f} s.")
+        if made.gone:
+            self.stdout.write(f"Deleted by the arena meanwhile: {len(made.gone)}")
+        for name in made.missing[:SHOWN]:
+            self.stderr.write(f"Missing from the store already: {name}")
+        if len(made.missing) > SHOWN:
+            self.stderr.write(f"And {len(made.missing) - SHOWN} more: all are in the manifest.")
+        for old in backups_thin(path, keep=keep) if keep is not None else ():
+            self.stdout.write(f"{old} deleted.")

@@ -1,0 +1,197 @@
+"""What the database refuses, whoever writes it: one case at least for every condition of every model."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, models, transaction
+from django.db.models import F
+
+from core.models import (
+    Duel,
+    Environment,
+    Evaluation,
+    JobState,
+    LedgerEntry,
+    LedgerVoid,
+    Participant,
+    Rating,
+    Recording,
+    SeedList,
+    Submission,
+    Tournament,
+    TournamentState,
+)
+from core.services.jobs import JOB_MODELS
+from core.tests import factories
+from core.tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+INFINITE = float("inf")
+
+ENDED: dict[str, Any] = {"state": "SUCCEEDED", "ended_at": NOON, "lease_expires_at": None, "fault": "NONE"}
+RUNNING: dict[str, Any] = {
+    "state": "RUNNING",
+    "worker": "w",
+    "started_at": NOON,
+    "claim_token": "00000000-0000-0000-0000-000000000001",
+    "lease_expires_at": NOON,
+    "ended_at": None,
+}
+WAITING: dict[str, Any] = {"state": "QUEUED", "claim_token": None, "lease_expires_at": None, "ended_at": None}
+ILLEGAL_JOBS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a state that does not exist": ("state_known", {**WAITING, "state": "DONE"}),
+    "waiting under a claim": ("state_is_whole", {**WAITING, "claim_token": RUNNING["claim_token"]}),
+    "waiting with a lease": ("state_is_whole", {**WAITING, "lease_expires_at": NOON}),
+    "waiting, but ended": ("state_is_whole", {**WAITING, "ended_at": NOON}),
+    "running without a claim": ("running_is_claimed", {**RUNNING, "claim_token": None}),
+    "running without a lease": ("running_is_claimed", {**RUNNING, "lease_expires_at": None}),
+    "running without a worker": ("state_is_whole", {**RUNNING, "worker": ""}),
+    "running, but never started": ("state_is_whole", {**RUNNING, "started_at": None}),
+    "running, but ended": ("state_is_whole", {**RUNNING, "ended_at": NOON}),
+    "succeeded without an end": ("state_is_whole", {**ENDED, "ended_at": None}),
+    "succeeded with a lease": ("state_is_whole", {**ENDED, "lease_expires_at": NOON}),
+    "succeeded by a fault": ("state_is_whole", {**ENDED, "fault": "PLAYER"}),
+    "failed by nobody": ("state_is_whole", {**ENDED, "state": "FAILED"}),
+    "failed by somebody unknown": ("state_is_whole", {**ENDED, "state": "FAILED", "fault": "REFEREE"}),
+    "failed without an end": ("state_is_whole", {**ENDED, "state": "FAILED", "fault": "PLAYER", "ended_at": None}),
+    "cancelled without an end": ("state_is_whole", {**ENDED, "state": "CANCELLED", "ended_at": None}),
+    "cancelled with a lease": ("state_is_whole", {**ENDED, "state": "CANCELLED", "lease_expires_at": NOON}),
+}
+
+ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
+    ("duel_players_differ", Duel, {"player_1": F("player_2")}),
+    ("duel_result_is_whole", Duel, {"outcome": ""}),
+    ("duel_result_is_whole", Duel, {"draws": 7}),
+    ("duel_result_is_whole", Duel, {"matches_done": 9}),
+    ("duel_numbers_in_range", Duel, {"number": 0}),
+    ("duel_numbers_in_range", Duel, {"round": 0}),
+    ("duel_numbers_in_range", Duel, {"match_count": 9}),
+    ("duel_numbers_in_range", Duel, {"player_1_score": INFINITE}),
+    ("duel_verdict_is_dated", Duel, {"verdict": "VERIFIED"}),
+    ("duel_verdict_is_dated", Duel, {"verified_at": NOON}),
+    ("duel_verdict_is_dated", Duel, {"verdict": "GUESSED", "verified_at": NOON}),
+    ("ledger_entry_in_range", LedgerEntry, {"seat": 2}),
+    ("ledger_entry_in_range", LedgerEntry, {"opponent": F("submission")}),
+    ("ledger_entry_in_range", LedgerEntry, {"score": -INFINITE}),
+    ("ledger_entry_has_matches", LedgerEntry, {"wins": 0}),
+    ("ledger_void_has_reason", LedgerVoid, {"reason": ""}),
+    ("rating_is_a_number", Rating, {"value": INFINITE}),
+    ("participant_adds_up", Participant, {"rank": 0}),
+    ("participant_adds_up", Participant, {"points": F("points") + 1}),
+    ("participant_adds_up", Participant, {"rating": INFINITE}),
+    ("tournament_state_is_whole", Tournament, {"edition": 0}),
+    ("tournament_state_is_whole", Tournament, {"state": "PAUSED"}),
+    ("tournament_state_is_whole", Tournament, {"ended_at": None}),
+    ("tournament_state_is_whole", Tournament, {"state": "RUNNING"}),
+    ("submission_is_whole", Submission, {"number": 0}),
+    ("submission_is_whole", Submission, {"form": "PROSE"}),
+    ("submission_is_whole", Submission, {"image": "there", "image_removed_at": NOON}),
+    ("environment_numbers_in_range", Environment, {"seats": 0}),
+    ("environment_numbers_in_range", Environment, {"version": 0}),
+    ("environment_numbers_in_range", Environment, {"parallel_matches": 0}),
+    ("environment_numbers_in_range", Environment, {"matches_per_validation": 0}),
+    ("environment_numbers_in_range", Environment, {"cpu_count": 0}),
+    ("environment_numbers_in_range", Environment, {"memory_limit_bytes": 0}),
+    ("environment_numbers_in_range", Environment, {"start_seconds": 0}),
+    ("environment_numbers_in_range", Environment, {"duel_seconds": -1}),
+    ("environment_numbers_in_range", Environment, {"bank_seconds": -1}),
+    ("environment_numbers_in_range", Environment, {"move_seconds": -1}),
+    ("evaluation_result_is_whole", Evaluation, {"is_current": False, "score": None}),
+    ("evaluation_result_is_whole", Evaluation, {"score": INFINITE}),
+    ("evaluation_result_is_whole", Evaluation, {"episodes_done": F("episode_count") + 1}),
+    ("evaluation_verified_has_seeds", Evaluation, {"seed_list": None}),
+    ("evaluation_verified_has_seeds", Evaluation, {"is_verified": False}),
+    ("evaluation_current_has_score", Evaluation, {"state": "CANCELLED"}),
+    ("evaluation_verdict_is_dated", Evaluation, {"verdict": "MISMATCH"}),
+    ("seedlist_purpose_known", SeedList, {"purpose": "SECRET"}),
+    ("recording_in_range", Recording, {"choice": "FUNNY"}),
+    ("recording_in_range", Recording, {"episode_number": 0}),
+]
+NEGATIVE = [
+    (Duel, "draws"),
+    (Duel, "attempt"),
+    (LedgerEntry, "wins"),
+    (LedgerEntry, "errors"),
+    (Participant, "losses"),
+    (Rating, "duel_count"),
+    (Submission, "archive_bytes"),
+    (Evaluation, "episodes_done"),
+]
+
+
+@pytest.fixture
+def arena() -> None:
+    """One row at least of every model that has conditions, all legal."""
+    owner = factories.user("ann")
+    players = [factories.ready(factories.agent(owner, factories.environment())) for _ in range(2)]
+    factories.publication(players[0])
+    tournament = factories.tournament(players)
+    duel = tournament.duels.get()
+    LedgerVoid.objects.create(duel=duel, reason="The clock was wrong.")
+    LedgerEntry.objects.create(
+        duel=duel, submission=players[0], opponent=players[1], seat=0,
+        wins=10, losses=0, draws=0, errors=0, opponent_errors=0, score=10.0,
+    )  # fmt: skip
+    evaluation = factories.evaluation(factories.ready(factories.agent(owner, factories.task())))
+    factories.recording(evaluation)
+
+
+def refused(rows: models.QuerySet[Any], fields: dict[str, Any]) -> str:
+    """What the database says to it."""
+    with pytest.raises(IntegrityError) as error, transaction.atomic():
+        rows.update(**fields)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("kind", JOB_MODELS)
+def test_no_job_is_in_a_state_that_its_row_belies(arena: None, kind: str) -> None:
+    rows = JOB_MODELS[kind]._default_manager.all()
+    for case, (name, fields) in ILLEGAL_JOBS.items():
+        said = refused(rows, fields)
+        # A row may break two conditions at once; either of them is right.
+        assert f"{kind}_" in said, (case, said)
+        assert any(word in said for word in (name, "state", "running", "current", "result")), (case, said)
+
+
+@pytest.mark.parametrize(("name", "model", "fields"), ILLEGAL, ids=[f"{n}-{f}" for n, _, f in ILLEGAL])
+def test_illegal_rows_are_refused(arena: None, name: str, model: type[models.Model], fields: dict[str, Any]) -> None:
+    said = refused(model._default_manager.all(), fields)
+    assert name in said or (name == "evaluation_current_has_score" and "evaluation" in said)
+
+
+@pytest.mark.parametrize(("model", "field"), NEGATIVE, ids=[f"{m.__name__}.{f}" for m, f in NEGATIVE])
+def test_nothing_that_is_counted_is_negative(arena: None, model: type[models.Model], field: str) -> None:
+    assert "check" in refused(model._default_manager.all(), {field: -1}).lower()
+
+
+def test_what_is_not_a_number_is_no_score(arena: None) -> None:
+    for model, field in (
+        (LedgerEntry, "score"),
+        (Rating, "value"),
+        (Participant, "total_score"),
+        (Duel, "player_1_score"),
+    ):
+        refused(model._default_manager.all(), {field: float("nan")})
+
+
+def test_every_condition_of_every_model_has_a_case() -> None:
+    conditions = {
+        constraint.name
+        for model in apps.get_app_config("core").get_models()
+        for constraint in model._meta.constraints
+        if isinstance(constraint, models.CheckConstraint)
+    }
+    of_jobs = {f"{kind}_{name}" for kind in JOB_MODELS for name, _ in ILLEGAL_JOBS.values()}
+    assert conditions == of_jobs | {name for name, *_ in ILLEGAL}
+
+
+def test_jobs_go_their_way_within_the_conditions(arena: None) -> None:
+    rows = JOB_MODELS["build"]._default_manager.all()
+    for state in (JobState.QUEUED, JobState.RUNNING, JobState.QUEUED, JobState.FAILED, JobState.CANCELLED):
+        factories.moved(rows, state)
+    Tournament.objects.update(state=TournamentState.RUNNING, ended_at=None)
+    Duel.objects.update(verdict="MISMATCH", verified_at=NOON + timedelta(days=1))

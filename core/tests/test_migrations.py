@@ -1,0 +1,146 @@
+"""Every migration on data: rows of the first day live through all of them, forward, backward and forward again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from core.models import ApiToken, Build, Duel, LedgerVoid, Recording, Submission
+from core.services.alarms import alarm_raise
+from core.tests import factories
+
+pytestmark = pytest.mark.django_db(transaction=True)
+FIRST = ("core", "0001_initial")
+NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
+Rows = dict[str, dict[object, dict[str, object]]]
+"""By table and key, what the columns hold."""
+MADE_WHOLE = {("core_build", "ended_at"), ("core_build", "fault")}
+"""What a migration is there to repair."""
+
+
+def plan() -> list[tuple[str, str]]:
+    """All migrations of the core, in their order."""
+    executor = MigrationExecutor(connection)
+    (newest,) = executor.loader.graph.leaf_nodes("core")
+    return [node for node in executor.loader.graph.forwards_plan(newest) if node[0] == "core"]
+
+
+def go_to(target: tuple[str, str]) -> None:
+    """Migrate the core to this, one migration after the other, each in a transaction of its own."""
+    MigrationExecutor(connection).migrate([target])
+
+
+@pytest.fixture(autouse=True)
+def newest_afterwards() -> Iterator[None]:
+    yield
+    go_to(plan()[-1])
+
+
+def rows() -> Rows:
+    found: Rows = {}
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            if table.startswith("core_") and table not in ("core_user_groups", "core_user_user_permissions"):
+                cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+                columns = [column[0] for column in cursor.description]
+                found[table] = {row[columns.index("id")]: dict(zip(columns, row, strict=True)) for row in cursor}
+    return found
+
+
+def assert_kept(before: Rows, after: Rows, step: object) -> None:
+    """Tables of both hold the same rows, and these the same in all columns of both."""
+    for table in before.keys() & after.keys():
+        assert before[table].keys() == after[table].keys(), (step, table)
+        for key, old in before[table].items():
+            new = after[table][key]
+            changed = {
+                name: (old[name], new[name])
+                for name in old.keys() & new.keys()
+                if old[name] != new[name] and (table, name) not in MADE_WHOLE
+            }
+            assert not changed, (step, table, key)
+
+
+def first_day(models: Any) -> None:
+    """An arena as the first version left it: a played edition, a struck duel, a job that runs, one that broke."""
+
+    def make(model: str, /, **fields: object) -> Any:
+        return models.get_model("core", model).objects.create(**fields)
+
+    people = [make("User", username=name, email=f"{name}@arena.example") for name in ("ann", "bob")]
+    limits = {"memory_limit_bytes": 2**28, "move_seconds": 1, "bank_seconds": 1, "start_seconds": 1, "duel_seconds": 1}
+    environment = make(
+        "Environment", slug="tic-tac-toe", version=1, name="Tic-tac-toe", description="", image="", seats=2,
+        matches_per_duel=10, matches_per_validation=4, **limits,
+    )  # fmt: skip
+    played = {"environment_version": "tic-tac-toe-v1", "seed": 7}
+    ended = {"state": "SUCCEEDED", "started_at": NOON, "ended_at": NOON}
+    submissions = []
+    for number, person in enumerate(people):
+        agent = make("Agent", environment=environment, owner=person, name=f"agent-{number}")
+        submission = make(
+            "Submission", agent=agent, number=1, archive=f"archives/{number}.zip", archive_sha256="0" * 64,
+            archive_bytes=4,
+        )  # fmt: skip
+        make("Build", submission=submission, **ended)
+        make("Validation", submission=submission, match_count=4, matches_done=4, **played, **ended)
+        make("Publication", submission=submission, url="https://git.example/", **ended)
+        make("Rating", submission=submission, value=1500 + number, duel_count=1)
+        submissions.append(submission)
+    one, two = submissions
+    # What no version should have left behind.
+    make("Build", submission=one, state="FAILED")
+    make("Build", submission=two)
+    tournament = make("Tournament", environment=environment, edition=1, state="FINISHED", ended_at=NOON)
+    make("Participant", tournament=tournament, submission=one, wins=1, points=2, rank=1)
+    make("Participant", tournament=tournament, submission=two, losses=1, rank=2)
+    result = {"outcome": "PLAYER_1", "player_1_wins": 10, "matches_done": 10, "match_count": 10}
+    duel = make(
+        "Duel", tournament=tournament, number=1, round=1, player_1=one, player_2=two, **result, **played, **ended
+    )
+    entry = {"draws": 0, "errors": 0, "opponent_errors": 0, "duel": duel}
+    make("LedgerEntry", submission=one, opponent=two, seat=0, wins=10, losses=0, score=10, **entry)
+    make("LedgerEntry", submission=two, opponent=one, seat=1, wins=0, losses=10, score=-10, **entry)
+    make("LedgerVoid", duel=duel, reason="The clock was wrong.", created_by=people[0])
+
+
+def later_days() -> None:
+    """What later versions added, in the newest form."""
+    owner = factories.user("olive")
+    evaluation = factories.evaluation(factories.ready(factories.agent(owner, factories.task())))
+    factories.recording(evaluation, Recording.Choice.BEST)
+    factories.script_evaluation(factories.script(factories.agent(owner, factories.task())))
+    ApiToken.objects.create(owner=owner, name="notebook", digest="0" * 64, hint="rla_1234")
+    alarm_raise(key="disk-full", message="The disk is full.")
+
+
+def test_rows_of_the_first_version_live_through_every_migration_and_back() -> None:
+    steps = plan()
+    assert steps[0] == FIRST
+    go_to(FIRST)
+    first_day(MigrationExecutor(connection).loader.project_state(FIRST).apps)
+
+    before = rows()
+    go_to(steps[-1])
+    assert_kept(before, rows(), "forward")
+    assert set(Submission.objects.values_list("agent__name", flat=True)) == {"agent-0", "agent-1"}
+    assert len(set(Submission.objects.values_list("public_id", flat=True))) == 2
+    assert Duel.objects.get(void__isnull=False).ledger_entries.count() == 2
+    assert LedgerVoid.objects.get().created_by is not None
+    broken = Build.objects.get(state="FAILED")
+    assert (broken.ended_at, broken.fault) == (broken.created_at, "PLATFORM")
+
+    later_days()
+    before = rows()
+    for step in reversed(steps[:-1]):
+        go_to(step)
+        assert_kept(before, after := rows(), f"back to {step}")
+        before = after
+
+    go_to(steps[-1])
+    assert_kept(before, rows(), "forward again")

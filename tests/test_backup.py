@@ -1,0 +1,454 @@
+"""The whole arena in one file and back: with played duels, evaluations and uploads, on the database under test."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import tarfile
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.sessions.models import Session
+from django.core import serializers
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.test import Client
+from django_q.models import OrmQ
+from pytest_django.fixtures import Settings
+
+from core.backup import database as dumps
+from core.backup import make as making
+from core.backup import restore as restoring
+from core.backup.errors import BackupError
+from core.backup.make import backup_make
+from core.models import Agent, ApiToken, Build, Duel, Evaluation, JobState, LedgerEntry, Recording, Submission, User
+from core.removed import removed_name
+from core.selectors.duels import records_open
+from core.services.agents import submission_delete
+from tests.samples import FIRST, LAST, tic_tac_toe, upload, zip_of
+from web.tests import played, scored
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOW = datetime(2020, 11, 21, 16, 30, tzinfo=UTC)
+
+
+def arena() -> Duel:
+    """Uploads, a validation, two played duels and one that waits, an evaluation with records and a recorded episode."""
+    environment = tic_tac_toe()
+    first, last = upload(environment, "first", FIRST), upload(environment, "last", LAST)
+    played.play_validation(first)
+    tournament = played.edition([first, last], environment)
+    duel = played.play(played.waiting_duel(tournament, first, last), faults_of_2={3})
+    played.play(played.waiting_duel(tournament, last, first))
+    played.waiting_duel(tournament, first, last)
+    task = scored.environment()
+    row = scored.evaluation(scored.submission(first.agent.owner, task, "balancer"), scored.scores_around(200, 20))
+    scored.recording(scored.with_files(row), Recording.Choice.BEST, video=b"video")
+    return duel
+
+
+def rows() -> dict[str, Any]:
+    """Every row of the arena; django-q's own come and go."""
+    models = [model for model in apps.get_models() if model._meta.app_label in ("core", "auth", "admin")]
+    return {model._meta.label: serializers.serialize("json", model._default_manager.order_by("pk")) for model in models}
+
+
+def files() -> dict[str, bytes]:
+    root = Path(default_storage.path(""))
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def state() -> tuple[dict[str, Any], dict[str, bytes]]:
+    return rows(), files()
+
+
+def run(*arguments: str | Path) -> str:
+    output = io.StringIO()
+    call_command(str(arguments[0]), *map(str, arguments[1:]), stdout=output, stderr=output)
+    return output.getvalue()
+
+
+def start_anew() -> None:
+    """As after `migrate` on a new machine."""
+    call_command("flush", interactive=False, verbosity=0)
+    for name in files():
+        default_storage.delete(name)
+
+
+def rewritten(path: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
+    """A backup in which somebody has changed something; `change` gets the content by name."""
+    with tarfile.open(path) as tar:
+        parts = {member.name: extracted.read() for member in tar if (extracted := tar.extractfile(member))}
+    change(parts)
+    with tarfile.open(path, "w") as tar:
+        for name, data in parts.items():
+            header = tarfile.TarInfo(name)
+            header.size = len(data)
+            tar.addfile(header, io.BytesIO(data))
+    return path
+
+
+def changing_manifest(**fields: Any) -> Callable[[Path], object]:
+    def change(parts: dict[str, bytes]) -> None:
+        parts["manifest.json"] = json.dumps({**json.loads(parts["manifest.json"]), **fields}).encode()
+
+    return lambda path: rewritten(path, change)
+
+
+@pytest.fixture(autouse=True)
+def store(settings: Settings, tmp_path: Path) -> None:
+    """A store of this test's own."""
+    settings.MEDIA_ROOT = tmp_path / "store"
+    settings.MEDIA_ROOT.mkdir()
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """A backup of an arena with something in it, which is still there."""
+    Client().force_login(arena().player_1.agent.owner)
+    assert Session.objects.exists()
+    assert OrmQ.objects.exists()
+    path = tmp_path / "arena.tar"
+    run("backup", path)
+    return path
+
+
+def test_everything_comes_back_into_a_new_arena(backup: Path) -> None:
+    before = state()
+    assert backup.stat().st_mode & 0o777 == 0o600
+    start_anew()
+
+    said = run("restore", backup)
+
+    after = state()
+    assert after[1] == before[1]
+    # A job that waits is woken again; nothing else differs.
+    assert {name for name in after[0] if after[0][name] != before[0][name]} <= {"core.Build", "core.Recording"}
+    assert not Build.objects.filter(state=JobState.QUEUED).exclude(woken_at=None).exists()
+    duel = Duel.objects.order_by("pk")[0]
+    with records_open(duel) as archive:
+        assert archive.match_count == duel.match_count
+    assert f"is back with {len(after[1])} files in " in said
+    # Whoever holds a session is logged in: they are not in backups, nor is what can be sent anew.
+    assert not Session.objects.exists()
+    assert not OrmQ.objects.exists()
+    # Numbers go on where they were.
+    assert Agent.objects.create(
+        owner=duel.player_1.agent.owner, environment=duel.tournament.environment, name="next"
+    ).pk > max(Agent.objects.filter(submissions__isnull=False).values_list("pk", flat=True))
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def lose_the_end(path: Path) -> None:
+    rewritten(path, lambda parts: parts.pop("manifest.json"))
+
+
+def lose_a_file(path: Path) -> None:
+    rewritten(path, lambda parts: parts.pop(next(name for name in parts if name.endswith("records.zip"))))
+
+
+def change_a_file(path: Path) -> None:
+    data = path.read_bytes()
+    with tarfile.open(path) as tar:
+        place = next(member.offset_data for member in tar if member.name.endswith("records.zip"))
+    path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+
+
+def change_the_database(path: Path) -> None:
+    def change(parts: dict[str, bytes]) -> None:
+        parts["database"] = parts["database"][:-1] + b"?"
+
+    rewritten(path, change)
+
+
+def add_a_file(path: Path) -> None:
+    def change(parts: dict[str, bytes]) -> None:
+        manifest = parts.pop("manifest.json")
+        parts["files/../../evil"] = b"foreign"
+        parts["manifest.json"] = manifest
+
+    rewritten(path, change)
+
+
+def add_a_link(path: Path) -> None:
+    with tarfile.open(path) as tar:
+        members = [(member, tar.extractfile(member)) for member in tar.getmembers()]
+        parts = [(member, file.read() if file else b"") for member, file in members]
+    with tarfile.open(path, "w") as tar:
+        link = tarfile.TarInfo("files/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+        for member, data in parts:
+            tar.addfile(member, io.BytesIO(data))
+
+
+def write_something_else(path: Path) -> None:
+    path.write_bytes(b"no tar at all" * 100)
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "cut short": (cut_short, "whole backup|torn"),
+    "without its end": (lose_the_end, "torn"),
+    "without a file": (lose_a_file, r"records\.zip is missing from this backup"),
+    "with a changed file": (change_a_file, r"records\.zip has been changed"),
+    "with a changed database": (change_the_database, "database has been changed"),
+    "with a foreign file": (add_a_file, r"evil is in this backup, but not in its manifest"),
+    "with a link": (add_a_link, "something that is no file"),
+    "something else": (write_something_else, "no whole backup"),
+    "of a newer format": (changing_manifest(format=2), "has format 2"),
+    "with a foreign manifest": (changing_manifest(parts=[]), "manifest .* cannot be read"),
+    "of another database": (changing_manifest(database="oracle"), "backup is of oracle"),
+    "of a newer arena": (changing_manifest(migrations={"core": ["9999_future"]}), r"newer arena \(core\.9999_future"),
+    "gone": (Path.unlink, "There is no"),
+}
+
+
+def test_what_is_wrong_with_a_backup_is_found_before_anything_is_touched(backup: Path, tmp_path: Path) -> None:
+    before = state()
+    for name, (damage, sentence) in DAMAGES.items():
+        damaged = tmp_path / name
+        shutil.copyfile(backup, damaged)
+        damage(damaged)
+        with pytest.raises(CommandError, match=sentence):
+            run("restore", damaged, "--replace")
+        assert state() == before, name
+
+
+def test_an_arena_in_use_is_replaced_only_when_asked(backup: Path) -> None:
+    wanted = state()
+    User.objects.update(team="Changed since")
+    late = upload(tic_tac_toe(), "late", FIRST)
+    changed = next(name for name in files() if name.endswith("records.zip"))
+    default_storage.delete(changed)
+    default_storage.save(changed, ContentFile(b"damaged"))
+    before = state()
+
+    with pytest.raises(CommandError, match="in use. Give --replace"):
+        run("restore", backup)
+    assert state() == before
+
+    run("restore", backup, "--replace")
+    assert rows()["core.User"] == wanted[0]["core.User"]
+    # A file that no row names any more stays where it is.
+    assert files() == {**wanted[1], str(late.archive.name): zip_of(FIRST)}
+
+
+def test_a_store_with_another_file_under_a_name_is_not_overwritten_unasked(backup: Path) -> None:
+    taken = next(name for name in files() if name.endswith("records.zip"))
+    start_anew()
+    default_storage.save(taken, ContentFile(b"another"))
+    with pytest.raises(CommandError, match="The store holds another file"):
+        run("restore", backup)
+    assert not User.objects.exists()
+    assert files() == {taken: b"another"}
+
+
+@pytest.mark.parametrize("step", ["files", "look"])
+def test_a_restore_that_fails_leaves_what_was(backup: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    changed = next(name for name in files() if name.endswith("records.zip"))
+    default_storage.delete(changed)
+    default_storage.save(changed, ContentFile(b"damaged"))
+    default_storage.delete(next(name for name in files() if name.startswith("archives")))
+    User.objects.update(team="Changed since")
+    before = state()
+
+    def fail(*_: object, **__: object) -> None:
+        raise BackupError(f"The disk is full at {step}.")
+
+    if step == "files":
+        stored = iter([restoring._save])
+        monkeypatch.setattr(restoring, "_save", lambda *given: next(stored, fail)(*given))
+        # What is put back when it fails has to be stored, too.
+        monkeypatch.setattr(
+            restoring, "_put", lambda name, path: default_storage.save(name, ContentFile(path.read_bytes()))
+        )
+    else:
+        monkeypatch.setattr(restoring, "_check_files", fail)
+
+    with pytest.raises(CommandError, match=f"The disk is full at {step}"):
+        run("restore", backup, "--replace")
+
+    assert state() == before
+    assert Session.objects.exists()
+
+
+def test_a_dump_that_the_database_refuses_halfway_changes_nothing(backup: Path) -> None:
+    before = state()
+    dump = backup.with_name("dump")
+    dumps.database_dump(dump)
+    data = bytearray(dump.read_bytes())
+    data[len(data) // 3 : len(data) // 2] = bytes(len(data) // 2 - len(data) // 3)
+    dump.write_bytes(data)
+    with pytest.raises(BackupError):
+        dumps.database_load(dump)
+    assert state() == before
+
+
+def test_a_backup_of_an_older_arena_is_migrated(backup: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    old = tmp_path / "old.tar"
+    call_command("migrate", "core", "0008_checkable_evaluations", verbosity=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(MigrationExecutor, "migration_plan", lambda *_: [])
+        patch.setattr(dumps, "_file_queries", lambda: ["SELECT records FROM core_duel WHERE records <> ''"])
+        run("backup", old)
+    with pytest.raises(CommandError, match="older than this code: run `manage.py migrate`"):
+        run("backup", tmp_path / "refused.tar")
+    call_command("migrate", verbosity=0)
+    duels = rows()["core.Duel"]
+    Duel.objects.filter(state=JobState.QUEUED).delete()
+    # Of this older backup the archives and logs are somebody else's care.
+    monkeypatch.setattr(restoring, "files_named", frozenset)
+
+    run("restore", old, "--replace")
+
+    assert rows()["core.Duel"] == duels
+    assert not ApiToken.objects.exists()
+
+
+def test_a_backup_made_while_workers_write_is_of_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    duel = arena()
+    waiting = [played.waiting_duel(duel.tournament, duel.player_1, duel.player_2, 4) for _ in range(12)]
+    begun, taken = threading.Event(), threading.Event()
+
+    def work() -> None:
+        try:
+            for number, row in enumerate(waiting):
+                played.play(row)
+                begun.set()
+                if number == 6:
+                    taken.wait(30)
+        finally:
+            connection.close()
+
+    dump = dumps.database_dump
+
+    def dump_and_tell(path: Path) -> dumps.Dump:
+        made = dump(path)
+        taken.set()
+        worker.join(60)
+        return made
+
+    monkeypatch.setattr(making, "database_dump", dump_and_tell)
+    worker = threading.Thread(target=work)
+    worker.start()
+    begun.wait(30)
+    made = backup_make(tmp_path / "arena.tar", now=NOW)
+    worker.join(60)
+    assert not Duel.objects.filter(pk__in=[row.pk for row in waiting]).exclude(state=JobState.SUCCEEDED).exists()
+    start_anew()
+
+    run("restore", made.path)
+
+    done = Duel.objects.filter(state=JobState.SUCCEEDED)
+    assert 3 <= done.count() < 2 + len(waiting)
+    assert LedgerEntry.objects.count() == 4 * done.count()
+    for row in done:
+        with records_open(row) as archive:
+            assert archive.match_count == row.matches_done
+    assert set(files()) == dumps.files_named()
+
+
+def test_what_is_deleted_while_a_backup_is_made_is_told_apart_from_what_was_lost(
+    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = Evaluation.objects.get().records
+    lost.storage.delete(str(lost.name))
+    deleted = Submission.objects.get(agent__name="last")
+    dump = dumps.database_dump
+
+    def dump_and_delete(path: Path) -> dumps.Dump:
+        made = dump(path)
+        submission_delete(submission=deleted)
+        return made
+
+    monkeypatch.setattr(making, "database_dump", dump_and_delete)
+    made = backup_make(tmp_path / "second.tar", now=NOW)
+
+    assert made.gone == (str(deleted.archive.name),)
+    assert made.missing == (str(lost.name),)
+    assert "Missing when the backup was made, and still: 2" in run("restore", made.path, "--replace")
+    assert Submission.objects.get(pk=deleted.pk).deleted_at is None
+
+
+def test_files_that_are_not_kept_any_longer_are_not_missed(backup: Path, tmp_path: Path) -> None:
+    duel = Duel.objects.order_by("pk")[0]
+    Duel.objects.filter(pk=duel.pk).update(records=removed_name(NOW.date()))
+    submission_delete(submission=Submission.objects.get(agent__name="last"))
+    said = run("backup", tmp_path / "second.tar")
+    assert "Missing" not in said
+    assert "Deleted" not in said
+
+
+def test_old_backups_of_a_folder_are_deleted_when_a_new_one_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    for day in range(1, 4):
+        backup_make(folder, now=NOW - timedelta(days=day))
+    (folder / "arena-notes.tar").write_text("kept")
+
+    run("backup", folder, "--keep", "2")
+
+    *left, notes = sorted(path.name for path in folder.iterdir())
+    assert len(left) == 2
+    assert left[0] == "arena-20201120T163000Z.tar"
+    assert notes == "arena-notes.tar"
+
+
+def test_a_backup_is_never_written_over_and_leaves_nothing_when_it_fails(
+    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CommandError, match="never overwritten"):
+        run("backup", backup)
+    with pytest.raises(CommandError, match="There is no folder"):
+        run("backup", tmp_path / "nowhere" / "arena.tar")
+    with pytest.raises(CommandError, match="--keep needs a folder"):
+        run("backup", tmp_path / "other.tar", "--keep", "3")
+
+    def fail(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(making, "_manifest", fail)
+    with pytest.raises(CommandError, match="No space left"):
+        run("backup", tmp_path / "other.tar")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["arena.tar", "store"]
+
+
+def test_postgres_programs_get_the_password_by_their_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: dict[str, Any] = {}
+
+    def popen(command: list[str], **options: Any) -> None:
+        started.update(command=command, variables=options["env"])
+        raise FileNotFoundError
+
+    settings = {"NAME": "arena", "USER": "arena", "HOST": "db", "PORT": 5432, "PASSWORD": "s3cret", "OPTIONS": {}}
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", popen)
+        for name, value in settings.items():
+            patch.setitem(connection.settings_dict, name, value)
+        with pytest.raises(BackupError, match="apt install postgresql-client"), dumps._running("pg_dump", "--verbose"):
+            pytest.fail("it cannot run")
+    assert started["command"] == [
+        "pg_dump",
+        "--verbose",
+        "-U",
+        "arena",
+        "-h",
+        "db",
+        "-p",
+        "5432",
+        "--dbname=arena",
+    ]
+    assert started["variables"]["PGPASSWORD"] == "s3cret"

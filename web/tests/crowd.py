@@ -1,0 +1,160 @@
+"""Many rows at once, made without services: for tests that ask what lists cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import count
+from typing import Any, TypeVar
+
+from django.contrib.admin.models import LogEntry
+from django.db.models import Model
+from django.utils import timezone
+
+from core.models import (
+    Agent,
+    Alarm,
+    ApiToken,
+    Build,
+    Duel,
+    Environment,
+    Evaluation,
+    LedgerEntry,
+    LedgerVoid,
+    Participant,
+    Publication,
+    Rating,
+    Recording,
+    SeedList,
+    Submission,
+    Tournament,
+    User,
+    Validation,
+)
+from core.tests import factories
+from core.tests.factories import NOON
+
+AnyRow = TypeVar("AnyRow", bound=Model)
+ENDED: dict[str, Any] = {"state": "SUCCEEDED", "attempt": 1, "worker": "w", "started_at": NOON, "ended_at": NOON}
+EPISODES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """An edition in which `hero` plays against everybody, a task with a board, and somebody who has many of all."""
+
+    game: Environment
+    task: Environment
+    hero: Submission
+    learner: Submission
+    tournament: Tournament
+    evaluation: Evaluation
+    numbers: count[int]
+
+
+def crowd() -> Crowd:
+    """The first of everything."""
+    person = factories.user("hero", team="Blue")
+    game, task = factories.environment(), factories.task(episodes=EPISODES)
+    hero = factories.ready(factories.agent(person, game, "hero", is_public=True))
+    tournament = factories.tournament([hero, factories.ready(factories.agent(person, game, "rival"))])
+    learner = factories.ready(factories.agent(person, task, "learner", is_public=True))
+    evaluation = factories.evaluation(learner, scores=[float(n) for n in range(EPISODES)])
+    return Crowd(game, task, hero, learner, tournament, evaluation, count(2))
+
+
+def grow(crowd: Crowd, size: int) -> None:
+    """Add so many of everything that is listed anywhere."""
+    numbers = [next(crowd.numbers) for _ in range(size)]
+    person = crowd.hero.agent.owner
+    people = made(User(username=f"person-{n}", email=f"person-{n}@arena.example", password="!") for n in numbers)
+    rivals = versions(
+        [Agent(environment=crowd.game, owner=people[k], name=f"rival-{n}") for k, n in enumerate(numbers)]
+    )
+    played(crowd, rivals, numbers)
+    own = [Agent(environment=crowd.game, owner=person, name=f"own-{n}", is_public=True) for n in numbers]
+    versions(own)
+    further_versions(crowd.hero.agent, numbers)
+    ranked(crowd, people, numbers)
+    made(ApiToken(owner=person, name=f"token {n}", digest=f"{n:064}", hint="rla_") for n in numbers)
+    made(Alarm(key=f"disk-{n}", message="It is full.", raised_at=NOON) for n in numbers)
+    made(LogEntry(user=person, object_repr=f"row {n}", action_flag=2, action_time=timezone.now()) for n in numbers)
+    ended = {"state": "FINISHED", "ended_at": NOON}
+    made(Tournament(environment=crowd.game, edition=n, **ended) for n in numbers)
+
+
+def versions(agents: list[Agent]) -> list[Submission]:
+    """An agent each with one version that may play."""
+    made(agents)
+    rows = made(
+        Submission(agent=agent, number=1, archive="archives/a.zip", archive_sha256="0", archive_bytes=4, image="image")
+        for agent in agents
+    )
+    phases(rows)
+    return rows
+
+
+def further_versions(agent: Agent, numbers: list[int]) -> list[Submission]:
+    rows = made(
+        Submission(agent=agent, number=n, archive="archives/a.zip", archive_sha256="0", archive_bytes=4, image="image")
+        for n in numbers
+    )
+    phases(rows)
+    return rows
+
+
+def phases(rows: list[Submission]) -> None:
+    version = rows[0].agent.environment.spec_id
+    made(Build(submission=row, **ENDED) for row in rows)
+    made(Validation(submission=row, environment_version=version, seed=1, match_count=4, **ENDED) for row in rows)
+    made(Publication(submission=row, url="https://git.example/", **ENDED) for row in rows)
+
+
+def played(crowd: Crowd, rivals: list[Submission], numbers: list[int]) -> None:
+    """Duels of the hero against each: half of them won, one in ten struck; and one that waits of each."""
+    common: dict[str, Any] = {
+        "tournament": crowd.tournament, "round": 1, "seed": 1, "match_count": 10,
+        "environment_version": crowd.game.spec_id,
+    }  # fmt: skip
+    won = {"outcome": "PLAYER_1", "player_1_wins": 10, "matches_done": 10, **ENDED}
+    duels = made(
+        Duel(player_1=crowd.hero, player_2=rival, number=2 * n, **common, **won)
+        for n, rival in zip(numbers, rivals, strict=True)
+    )
+    made(
+        Duel(player_1=rival, player_2=crowd.hero, number=2 * n + 1, **common)
+        for n, rival in zip(numbers, rivals, strict=True)
+    )
+    figures = {"wins": 10, "losses": 0, "draws": 0, "errors": 0, "opponent_errors": 0, "score": 10}
+    made(LedgerEntry(duel=duel, submission=crowd.hero, opponent=duel.player_2, seat=0, **figures) for duel in duels)
+    made(LedgerVoid(duel=duel, reason="The clock was wrong.", created_by=crowd.hero.agent.owner) for duel in duels[::5])
+    made(Participant(tournament=crowd.tournament, submission=rival, losses=1, rank=3) for rival in rivals)
+    made(Rating(submission=rival, value=1400, duel_count=1) for rival in rivals)
+
+
+def ranked(crowd: Crowd, people: list[User], numbers: list[int]) -> None:
+    """Learners with a place on the board, the recorded episodes of these, further versions and seeds."""
+    rows = versions(
+        [Agent(environment=crowd.task, owner=people[k], name=f"learner-{n}") for k, n in enumerate(numbers)]
+    )
+    again = further_versions(crowd.learner.agent, numbers)
+    scores = [(k, float(k), 9, 0.01) for k in range(1, EPISODES + 1)]
+    common: dict[str, Any] = {
+        "environment": crowd.task, "environment_version": crowd.task.spec_id,
+        "seed_list": crowd.evaluation.seed_list, "score": 100.0, "score_low": 90.0, "score_high": 110.0,
+        "episode_count": EPISODES, "episodes_done": EPISODES, "episodes": scores, **ENDED,
+    }  # fmt: skip
+    standing = [Evaluation(submission=row, agent=row.agent, is_current=True, **common) for row in rows]
+    evaluations = made([*standing, *(Evaluation(submission=row, agent=row.agent, **common) for row in again)])
+    made(Recording(evaluation=row, choice="BEST", episode_number=1, **ENDED) for row in evaluations)
+    made(
+        SeedList(environment=crowd.task, purpose="RANKING", seeds=[1], sha256="0", revealed_at=NOON - timedelta(days=n))
+        for n in numbers
+    )
+
+
+def made(rows: Iterable[AnyRow]) -> list[AnyRow]:
+    """The rows, stored in as few statements as can be."""
+    new = list(rows)
+    return list(type(new[0])._default_manager.bulk_create(new))

@@ -1,0 +1,92 @@
+"""The main lists find their rows by an index and in their order, among thousands, on the database under test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from pytest_django import DjangoDbBlocker
+
+from core.models import Agent, Build, Duel, JobState, LedgerEntry, Participant
+from core.selectors.board import SORTS, standing
+from core.selectors.listing import duel_rows, evaluation_rows, participant_rows, rating_rows, submission_rows
+from web.api.native.duels import DuelFilter
+from web.tests.crowd import Crowd, crowd, grow
+
+pytestmark = pytest.mark.django_db
+SIZE = 2000
+SORTED = ("TEMP B-TREE FOR ORDER BY", "Sort Key")
+"""How a database says that it has to put rows in order itself."""
+Queries = dict[str, tuple[Callable[[Crowd], QuerySet[Any]], tuple[str, ...]]]
+"""A query, and parts of plans that are good: names of indexes, by primary key on either database."""
+
+
+def of_agent(rows: Crowd) -> QuerySet[Duel]:
+    agent = Agent.objects.get(name="rival-20")
+    found: QuerySet[Duel] = DuelFilter({"agent": str(agent.pk)}, queryset=duel_rows()).qs
+    return found[:50]
+
+
+LISTS: Queries = {
+    "newest duels": (lambda _: duel_rows()[:50], ("core_duel_pkey", "SCAN core_duel")),
+    "duels by age": (lambda _: duel_rows().order_by("created_at", "pk")[:50], ("duel_created",)),
+    "newest evaluations": (lambda _: evaluation_rows()[:50], ("core_evaluation_pkey", "SCAN core_evaluation")),
+    "newest submissions": (lambda _: submission_rows()[:50], ("core_submission_pkey", "SCAN core_submission")),
+    "ratings, best first": (lambda _: rating_rows()[:50], ("rating_best",)),
+    "the table of an edition": (
+        lambda rows: participant_rows().filter(tournament=rows.tournament)[:50],
+        ("participant_ranked",),
+    ),
+    "a board": (lambda rows: standing(rows.task).order_by(*SORTS["score_desc"])[:50], ("evaluation_board",)),
+    "a board by date": (lambda rows: standing(rows.task).order_by(*SORTS["date_desc"])[:50], ("evaluation_newest",)),
+    "the schedule of an edition": (
+        lambda rows: Duel.objects.filter(tournament=rows.tournament).order_by("number").values("pk")[:50],
+        ("duel_number_unique", "sqlite_autoindex_core_duel"),
+    ),
+    "what waits": (lambda _: Duel.objects.filter(state=JobState.QUEUED).order_by("pk")[:2], ("duel_waiting",)),
+}
+FOUND: Queries = {
+    "an agent's duels": (of_agent, ("core_duel_player_1_id", "core_duel_player_2_id")),
+    "versions of an agent": (lambda rows: rows.hero.agent.submissions.all(), ("submission",)),
+    "jobs of a version": (lambda rows: Build.objects.filter(submission=rows.hero), ("core_build_submission_id",)),
+    "entries of a duel": (lambda _: LedgerEntry.objects.filter(duel=7), ("ledger",)),
+    "somebody's agents": (lambda _: Agent.objects.filter(owner=9), ("core_agent_owner",)),
+    "an edition's participants": (lambda _: Participant.objects.filter(tournament=10**6), ("participant",)),
+    "what has lost its lease": (
+        lambda _: Duel.objects.filter(state=JobState.RUNNING, lease_expires_at__lt=Now()).order_by(),
+        ("duel_running", "duel_open"),
+    ),
+    "a job that is claimed": (
+        lambda _: Duel.objects.filter(pk=7, state=JobState.QUEUED, claim_token=None).order_by(),
+        ("core_duel_pkey", "SEARCH core_duel USING INTEGER PRIMARY KEY", "duel_waiting"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def rows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Crowd]:
+    """Thousands of rows, made once for both tests."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        made = crowd()
+        grow(made, SIZE)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+        yield made
+        transaction.set_rollback(True)
+
+
+def test_lists_come_in_their_order_from_an_index(rows: Crowd) -> None:
+    for name, (query, indexes) in LISTS.items():
+        plan = query(rows).explain()
+        assert any(index in plan for index in indexes), (name, plan)
+        assert not any(word in plan for word in SORTED), (name, plan)
+
+
+def test_rows_are_found_by_an_index(rows: Crowd) -> None:
+    for name, (query, indexes) in FOUND.items():
+        plan = query(rows).explain()
+        assert any(index in plan for index in indexes), (name, plan)

@@ -1,0 +1,135 @@
+"""A list of 200 rows costs as many queries as one of 10: every page, every list of the API and of the admin."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib import admin
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from core.models import User
+from core.services.jobs import JOB_MODELS
+from web.api.urls import routes
+from web.tests.crowd import Crowd, crowd, grow
+from web.urls import site
+
+pytestmark = pytest.mark.django_db
+FEW, MANY = 10, 200
+
+ONE_ROW = {
+    "api": ("token", "environment", "agent", "native_submission", "tournament", "duel", "evaluation", "job", "results",
+            "submission_by_id"),
+    "web": ("login", "logout", "password_change", "password_reset", "password_reset_done", "password_reset_confirm",
+            "password_reset_complete", "sign_up"),
+}  # fmt: skip
+ONE_FILE = {
+    "api": ("archive", "episode", "match", "matches", "replay", "job_log"),
+    "web": ("duel", "duel_log", "duel_records", "duel_results", "episode", "episode_frames", "evaluation_log",
+            "evaluation_records", "match", "match_frames", "recording_file", "starter_kit", "submission_archive",
+            "submission_log", "submission_sbom", "validation_frames", "validation_match"),
+}  # fmt: skip
+NOT_READ = {
+    "api": ("submit", "submissions", "agent_submissions", "docs", "schema", "health"),
+    "web": ("agent_create", "submission_create", "submission_delete", "token_create", "token_revoke"),
+}
+"""Addresses that list no rows: about one row, about what lies in one file, and those that only change something."""
+
+
+def addresses(rows: Crowd) -> dict[str, str]:
+    """Every address with a list, as the one sees it who has many of everything; by name."""
+    game, task, hero, learner = rows.game.slug, rows.task.slug, rows.hero.agent, rows.learner
+    edition = rows.tournament.edition
+    page = "?page_size=100"
+    pages = {
+        "home": reverse("web:home"),
+        "profile": reverse("web:profile"),
+        "user": reverse("web:user", args=[hero.owner.username]),
+        "status": f"{reverse('web:status')}?id={learner.public_id}",
+        "environment": reverse("web:environment", args=[game]),
+        "environment with a board": f"{reverse('web:environment', args=[task])}?per=100",
+        "compare": f"{reverse('web:compare', args=[task])}?id={learner.public_id}",
+        "agent": reverse("web:agent", args=[game, hero.name]),
+        "agent on a board": reverse("web:agent", args=[task, learner.agent.name]),
+        "edition": reverse("web:edition", args=[game, edition]),
+        "participant": reverse("web:participant", args=[game, edition, hero.name]),
+        "evaluation": reverse("web:evaluation", args=[rows.evaluation.pk]),
+    }
+    lists: dict[str, list[object]] = {
+        "me": [],
+        "tokens": [],
+        "environments": [],
+        "board": [task],
+        "seeds": [task],
+        "agents": [],
+        "native_submissions": [],
+        "tournaments": [],
+        "participants": [rows.tournament.pk],
+        "ratings": [],
+        "duels": [],
+        "evaluations": [],
+        "episodes": [rows.evaluation.pk],
+        "jobs": [],
+        "leaderboard_environments": [],
+        "leaderboard_of": [rows.task.env_id],
+    }
+    api = {f"api:{name}": reverse(f"api:{name}", args=arguments) + page for name, arguments in lists.items()}
+    api["api:leaderboard"] = f"{reverse('api:leaderboard')}?env_id={rows.task.env_id}"
+    jobs = {f"api:jobs_of_kind {kind}": reverse("api:jobs_of_kind", args=[kind]) + page for kind in JOB_MODELS}
+    return {**{f"web:{name}": address for name, address in pages.items()}, **api, **jobs}
+
+
+def admin_addresses() -> dict[str, str]:
+    models = [model._meta for model in admin.site._registry if model._meta.app_label == "core"]
+    return {meta.label: reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist") for meta in models}
+
+
+def query_counts(client: Client, asked: dict[str, str]) -> dict[str, int]:
+    found = {}
+    for name, address in asked.items():
+        # What is kept for a moment is not what is counted.
+        cache.clear()
+        with CaptureQueriesContext(connection) as queries:
+            response = client.get(address)
+        assert response.status_code == 200, (name, address, response.status_code)
+        found[name] = len(queries)
+    return found
+
+
+@pytest.fixture
+def rows() -> Crowd:
+    rows = crowd()
+    User.objects.filter(pk=rows.hero.agent.owner.pk).update(is_staff=True, is_superuser=True)
+    grow(rows, FEW)
+    return rows
+
+
+def test_200_rows_cost_as_many_queries_as_10(rows: Crowd) -> None:
+    owner, stranger = Client(), Client()
+    owner.force_login(User.objects.get(username="hero"))
+    asked = addresses(rows)
+    theirs = {name: address for name, address in asked.items() if name not in ("web:profile", "api:me", "api:tokens")}
+    # Once for what is only read the first time in a process.
+    query_counts(owner, asked | admin_addresses())
+
+    few = [query_counts(owner, asked | admin_addresses()), query_counts(stranger, theirs)]
+    grow(rows, MANY - FEW)
+    many = [query_counts(owner, asked | admin_addresses()), query_counts(stranger, theirs)]
+
+    more = {
+        (who, name): (few[who][name], count)
+        for who in (0, 1)
+        for name, count in many[who].items()
+        if count != few[who][name]
+    }
+    assert more == {}
+
+
+def test_every_address_is_counted_or_lists_nothing(rows: Crowd) -> None:
+    """A new address has to be added to `addresses`, or above it to those that list no rows."""
+    named = {f"web:{route.name}" for route in site} | {f"api:{route.name}" for route in routes if route.name}
+    counted = {name.split()[0] for name in addresses(rows)}
+    others = {f"{room}:{name}" for kind in (ONE_ROW, ONE_FILE, NOT_READ) for room in kind for name in kind[room]}
+    assert named == counted | others
