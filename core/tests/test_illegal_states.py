@@ -11,6 +11,7 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F
 
 from core.models import (
+    Agent,
     Duel,
     Environment,
     Evaluation,
@@ -87,6 +88,8 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("tournament_state_is_whole", Tournament, {"state": "PAUSED"}),
     ("tournament_state_is_whole", Tournament, {"ended_at": None}),
     ("tournament_state_is_whole", Tournament, {"state": "RUNNING"}),
+    ("agent_quarantine_whole", Agent, {"quarantined_at": NOON}),
+    ("agent_quarantine_whole", Agent, {"quarantined_at": NOON, "quarantined_number": 1, "is_disabled": False}),
     ("submission_is_whole", Submission, {"number": 0}),
     ("submission_is_whole", Submission, {"form": "PROSE"}),
     ("submission_is_whole", Submission, {"image": "there", "image_removed_at": NOON}),

@@ -102,7 +102,7 @@ def test_whoever_was_begun_before_goes_first(player: Callable[[str], Submission]
 def test_duels_are_nobodys_and_stay_in_their_order(player: Callable[[str], Submission]) -> None:
     players = [player("ann"), player("bob")]
     waiting = factories.tournament([*players, player("cleo")]).duels.order_by("-pk")
-    waiting.update(state=JobState.QUEUED)
+    factories.moved(waiting, JobState.QUEUED)
     for duel in waiting:
         job_enqueue(job=duel)
     assert list(line(Duel)) == sorted(waiting, key=lambda duel: duel.pk)

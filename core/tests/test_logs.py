@@ -16,7 +16,7 @@ from pytest_django.fixtures import Settings
 from core.job_log import logger as job_logger
 from core.log_context import bind, bound, bound_fields
 from core.logs import JsonLines, Lines
-from core.models import Build, JobFault, Submission
+from core.models import Build, JobFault, JobState, Submission
 from core.services.jobs import job_fail, job_succeed
 from core.tests import factories
 from core.version import arena_version
@@ -201,7 +201,7 @@ def test_what_becomes_of_a_job_is_an_event_of_its_own(build: Build, written: Lin
 def test_the_thread_that_keeps_a_job_alive_knows_which(build: Build, written: Lines_) -> None:
     def action(job: Build, pulse: Pulse) -> None:
         # Somebody else has it by now, and the next beat finds out.
-        Build.objects.update(claim_token=None, lease_expires_at=None, state="CANCELLED")
+        factories.moved(Build.objects.all(), JobState.CANCELLED)
         pulse.log("news")
         pulse.lost.wait()
         logging.getLogger("here").warning("lost")

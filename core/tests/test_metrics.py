@@ -139,7 +139,7 @@ def test_evaluations_are_counted_by_the_names_that_dashboards_know(rise: Rise) -
     perform(Evaluation, evaluation_create(submission=submission).pk, good)
     perform(Evaluation, evaluation_create(submission=submission).pk, bad)
     script = evaluation_create(submission=submission)
-    Evaluation.objects.filter(pk=script.pk).update(is_verified=False)
+    Evaluation.objects.filter(pk=script.pk).update(is_verified=False, seed_list=None)
     perform(Evaluation, script.pk, bad)
     hopeless = evaluation_create(submission=submission)
     Evaluation.objects.filter(pk=hopeless.pk).update(attempt=99)

@@ -249,7 +249,7 @@ def test_an_organiser_lets_it_play_again_and_the_next_crash_is_its_first(
     agent_enable(agent=agent)
 
     assert not Agent.objects.get(pk=agent.pk).is_quarantined
-    Tournament.objects.update(state=TournamentState.FINISHED)
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=factories.NOON)
     last = factories.tournament([crasher, rival], edition=2, state=TournamentState.RUNNING)
     crash(last, crasher, rival)
     assert quarantine_where_due(tournament=last) == []

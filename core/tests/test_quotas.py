@@ -263,10 +263,10 @@ def test_versions_in_progress_are_counted_not_their_jobs(
     refusal = refused(upload, alice, environment, "second", 2)
     assert (refusal.code, refusal.retry_after_seconds) == ("quota_concurrent_jobs", 30)
 
-    first.builds.update(state=JobState.SUCCEEDED)
+    factories.moved(first.builds.all(), JobState.SUCCEEDED)
     validation = factories.validation(first, JobState.QUEUED)
     assert quota(alice, environment, QuotaName.CONCURRENT_JOBS).used == 1
-    type(validation).objects.update(state=JobState.SUCCEEDED)
+    factories.moved(type(validation).objects.all(), JobState.SUCCEEDED, matches_done=validation.match_count)
     upload(alice, environment, "second", 2)
 
 

@@ -64,7 +64,7 @@ def test_a_worker_that_is_reserved_serves_validations_alone(submission: Submissi
     duel = factories.tournament(
         [submission, factories.ready(factories.agent(factories.user("b"), submission.agent.environment))]
     ).duels.get()
-    type(duel).objects.update(state=JobState.QUEUED)
+    factories.moved(type(duel).objects.all(), JobState.QUEUED)
     assert wait(validation).code == WaitCode.IN_LINE
     assert wait(duel).code == WaitCode.NO_WORKER
 

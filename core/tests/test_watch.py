@@ -86,7 +86,7 @@ def test_the_alarm_settles_itself_when_something_is_finished_again(submission: S
     factories.build(submission, ended_at=timezone.now())
     assert look() == ""
     assert Alarm.objects.get(key=KEY).settled_at is not None
-    Build.objects.filter(pk=build.pk).update(state=JobState.CANCELLED)
+    factories.moved(Build.objects.filter(pk=build.pk), JobState.CANCELLED)
     assert look() == ""
 
 
