@@ -54,7 +54,7 @@ def rival(environment: Environment) -> Submission:
 def edition(*rows: Submission) -> Tournament:
     """A running edition with no duel played."""
     tournament = factories.tournament(rows, state=TournamentState.RUNNING)
-    tournament.duels.update(state=JobState.QUEUED)
+    factories.moved(tournament.duels.all(), JobState.QUEUED)
     return tournament
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from core.models import Duel, Environment, Job, JobState, Submission, Validation
@@ -20,7 +22,9 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def play(job: Job, pulse: Pulse, coming: object = None) -> None:
         done.append(job.submission.agent.owner.username if isinstance(job, Validation) else job.KIND)
-        job_succeed(job=job)
+        # All that the row of a duel with a result has.
+        result: dict[str, Any] = {"outcome": "DRAW", "matches_done": 0} if isinstance(job, Duel) else {}
+        job_succeed(job=job, **result)
 
     for name in ("_validate", "_duel"):
         monkeypatch.setattr(tasks, name, play)
@@ -33,7 +37,7 @@ def duel() -> Duel:
     environment = factories.environment()
     players = [factories.ready(factories.agent(factories.user(name), environment)) for name in ("ann", "bob")]
     duel = factories.tournament(players).duels.get()
-    Duel.objects.update(state=JobState.QUEUED)
+    factories.moved(Duel.objects.all(), JobState.QUEUED)
     return duel
 
 

@@ -16,6 +16,7 @@ from core.models import (
     Agent,
     Alarm,
     ApiToken,
+    AuditEntry,
     Build,
     Duel,
     Environment,
@@ -31,6 +32,7 @@ from core.models import (
     Tournament,
     User,
     Validation,
+    Worker,
 )
 from core.tests import factories
 from core.tests.factories import NOON
@@ -75,11 +77,15 @@ def grow(crowd: Crowd, size: int) -> None:
     played(crowd, rivals, numbers)
     own = [Agent(environment=crowd.game, owner=person, name=f"own-{n}", is_public=True) for n in numbers]
     versions(own)
-    further_versions(crowd.hero.agent, numbers)
+    waiting = further_versions(crowd.hero.agent, numbers)
+    made(Build(submission=row) for row in waiting[::2])
     ranked(crowd, people, numbers)
     made(ApiToken(owner=person, name=f"token {n}", digest=f"{n:064}", hint="rla_") for n in numbers)
     made(Alarm(key=f"disk-{n}", message="It is full.", raised_at=NOON) for n in numbers)
     made(LogEntry(user=person, object_repr=f"row {n}", action_flag=2, action_time=timezone.now()) for n in numbers)
+    made(AuditEntry(channel="ADMIN", operator="olga", action="changed", object_name=f"row {n}") for n in numbers)
+    process = {"host": "here", "queue": "duel", "version": "1", "python": "3.11", "started_at": NOON, "seen_at": NOON}
+    made(Worker(name=f"here:{n}", pid=n, **process) for n in numbers)
     ended = {"state": "FINISHED", "ended_at": NOON}
     made(Tournament(environment=crowd.game, edition=n, **ended) for n in numbers)
 

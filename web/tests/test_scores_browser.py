@@ -180,7 +180,7 @@ def test_an_answer_that_is_not_shown_takes_no_tick_back(page: Page, stage: Stage
     tick.check()
     own = page.locator("#own-agents")
     expect(own).to_contain_text("Evaluating")
-    meanwhile(lambda: Evaluation.objects.filter(pk=stage.running.pk).update(state=JobState.CANCELLED))
+    meanwhile(lambda: factories.moved(Evaluation.objects.filter(pk=stage.running.pk), JobState.CANCELLED))
     page.clock.run_for(2500)
     expect(own).to_contain_text("Cancelled")
     expect(tick).to_be_checked()
