@@ -137,18 +137,6 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 
 
 @register(TAG)
-def check_retention(**_: Any) -> list[CheckMessage]:
-    """arena.E030: things cannot be kept for a negative time."""
-    names = sorted(name for name in set(dir(settings)) if name.startswith("KEEP_") and name.endswith("_DAYS"))
-    hint = "Set it to a number of days, or to 0 to keep for ever."
-    return [
-        Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E030")
-        for name in names
-        if getattr(settings, name) < 0
-    ]
-
-
-@register(TAG)
 def check_environments(**_: Any) -> list[CheckMessage]:
     """arena.E006: a file about an environment is wrong, and without it no page and no worker knows any rules."""
     try:
@@ -194,6 +182,18 @@ def check_monitoring(**_: Any) -> list[CheckMessage]:
             hint = "Write addresses or networks, e.g. 10.0.0.7,172.16.0.0/12."
             found.append(Error(f"METRICS_NETWORKS holds {network!r}.", hint=hint, id="arena.E021"))
     return found
+
+
+@register(TAG)
+def check_retention(**_: Any) -> list[CheckMessage]:
+    """arena.E022: things cannot be kept for a negative time."""
+    names = sorted(name for name in set(dir(settings)) if name.startswith("KEEP_") and name.endswith("_DAYS"))
+    hint = "Set it to a number of days, or to 0 to keep for ever."
+    return [
+        Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E022")
+        for name in names
+        if getattr(settings, name) < 0
+    ]
 
 
 @register(TAG, deploy=True)

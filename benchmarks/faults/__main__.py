@@ -46,7 +46,7 @@ STORE_BYTES = 48 << 20
 SLOWEST_RERUN_SECONDS = 60.0
 """A killed worker's job has to run elsewhere within this."""
 FULL = Size(agents=12, scored_agents=3, match_count=10, pause_seconds=0.002, meetings=4)
-SHORT = Size(agents=4, scored_agents=0, match_count=10, pause_seconds=0.002, meetings=4)
+SHORT = Size(agents=4, scored_agents=0, match_count=10, pause_seconds=0.002, meetings=3)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

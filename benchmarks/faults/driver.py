@@ -27,7 +27,7 @@ CATCH_SECONDS = 60.0
 RECOVER_SECONDS = 120.0
 TRIES = 3
 """Of a fault that did not take effect: its victim was quicker, or another fault was in the way."""
-HANDS = 10
+HANDS = 8
 """Faults under way at once."""
 
 

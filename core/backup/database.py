@@ -23,7 +23,7 @@ from django.db.backends.postgresql.client import DatabaseClient
 from django.db.backends.utils import CursorWrapper
 from django.db.models import FileField
 
-from core.append_only import FUNCTION
+from core.append_only import FUNCTION as APPEND_ONLY
 from core.backup.errors import BackupError
 from core.models import Submission
 from core.removed import REMOVED
@@ -160,7 +160,8 @@ def _load_postgres(path: Path | None) -> None:
         assert psql.stdin is not None
         # Broken by a psql that stops at an error; it says itself which.
         with suppress(BrokenPipeError), psql.stdin as script:
-            drop = f"DROP TABLE {tables} CASCADE;\nDROP FUNCTION IF EXISTS {FUNCTION};\n" if tables else ""
+            # The triggers of tables that only grow go with them, their function does not.
+            drop = f"DROP TABLE {tables} CASCADE;\nDROP FUNCTION IF EXISTS {APPEND_ONLY}();\n" if tables else ""
             script.write(f"BEGIN;\nSET LOCAL lock_timeout = '{LOCK_SECONDS}s';\n{drop}".encode())
             if path is not None:
                 read = ("--no-owner", "--no-privileges", "--file=-", str(path))

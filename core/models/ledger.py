@@ -32,6 +32,11 @@ class LedgerEntry(models.Model):
     class Meta:
         verbose_name_plural = "ledger entries"
         ordering = ["pk"]
+        indexes = [
+            # Who has crashed is asked again and again while an edition runs: it costs nothing while nobody has.
+            models.Index(fields=["submission", "id"], condition=CRASHED, name="ledger_crashes"),
+            models.Index(fields=["submission", "-id"], name="ledger_latest"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["duel", "submission", "seat"], name="ledger_entry_unique"),
             models.CheckConstraint(
@@ -46,11 +51,6 @@ class LedgerEntry(models.Model):
                 | models.Q(opponent_errors__gt=0),
                 name="ledger_entry_has_matches",
             ),
-        ]
-        indexes = [
-            # Who has crashed is asked again and again while an edition runs: it costs nothing while nobody has.
-            models.Index(fields=["submission", "id"], condition=CRASHED, name="ledger_crashes"),
-            models.Index(fields=["submission", "-id"], name="ledger_latest"),
         ]
 
     def __str__(self) -> str:

@@ -60,18 +60,18 @@ class Participant(models.Model):
 
     class Meta:
         ordering = ["rank", "submission__agent__name"]
+        indexes = [
+            models.Index(fields=["tournament", "rank", "id"], name="participant_ranked"),
+            models.Index(
+                fields=["tournament"], condition=models.Q(withdrawn_at__isnull=False), name="participant_withdrawn"
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["tournament", "submission"], name="participant_unique"),
             models.CheckConstraint(
                 condition=models.Q(rank__gte=1, points=2 * models.F("wins") + models.F("draws"))
                 & finite("total_score", "rating"),
                 name="participant_adds_up",
-            ),
-        ]
-        indexes = [
-            models.Index(fields=["tournament", "rank", "id"], name="participant_ranked"),
-            models.Index(
-                fields=["tournament"], condition=models.Q(withdrawn_at__isnull=False), name="participant_withdrawn"
             ),
         ]
 

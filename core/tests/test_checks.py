@@ -214,12 +214,6 @@ def test_a_machine_without_an_engine_is_told_so_and_only_at_deployment(
     assert engine_messages() == []
 
 
-def test_nothing_is_kept_for_a_negative_time(settings: Settings) -> None:
-    settings.KEEP_RECORDS_DAYS = -1
-    found = run_checks(tags=[TAG])
-    assert [(message.id, message.msg) for message in found] == [("arena.E030", "KEEP_RECORDS_DAYS is -1.")]
-
-
 def test_limits_that_make_no_sense_are_refused(settings: Settings) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": -1}
     settings.AXES_FAILURE_LIMIT = 0
@@ -230,3 +224,9 @@ def test_limits_that_make_no_sense_are_refused(settings: Settings) -> None:
         ("arena.E010", "LOGIN_FAILURES is 0."),
         ("arena.E010", "The rate sign_up is 'many'."),
     ]
+
+
+def test_nothing_is_kept_for_a_negative_time(settings: Settings) -> None:
+    settings.KEEP_RECORDS_DAYS = -1
+    found = run_checks(tags=[TAG])
+    assert [(message.id, message.msg) for message in found] == [("arena.E022", "KEEP_RECORDS_DAYS is -1.")]

@@ -48,10 +48,10 @@ def test_a_healthy_arena_says_so(client: Client, worker: Worker) -> None:
 def test_jobs_that_nobody_takes_workers_that_are_gone_and_a_silent_engine_are_not_healthy(
     client: Client, worker: Worker
 ) -> None:
-    build = factories.build(factories.submission(factories.agent(factories.user("ann"), factories.environment())))
-    Build.objects.filter(pk=build.pk).update(
-        state=JobState.QUEUED, created_at=timezone.now() - timedelta(minutes=6), not_before=None
+    build = factories.build(
+        factories.submission(factories.agent(factories.user("ann"), factories.environment())), JobState.QUEUED
     )
+    Build.objects.filter(pk=build.pk).update(created_at=timezone.now() - timedelta(minutes=6), not_before=None)
     status, found = components(client)
     assert (status, found["celery_workers"], found["engine"]) == (503, "unhealthy", "healthy")
 

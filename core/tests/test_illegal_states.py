@@ -89,6 +89,7 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("tournament_state_is_whole", Tournament, {"ended_at": None}),
     ("tournament_state_is_whole", Tournament, {"state": "RUNNING"}),
     ("agent_quarantine_whole", Agent, {"quarantined_at": NOON}),
+    ("agent_quarantine_whole", Agent, {"quarantined_at": NOON, "quarantined_number": 1, "is_disabled": False}),
     ("agent_quarantine_whole", Agent, {"quarantined_number": 1, "is_disabled": True}),
     ("submission_is_whole", Submission, {"number": 0}),
     ("submission_is_whole", Submission, {"form": "PROSE"}),

@@ -266,7 +266,7 @@ def test_versions_in_progress_are_counted_not_their_jobs(
     factories.moved(first.builds.all(), JobState.SUCCEEDED)
     validation = factories.validation(first, JobState.QUEUED)
     assert quota(alice, environment, QuotaName.CONCURRENT_JOBS).used == 1
-    factories.moved(type(validation).objects.all(), JobState.SUCCEEDED)
+    factories.moved(type(validation).objects.all(), JobState.SUCCEEDED, matches_done=validation.match_count)
     upload(alice, environment, "second", 2)
 
 

@@ -69,7 +69,7 @@ class Container(Protocol):
     def ending(self) -> Ending:
         """How it ended, or RUNNING. Waits at most a second for an exit that is under way.
 
-        Raises SandboxError when the whole container was killed from outside.
+        Raises SandboxError when the whole container was killed, and nothing in it can have done that.
         """
 
     def raise_if_paused(self) -> None:

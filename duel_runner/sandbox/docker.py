@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import stat
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,6 +43,7 @@ SUPERVISOR_OOM_SCORE = 900
 CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
 REMOVED = "container_removed"
 KILLED_STATUS = 128 + signal.SIGKILL
+OOM_NEWS_SECONDS = 0.5
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
 CHANNEL, PLAYER = "/channel", "/player"  # inside the container
 TMP = "/tmp"  # inside the container, where it is the only writable place
@@ -82,7 +84,7 @@ class DockerSandbox:
 
     def start(self, launch: Launch) -> PlayerHost:
         def box(channel: Channel) -> DockerBox:
-            return DockerBox(self._start(self._options(launch, channel)), launch.core, self._cgroup_parent)
+            return self._box(self._start(self._options(launch, channel)), launch.core)
 
         return PlayerHost(launch, self._channel_dir, box)
 
@@ -91,7 +93,7 @@ class DockerSandbox:
 
     def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
         def box(channel: Channel) -> DockerBox:
-            return DockerBox(self._start(self._script_options(launch, channel)), cgroup_parent=self._cgroup_parent)
+            return self._box(self._start(self._script_options(launch, channel)), None)
 
         return follow(launch, self._channel_dir, box, watch)
 
@@ -106,6 +108,9 @@ class DockerSandbox:
                 if folder and folder == Path(folder).name:
                     shutil.rmtree(self._channel_dir / folder, ignore_errors=True)
             return len(dead)
+
+    def _box(self, container: Any, core: int | None) -> DockerBox:
+        return DockerBox(container, core, self._cgroup_parent, own_first_process=self._runtime != GVISOR)
 
     def _start(self, options: dict[str, Any]) -> Any:
         with _engine_errors():
@@ -235,10 +240,15 @@ class DockerSandbox:
 
 
 class DockerBox:
-    """A container of the engine."""
+    """A container of the engine.
 
-    def __init__(self, container: Any, core: int | None = None, cgroup_parent: str = "") -> None:
-        self._container, self._core = container, core
+    own_first_process: whether nothing in it can kill process 1, as the kernel has it, and gVisor's does not.
+    """
+
+    def __init__(
+        self, container: Any, core: int | None = None, cgroup_parent: str = "", *, own_first_process: bool = True
+    ) -> None:
+        self._container, self._core, self._own_first_process = container, core, own_first_process
         self.id = str(container.id)[:12]
         self._cpu = CpuClock(container.id, cgroup_parent)
 
@@ -255,11 +265,16 @@ class DockerBox:
             # The control closes a little before the engine knows of the exit.
             self._container.wait(timeout=1)
         state = self._state()
-        if state.get("OOMKilled"):
-            return Ending.OUT_OF_MEMORY
         if state.get("Running"):
             return Ending.RUNNING
-        return Ending.KILLED if state.get("ExitCode") == KILLED_STATUS else Ending.EXITED
+        was_killed = state.get("ExitCode") == KILLED_STATUS and self._own_first_process
+        if was_killed and not state.get("OOMKilled"):
+            # The engine may hear of the end before it hears why.
+            time.sleep(OOM_NEWS_SECONDS)
+            state = self._state()
+        if state.get("OOMKilled"):
+            return Ending.OUT_OF_MEMORY
+        return Ending.KILLED if was_killed else Ending.EXITED
 
     def raise_if_paused(self) -> None:
         if self._state().get("Paused"):
