@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
 import shutil
 import subprocess
-import tarfile
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.sessions.models import Session
-from django.core import serializers
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
@@ -33,78 +27,16 @@ from core.backup import restore as restoring
 from core.backup.archive import reading
 from core.backup.errors import BackupError
 from core.backup.make import backup_make
-from core.models import Agent, Build, Duel, Evaluation, JobState, LedgerEntry, Recording, Submission, User
+from core.models import Agent, Build, Duel, Evaluation, JobState, LedgerEntry, Submission, User
 from core.removed import removed_name
 from core.selectors.duels import records_open
 from core.services.agents import submission_delete
-from tests.samples import FIRST, LAST, tic_tac_toe, upload, zip_of
-from web.tests import played, scored
+from tests.backups import DAMAGES, arena, files, rows, run, start_anew, state
+from tests.samples import FIRST, tic_tac_toe, upload, zip_of
+from web.tests import played
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2020, 11, 21, 16, 30, tzinfo=UTC)
-
-
-def arena() -> Duel:
-    """Uploads, a validation, two played duels and one that waits, an evaluation with records and a recorded episode."""
-    environment = tic_tac_toe()
-    first, last = upload(environment, "first", FIRST), upload(environment, "last", LAST)
-    played.play_validation(first)
-    tournament = played.edition([first, last], environment)
-    duel = played.play(played.waiting_duel(tournament, first, last), faults_of_2={3})
-    played.play(played.waiting_duel(tournament, last, first))
-    played.waiting_duel(tournament, first, last)
-    task = scored.environment()
-    row = scored.evaluation(scored.submission(first.agent.owner, task, "balancer"), scored.scores_around(200, 20))
-    scored.recording(scored.with_files(row), Recording.Choice.BEST, video=b"video")
-    return duel
-
-
-def rows() -> dict[str, Any]:
-    """Every row of the arena; django-q's own come and go."""
-    models = [model for model in apps.get_models() if model._meta.app_label in ("core", "auth", "admin")]
-    return {model._meta.label: serializers.serialize("json", model._default_manager.order_by("pk")) for model in models}
-
-
-def files() -> dict[str, bytes]:
-    root = Path(default_storage.path(""))
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
-def state() -> tuple[dict[str, Any], dict[str, bytes]]:
-    return rows(), files()
-
-
-def run(*arguments: str | Path) -> str:
-    output = io.StringIO()
-    call_command(str(arguments[0]), *map(str, arguments[1:]), stdout=output, stderr=output)
-    return output.getvalue()
-
-
-def start_anew() -> None:
-    """As after `migrate` on a new machine."""
-    call_command("flush", interactive=False, verbosity=0)
-    for name in files():
-        default_storage.delete(name)
-
-
-def rewritten(path: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
-    """A backup in which somebody has changed something; `change` gets the content by name."""
-    with tarfile.open(path) as tar:
-        parts = {member.name: extracted.read() for member in tar if (extracted := tar.extractfile(member))}
-    change(parts)
-    with tarfile.open(path, "w") as tar:
-        for name, data in parts.items():
-            header = tarfile.TarInfo(name)
-            header.size = len(data)
-            tar.addfile(header, io.BytesIO(data))
-    return path
-
-
-def changing_manifest(**fields: Any) -> Callable[[Path], object]:
-    def change(parts: dict[str, bytes]) -> None:
-        parts["manifest.json"] = json.dumps({**json.loads(parts["manifest.json"]), **fields}).encode()
-
-    return lambda path: rewritten(path, change)
 
 
 @pytest.fixture(autouse=True)
@@ -148,74 +80,6 @@ def test_everything_comes_back_into_a_new_arena(backup: Path) -> None:
     assert Agent.objects.create(
         owner=duel.player_1.agent.owner, environment=duel.tournament.environment, name="next"
     ).pk > max(Agent.objects.filter(submissions__isnull=False).values_list("pk", flat=True))
-
-
-def cut_short(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def lose_the_end(path: Path) -> None:
-    rewritten(path, lambda parts: parts.pop("manifest.json"))
-
-
-def lose_a_file(path: Path) -> None:
-    rewritten(path, lambda parts: parts.pop(next(name for name in parts if name.endswith("records.zip"))))
-
-
-def change_a_file(path: Path) -> None:
-    data = path.read_bytes()
-    with tarfile.open(path) as tar:
-        place = next(member.offset_data for member in tar if member.name.endswith("records.zip"))
-    path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-
-
-def change_the_database(path: Path) -> None:
-    def change(parts: dict[str, bytes]) -> None:
-        parts["database"] = parts["database"][:-1] + b"?"
-
-    rewritten(path, change)
-
-
-def add_a_file(path: Path) -> None:
-    def change(parts: dict[str, bytes]) -> None:
-        manifest = parts.pop("manifest.json")
-        parts["files/../../evil"] = b"foreign"
-        parts["manifest.json"] = manifest
-
-    rewritten(path, change)
-
-
-def add_a_link(path: Path) -> None:
-    with tarfile.open(path) as tar:
-        members = [(member, tar.extractfile(member)) for member in tar.getmembers()]
-        parts = [(member, file.read() if file else b"") for member, file in members]
-    with tarfile.open(path, "w") as tar:
-        link = tarfile.TarInfo("files/link")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        tar.addfile(link)
-        for member, data in parts:
-            tar.addfile(member, io.BytesIO(data))
-
-
-def write_something_else(path: Path) -> None:
-    path.write_bytes(b"no tar at all" * 100)
-
-
-DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "cut short": (cut_short, "whole backup|torn"),
-    "without its end": (lose_the_end, "torn"),
-    "without a file": (lose_a_file, r"records\.zip is missing from this backup"),
-    "with a changed file": (change_a_file, r"records\.zip has been changed"),
-    "with a changed database": (change_the_database, "database has been changed"),
-    "with a foreign file": (add_a_file, r"evil is in this backup, but not in its manifest"),
-    "with a link": (add_a_link, "something that is no file"),
-    "something else": (write_something_else, "no whole backup"),
-    "of a newer format": (changing_manifest(format=2), "has format 2"),
-    "with a foreign manifest": (changing_manifest(parts=[]), "manifest .* cannot be read"),
-    "of another database": (changing_manifest(database="oracle"), "backup is of oracle"),
-    "of a newer arena": (changing_manifest(migrations={"core": ["9999_future"]}), r"newer arena \(core\.9999_future"),
-    "gone": (Path.unlink, "There is no"),
-}
 
 
 def test_what_is_wrong_with_a_backup_is_found_before_anything_is_touched(backup: Path, tmp_path: Path) -> None:
