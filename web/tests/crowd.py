@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from django.contrib.admin.models import LogEntry
+from django.db import connection
 from django.db.models import Model
 from django.utils import timezone
 
@@ -88,6 +89,9 @@ def grow(crowd: Crowd, size: int) -> None:
     made(Worker(name=f"here:{n}", pid=n, **process) for n in numbers)
     ended = {"state": "FINISHED", "ended_at": NOON}
     made(Tournament(environment=crowd.game, edition=n, **ended) for n in numbers)
+    with connection.cursor() as cursor:
+        # As the databases do it themselves sooner or later: plans for empty tables can take minutes with full ones.
+        cursor.execute("ANALYZE")
 
 
 def versions(agents: list[Agent]) -> list[Submission]:
