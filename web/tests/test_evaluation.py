@@ -179,9 +179,7 @@ def test_a_script_is_explained_and_its_log_is_its_owners(cast: Cast, task: Envir
 
 def test_a_running_script_has_no_mean_so_far(client: Client, cast: Cast, task: Environment) -> None:
     row = scored.script(cast.alice, task, "script", 12.5)
-    Evaluation.objects.filter(pk=row.pk).update(
-        state=JobState.RUNNING, score=None, is_current=False, claim_token=scored.CLAIM, lease_expires_at=row.ended_at
-    )
+    factories.moved(Evaluation.objects.filter(pk=row.pk), JobState.RUNNING, score=None, is_current=False)
     page = html(client, row)
     assert "The script runs" in page
     assert "Mean so far" not in page
