@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     write_json(options.json, report)
     print_report(report)
-    good = report["standings_equal"] and not (report["lost"] or report["duplicated"] or report["leftovers"])
-    return 0 if good and not report["slow_reruns"] and not report["unrecovered"] else 1
+    return 0 if report["standings_equal"] and not any(report["findings"].values()) else 1
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -198,7 +197,7 @@ def _play_under_faults(season: Season, driver: Driver, options: argparse.Namespa
 
 
 def _compare(faulty: dict[str, Any], clean: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """The figures. Lists hold sentences about what should not be."""
+    """The figures. `findings` holds sentences about what should not be."""
     kinds: dict[str, list[Injected]] = {}
     for fault in faulty["injected"]:
         kinds.setdefault(fault.kind, []).append(fault)
@@ -210,19 +209,20 @@ def _compare(faulty: dict[str, Any], clean: dict[str, Any], seconds: float) -> d
     killed = [fault for fault in faulty["injected"] if fault.kind.startswith("worker killed") or "half" in fault.kind]
     return {
         "injected": len(faulty["injected"]),
-        "lost": faulty["lost"],
-        "duplicated": faulty["duplicated"],
-        "leftovers": faulty["leftovers"],
+        **{name: len(faulty[name]) for name in ("lost", "duplicated", "leftovers")},
         "standings_equal": as_bytes(faulty["results"]) == as_bytes(clean["results"]),
-        "differences": differences[:50],
-        "slow_reruns": [asdict(row) for row in killed if row.seconds is None or row.seconds > SLOWEST_RERUN_SECONDS],
-        "unrecovered": [asdict(row) for row in faulty["injected"] if row.seconds is None],
+        "findings": {
+            **{name: faulty[name] for name in ("lost", "duplicated", "leftovers")},
+            "differences": differences[:50],
+            "slow_reruns": [str(row) for row in killed if (row.seconds or inf) > SLOWEST_RERUN_SECONDS],
+            "unrecovered": [str(row) for row in faulty["injected"] if row.seconds is None],
+            "unsettled": [faulty["unsettled"]] if faulty["unsettled"] else [],
+            "clean_season": [line for name in ("lost", "duplicated", "leftovers") for line in clean[name]],
+        },
         "not_injected": faulty["failed"],
         "kinds": {kind: _times(rows) for kind, rows in sorted(kinds.items())},
         "duels": len(faulty["results"]["plays"]),
         "editions": faulty["editions"],
-        "clean": {name: clean[name] for name in ("lost", "duplicated", "leftovers", "unsettled")},
-        "unsettled": faulty["unsettled"],
         "cleaned_seconds": round(faulty["cleaned_seconds"], 1),
         "season_seconds": {"faulty": round(faulty["seconds"]), "clean": round(clean["seconds"])},
         "seconds": round(seconds),
@@ -241,12 +241,12 @@ def print_report(report: Mapping[str, Any]) -> None:
     print()
     for kind, row in report["kinds"].items():
         print(f"{kind}: {row['count']} times, over after {row['median_seconds']} s, at most {row['most_seconds']} s")
-    for name in ("lost", "duplicated", "leftovers", "differences", "slow_reruns", "unrecovered", "not_injected"):
-        for line in report[name][:20]:
+    for name, lines in {**report["findings"], "not injected": report["not_injected"]}.items():
+        for line in lines[:20]:
             print(f"{name}: {line}")
     print(
-        f"injected {report['injected']}, lost {len(report['lost'])}, duplicated {len(report['duplicated'])}, leftovers "
-        f"{len(report['leftovers'])}, standings_equal {report['standings_equal']} over {report['duels']} duels of "
+        f"injected {report['injected']}, lost {report['lost']}, duplicated {report['duplicated']}, leftovers "
+        f"{report['leftovers']}, standings_equal {report['standings_equal']} over {report['duels']} duels of "
         f"{report['editions']} editions, in {report['seconds']} s"
     )
 

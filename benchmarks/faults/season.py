@@ -121,6 +121,10 @@ class Season:
             "VERIFY_SAMPLE": "0",
             "LOG_LEVEL": "INFO",
             "FAULTS_HOOKS": str(self.hooks),
+            # One owner uploads them all.
+            **dict.fromkeys(
+                ("QUOTA_UPLOADS_PER_DAY", "QUOTA_ACTIVE_AGENTS", "QUOTA_STORAGE_BYTES", "QUOTA_CONCURRENT_JOBS"), "0"
+            ),
             **variables,
         }
         tempfile.tempdir = None

@@ -159,7 +159,9 @@ class Engine:
         ]  # fmt: skip
         with (self._folder / "log").open("ab") as log:
             # Without a parent that would have to notice its end.
-            subprocess.run(["setsid", "--fork", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
+            # In a network of its own: an engine without a bridge removes the one that another engine has.
+            apart = ["setsid", "--fork", "unshare", "--net", *command]
+            subprocess.run(apart, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
         until(self.answers, START_SECONDS, f"an answer of the engine (see {self._folder / 'log'})")
 
     def answers(self) -> bool:
