@@ -60,12 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--connections", type=int, default=32, help="visitors at once (default 32)")
     parser.add_argument("--uploaders", type=int, default=4, help="of them upload (default 4)")
     parser.add_argument("--processes", type=int, default=2, help="that visitors share (default 2)")
-    parser.add_argument("--here", choices=("fill", "costs"), help=argparse.SUPPRESS)
+    parser.add_argument("--fill-here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.quick:
         options.agents, options.editions, options.matches, options.rounds, options.seconds = 20, 2, 400, 1, 4.0
-    if options.here:
-        print(json.dumps(_here(options)))
+    if options.fill_here:
+        print(json.dumps(_fill_here(options)))
         return 0
     try:
         report = run(options)
@@ -84,18 +84,16 @@ def run(options: argparse.Namespace) -> Report:
     with work_folder() as folder, contextlib.ExitStack() as stack:
         servers = stack.enter_context(_servers(folder))
         say("filling the database")
-        begun = time.monotonic()
-        plan = _in_a_process("fill", options, servers.variables)
-        filled = time.monotonic() - begun
-        costs = _in_a_process("costs", options, servers.variables, plan)
+        filled = _fill_in_a_process(options, servers.variables)
+        plan = filled["plan"]
         port, pid = stack.enter_context(_site(folder, servers.variables))
         measured = _measure(options, plan, port, {"site": pid, **servers.pids}, servers.variables["DATABASE_URL"])
     return {
         **circumstances(options),
         "gunicorn": " ".join(GUNICORN),
         "redis": "redis" in servers.pids,
-        "fill_seconds": round(filled, 1),
-        **summarise(measured, costs),
+        "fill_seconds": filled["seconds"],
+        **summarise(measured, filled["costs"]),
     }
 
 
@@ -168,26 +166,26 @@ def _site(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[int, int
         yield port, process.pid
 
 
-def _in_a_process(what: str, options: argparse.Namespace, variables: Mapping[str, str], plan: Any = None) -> Any:
-    """Have something done with Django, which has one database in a process."""
+def _fill_in_a_process(options: argparse.Namespace, variables: Mapping[str, str]) -> Report:
+    """Django has one database in a process, so this one stays without."""
     numbers = {"--agents": options.agents, "--editions": options.editions, "--matches": options.matches}
     words = [str(word) for pair in numbers.items() for word in pair]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.site", "--here", what, *words],
-        cwd=ROOT, env={**variables, "LOG_LEVEL": "WARNING"}, input=json.dumps(plan), stdout=subprocess.PIPE,
-        text=True, check=True,
+        [sys.executable, "-m", "benchmarks.site", "--fill-here", *words],
+        cwd=ROOT, env={**variables, "LOG_LEVEL": "WARNING"}, stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
-    return json.loads(done.stdout.splitlines()[-1])
+    found: Report = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-def _here(options: argparse.Namespace) -> Any:
+def _fill_here(options: argparse.Namespace) -> Report:
     from benchmarks.load.costs import costs
     from benchmarks.load.rows import MATCHES_PER_DUEL, Size, fill
 
-    if options.here == "costs":
-        return costs(json.load(sys.stdin))
+    begun = time.monotonic()
     recorded = min(RECORDED, options.matches // MATCHES_PER_DUEL)
-    return fill(Size(options.agents, options.editions, options.matches, min(PLAYS, recorded), recorded))
+    plan = fill(Size(options.agents, options.editions, options.matches, min(PLAYS, recorded), recorded))
+    return {"plan": plan, "seconds": round(time.monotonic() - begun, 1), "costs": costs(plan)}
 
 
 # --- Measuring ------------------------------------------------------------------------------------------

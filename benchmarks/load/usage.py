@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg2
+import psycopg2  # type: ignore[import-untyped]  # one query does not need its types
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
