@@ -179,7 +179,7 @@ def test_a_whole_site_is_visited_beside_a_bare_view(tmp_path: Path, capsys: pyte
         postgres_programs()
     except NoPostgres as reason:
         pytest.skip(f"PostgreSQL: {reason}")
-    few = ["--agents", "8", "--editions", "2", "--matches", "160", "--rounds", "1", "--seconds", "2"]
+    few = ["--agents", "8", "--editions", "2", "--matches", "160", "--rounds", "1", "--seconds", "1.2"]
     crowd = ["--connections", "4", "--uploaders", "1", "--processes", "2"]
     assert site.main([*few, *crowd, "--json", str(tmp_path / "figures.json")]) == 0
 
