@@ -161,6 +161,11 @@ def test_duels_their_matches_and_replays(client: Client, arena: Arena) -> None:
     duel = arena.stage.duel
     anna = arena.stage.anna.agent_id
     assert [row["id"] for row in listed(client, f"duels/?agent={anna}&state=SUCCEEDED")] == [duel.pk]
+    with CaptureQueriesContext(connection) as captured:
+        assert listed(client, f"duels/?agent={anna}")
+    # Of all duels they are found by the two indexes of players, which no join can use.
+    (counting,) = [query["sql"] for query in captured if query["sql"].startswith("SELECT COUNT(*)")]
+    assert "JOIN" not in counting
     for bad in ("0", "1.5", str(2**70), "1e49"):
         assert list(get(client, f"duels/?agent={bad}", 400)) == ["agent"]
     row = get(client, f"duels/{duel.pk}/")
