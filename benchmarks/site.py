@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -39,6 +40,13 @@ MOST_VISITS = 60_000
 RECORDED, PLAYS = 200, 60
 UNLIMITED = "1000000/second"
 Report = dict[str, Any]
+WHO = {
+    "site": "the site's workers",
+    "database": "PostgreSQL",
+    "redis": "Redis",
+    "visitors": "the visitors themselves",
+    "other": "what else runs on this machine",
+}
 
 
 class CannotRun(Exception):
@@ -297,8 +305,8 @@ def sentence(shares: Mapping[str, float], busy: float, sessions: float) -> str:
         )
     first, second = itertools.islice(sorted(shares, key=lambda name: -shares[name]), 2)
     return (
-        f"Processors are busy for {busy:.0%} of the time, and most of it is {first} ({shares[first]:.0%} of all, then "
-        f"{second} {shares[second]:.0%}): more or faster cores, or less work there, is what would help."
+        f"Processors are busy for {busy:.0%} of the time, most of it for {WHO[first]} ({shares[first]:.0%} of all, "
+        f"then {WHO[second]}, {shares[second]:.0%}): more or faster cores, or less work there, is what would help."
     )
 
 
@@ -317,7 +325,7 @@ def table(report: Mapping[str, Any]) -> str:
         for name, page in [*report["pages"].items(), ("all", report["all"])]
     ]
     limit = report["limits"]
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in limit["cpu_share"].items())
+    shares = ", ".join(f"{WHO[name]} {share:.0%}" for name, share in limit["cpu_share"].items())
     return (
         f"{text_table(('page', *(column.replace('_', ' ') for column in columns)), rows)}\n\n"
         f"{report['requests_per_second']} requests/s; a bare view {report['bare_requests_per_second']} (ratio "
@@ -343,4 +351,6 @@ def panels(report: Mapping[str, Any]) -> list[Panel]:
 
 
 if __name__ == "__main__":
+    # A stop from outside becomes an exception, so that the private servers are stopped as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())
