@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.load.visitors import HOST, Visit, reads
+from benchmarks.load.visitors import HOST, Visit, reads, upload_of
 
 if TYPE_CHECKING:
+    from django.http import HttpResponse
     from django.test import Client
 
 SAMPLES = 5
@@ -20,16 +22,34 @@ def costs(plan: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     from django.test import Client
 
     # One for all: it loads the middleware, and WhiteNoise reads the folder of static files then.
-    client = Client(headers={"host": HOST})
-    return {name: _cost(client, [reads(plan, name, path) for path in paths]) for name, paths in plan["pages"].items()}
+    client, chance = Client(headers={"host": HOST}), random.Random(1)
+    visits = {name: _spread([reads(plan, name, path) for path in paths]) for name, paths in plan["pages"].items()}
+    visits["upload"] = [upload_of(plan["uploads"][0], chance, turn) for turn in range(2 * SAMPLES + 1)]
+    return {name: _cost(client, asked) for name, asked in visits.items()}
 
 
-def _cost(client: Client, visits: list[Visit]) -> dict[str, float]:
-    # The first time templates are read and connections are made.
+def _spread(visits: Sequence[Visit]) -> list[Visit]:
+    """One to begin with, then some of all, each twice."""
+    some = (list(visits[:: max(1, len(visits) // SAMPLES)]) * SAMPLES)[:SAMPLES]
+    return [visits[0], *(visit for visit in some for _ in range(2))]
+
+
+def _cost(client: Client, visits: Sequence[Visit]) -> dict[str, float]:
+    """Of a visit that only reads templates and makes connections, then of pairs: one timed, one with its queries."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
     _ask(client, visits[0])
-    step = max(1, len(visits) // SAMPLES)
-    asked = (visits[::step] * SAMPLES)[:SAMPLES]
-    queries, database, alone = zip(*(_ask(client, visit) for visit in asked), strict=True)
+    alone, queries, database = [], [], []
+    for timed, watched in zip(visits[1::2], visits[2::2], strict=True):
+        begun = time.perf_counter()
+        # A streamed answer is made while it is read.
+        assert _ask(client, timed).getvalue()
+        alone.append(1000 * (time.perf_counter() - begun))
+        with CaptureQueriesContext(connection) as captured:
+            _ask(client, watched)
+        queries.append(len(captured))
+        database.append(1000 * sum(float(query["time"]) for query in captured.captured_queries))
     return {
         "queries": max(queries),
         "database_ms": round(statistics.median(database), 1),
@@ -37,18 +57,15 @@ def _cost(client: Client, visits: list[Visit]) -> dict[str, float]:
     }
 
 
-def _ask(client: Client, visit: Visit) -> tuple[int, float, float]:
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
-    client.cookies.load(visit.headers.get("Cookie", ""))
-    begun = time.perf_counter()
-    answer = client.get(visit.path)
-    # A streamed answer is made while it is read.
-    assert answer.getvalue()
-    alone = time.perf_counter() - begun
-    with CaptureQueriesContext(connection) as captured:
-        client.get(visit.path)
+def _ask(client: Client, visit: Visit) -> HttpResponse:
+    headers = dict(visit.headers)
+    client.cookies.load(headers.pop("Cookie", ""))
+    answer: Any
+    if visit.body is None:
+        answer = client.get(visit.path, headers=headers)
+    else:
+        answer = client.generic("POST", visit.path, visit.body, headers.pop("Content-Type"), headers=headers)
     client.cookies.clear()
-    seconds = sum(float(query["time"]) for query in captured.captured_queries)
-    return len(captured), 1000 * seconds, 1000 * alone
+    assert answer.status_code in (200, 201), f"{visit.path}: {answer.status_code}"
+    found: HttpResponse = answer
+    return found

@@ -188,7 +188,7 @@ def test_a_whole_site_is_visited_beside_a_bare_view(tmp_path: Path, capsys: pyte
     assert 0 < report["ratio"] < 1
     assert all(page["count"] > 0 and page["errors"] == 0 for page in report["pages"].values())
     assert all(page["p50_ms"] <= page["p95_ms"] <= page["p99_ms"] for page in report["pages"].values())
-    assert report["pages"]["upload"]["p50_ms"] > 0
+    assert report["pages"]["upload"]["queries"] > 0
     assert report["limits"]["cpu_share"]["site"] > 0
     assert "behind the arena's middleware" in capsys.readouterr().out
 
