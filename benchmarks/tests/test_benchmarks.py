@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from benchmarks import evaluations, fairness, leaderboard, recording, runner, sweep, tournament
+from benchmarks import evaluations, fairness, leaderboard, recording, runner, site, sweep, tournament
+from tests.run import NoPostgres, postgres_programs
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ["--rounds", "1", "--matches", "8", "--http-matches", "2", "--kaggle-matches", "2"]
@@ -172,6 +173,26 @@ def test_boards_are_measured_in_every_way(tmp_path: Path, capsys: pytest.Capture
     assert "first page, cached in local memory" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_a_whole_site_is_visited_beside_a_bare_view(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        postgres_programs()
+    except NoPostgres as reason:
+        pytest.skip(f"PostgreSQL: {reason}")
+    few = ["--agents", "8", "--editions", "2", "--matches", "160", "--rounds", "1", "--seconds", "1.2"]
+    crowd = ["--connections", "4", "--uploaders", "1", "--processes", "2"]
+    assert site.main([*few, *crowd, "--json", str(tmp_path / "figures.json")]) == 0
+
+    report = json.loads((tmp_path / "figures.json").read_text())
+    assert 0 < report["requests_per_second"] < report["bare_requests_per_second"]
+    assert 0 < report["ratio"] < 1
+    assert all(page["count"] > 0 and page["errors"] == 0 for page in report["pages"].values())
+    assert all(page["p50_ms"] <= page["p95_ms"] <= page["p99_ms"] for page in report["pages"].values())
+    assert report["pages"]["upload"]["queries"] > 0
+    assert report["limits"]["cpu_share"]["site"] > 0
+    assert "behind the arena's middleware" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("module", ["runner", "recording", "fairness", "tournament", "evaluations"])
 def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> None:
     # In a process of its own: the engine's library leaves a socket open when nobody answers.
@@ -198,6 +219,7 @@ def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> No
         (tournament.main, "A whole tournament"),
         (leaderboard.main, "who stands where"),
         (evaluations.main, "How many steps a second"),
+        (site.main, "How many pages a second"),
     ],
 )
 def test_help_explains_it(main: Main, words: str, capsys: pytest.CaptureFixture[str]) -> None:

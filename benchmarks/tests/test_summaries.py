@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import evaluations, fairness, pixels, players, recording, runner, sweep, tournament
+from benchmarks import evaluations, fairness, pixels, players, recording, runner, site, sweep, tournament
 from benchmarks.arena import Edition, playing_seconds
 from benchmarks.common import Panel, count_moves, draw, play_bare, take_turns, text_table
 from benchmarks.http_baseline import servers
+from benchmarks.load.usage import Usage
+from benchmarks.load.visitors import Answered, Crowd
 from benchmarks.memory import players_bytes
 from benchmarks.own_python import CannotInstall, own_python
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
@@ -42,6 +44,38 @@ def test_ratios_are_those_of_medians_and_none_for_a_way_that_was_left_out() -> N
     report = runner.summarise({"arena": [90.0, 100.0, 500.0], "http": [2.0], "http_keep_alive": [4.0], "bare": [200.0]})
     assert (report["speedup_http"], report["fraction_of_bare"]) == (50, 0.5)
     assert report["speedup_kaggle"] is None
+
+
+def visited(site_cpu: float, busy: float) -> site.Measured:
+    """Ten seconds with a hundred visits of 1 to 100 ms; every tenth failed."""
+    answers = [Answered("home", 0.1 * n, n / 1000, "" if n % 10 else "/: status 500") for n in range(1, 101)]
+    before = Usage(0.0, {"site": 5.0, "database": 1.0}, 50.0, 2.0, 10)
+    after = Usage(10.0, {"site": 5.0 + site_cpu, "database": 2.0}, 50.0 + busy, 7.0, 210)
+    bare = Crowd([Answered("/bare/", 0.0, 0.001)] * 900, 1.0, 0.2)
+    return site.Measured(bare, bare, Crowd(answers, 10.0, 0.5), before, after)
+
+
+def test_visits_of_a_site_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "_cores", lambda: 2)
+    report = site.summarise([visited(site_cpu=16.0, busy=19.0)], {"home": {"queries": 3}})
+
+    # What failed is no answer.
+    assert (report["requests_per_second"], report["bare_requests_per_second"], report["ratio"]) == (9, 900, 0.01)
+    home = report["pages"]["home"]
+    assert (home["count"], home["errors"], home["queries"]) == (100, 10, 3)
+    assert (home["p50_ms"], home["p95_ms"], home["p99_ms"]) == pytest.approx((50.5, 95, 99), abs=0.1)
+    assert report["problems"] == {"/: status 500": 10}
+    limits = report["limits"]
+    assert limits["cpu_share"] == {"site": 0.8, "database": 0.05, "visitors": 0.025, "other": 0.075}
+    assert (limits["site_cpu_ms_per_request"], limits["database_ms_per_request"]) == (160, 50)
+    assert (limits["transactions_per_request"], limits["database_sessions"]) == (2, 0.5)
+    assert "most of it for the site's workers (80% of all" in limits["sentence"]
+
+
+def test_idle_processors_limit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "_cores", lambda: 2)
+    sentence = site.limits([visited(site_cpu=4.0, busy=6.0)])["sentence"]
+    assert sentence.startswith("Processors are idle for 70% of the time: what limits is waiting")
 
 
 def test_ratios_of_an_evaluation_are_those_of_medians() -> None:

@@ -103,11 +103,22 @@ def tournament_latest(environment: Environment) -> Tournament | None:
     return environment.tournaments.exclude(state=TournamentState.CANCELLED).order_by("-edition").first()
 
 
+_IN_TABLES = (
+    *(field.name for field in Participant._meta.concrete_fields),
+    "submission__number",
+    *(f"submission__agent__{name}" for name in ("name", "is_disabled", "quarantined_at")),
+    *(f"submission__agent__owner__{name}" for name in ("username", "team", "is_active")),
+    "submission__rating__value",
+)
+
+
 def participant_list(tournament: Tournament) -> QuerySet[Participant]:
-    """The table of an edition, with live ratings."""
-    return tournament.participants.select_related(
-        "submission__agent__owner", "submission__agent__environment", "submission__rating"
-    ).order_by("rank", "submission__agent__name")
+    """The table of an edition, with live ratings. It may have hundreds of rows, so only what pages show is read."""
+    return (
+        tournament.participants.select_related("submission__agent__owner", "submission__rating")
+        .only(*_IN_TABLES)
+        .order_by("rank", "submission__agent__name")
+    )
 
 
 def tournament_progress(tournament: Tournament) -> Progress:
@@ -153,11 +164,9 @@ def opponent_list(participant: Participant) -> list[OpponentRow]:
     tournament = participant.tournament
     own = participant.submission_id
     by_submission = {row.submission_id: row for row in participant_list(tournament)}
-    duels = tournament.duels.filter(Q(player_1=own) | Q(player_2=own)).select_related(
-        "void", "player_1__agent", "player_2__agent"
-    )
+    duels = tournament.duels.filter(Q(player_1=own) | Q(player_2=own)).select_related("void")
     rows = []
-    for duel in duels:
+    for duel in duels.defer("log", "history", "verification"):
         is_first = duel.player_1_id == own
         opponent = by_submission.get(duel.player_2_id if is_first else duel.player_1_id)
         mine, theirs = ("PLAYER_1", "PLAYER_2") if is_first else ("PLAYER_2", "PLAYER_1")

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
@@ -178,6 +180,22 @@ def test_more_participants_and_own_agents_take_no_more_queries(
         factories.tournament(players, edition=round_)
         with django_assert_max_num_queries(15):
             assert client.get(ADDRESS).status_code == 200
+
+
+@pytest.mark.parametrize("page", [ADDRESS, f"{ADDRESS}editions/1/", f"{ADDRESS}editions/1/agents/first/"])
+def test_tables_of_an_edition_read_no_column_that_they_do_not_show(
+    client: Client, cast: Cast, environment: Environment, page: str
+) -> None:
+    players = [factories.ready(factories.agent(cast.alice, environment, name)) for name in ("first", "second", "third")]
+    factories.tournament(players)
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(page).status_code == 200
+
+    tables = [query["sql"] for query in captured if 'FROM "core_participant"' in query["sql"]]
+    # The whole table, and for an agent in it its own row before.
+    (sql,) = [sql for sql in tables if "LIMIT" not in sql]
+    assert '"username"' in sql
+    assert [name for name in ("password", "archive_sha256", "warnings", "description") if f'"{name}"' in sql] == []
 
 
 def test_the_starter_kit_is_a_zip_with_a_player(client: Client) -> None:

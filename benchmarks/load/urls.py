@@ -1,0 +1,15 @@
+"""The site, and a view that answers a constant at two addresses: see `benchmarks.load.wsgi`."""
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+
+from web.urls import handler500, urlpatterns
+
+
+def constant(request: HttpRequest) -> HttpResponse:
+    """As little as a view can do."""
+    return HttpResponse("ok", content_type="text/plain")
+
+
+__all__ = ["handler500", "urlpatterns"]
+urlpatterns = [path("bare/", constant), path("bare-in-site/", constant), *urlpatterns]

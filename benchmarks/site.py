@@ -1,0 +1,356 @@
+"""How many pages a second the whole site answers, how long visitors wait, and what limits it.
+
+A database of its own on PostgreSQL is filled with 200 agents, 20 editions and 100,000 rated matches. The site runs
+under gunicorn with the command of docker-compose.yml and its own settings, DEBUG off, with Redis where it is installed;
+only quotas and limits of rates are too high to be met. Visitors on this machine read all kinds of pages and of the
+API's lists, one after the other on each connection without a pause, while some upload agents. A bare Django view, which
+answers a constant without any middleware, is asked on the same server in turns with that, and the same view behind the
+arena's middleware. Percentiles are those under full load; `alone_ms` is what a page takes when nobody else asks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import Panel, circumstances, draw, middle, say, text_table, work_folder, write_json
+from benchmarks.load.usage import Usage, usage
+from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, mixed, only
+
+ROOT = Path(__file__).resolve().parent.parent
+GUNICORN = ("--workers=2", "--threads=8", "--timeout=120", "--worker-tmp-dir=/dev/shm")
+"""As docker-compose.yml starts the site."""
+START_SECONDS = 60.0
+MOST_VISITS = 60_000
+"""Of one measure."""
+RECORDED, PLAYS = 200, 60
+UNLIMITED = "1000000/second"
+Report = dict[str, Any]
+WHO = {
+    "site": "the site's workers",
+    "database": "PostgreSQL",
+    "redis": "Redis",
+    "visitors": "the visitors themselves",
+    "other": "what else runs on this machine",
+}
+
+
+class CannotRun(Exception):
+    """Something that is needed is not here; the message says what."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print tables, write JSON and a plot when asked; return 1 when an answer was not as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.site", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw them here")
+    parser.add_argument("--quick", action="store_true", help="end within 60 s, on a small arena")
+    parser.add_argument("--agents", type=int, default=200, help="default 200")
+    parser.add_argument("--editions", type=int, default=20, help="default 20")
+    parser.add_argument("--matches", type=int, default=100_000, help="of all editions together (default 100,000)")
+    parser.add_argument("--rounds", type=int, default=3, help="measures of everything (default 3)")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of a measure of the site (default 20)")
+    parser.add_argument("--connections", type=int, default=32, help="visitors at once (default 32)")
+    parser.add_argument("--uploaders", type=int, default=4, help="of them upload (default 4)")
+    parser.add_argument("--processes", type=int, default=2, help="that visitors share (default 2)")
+    parser.add_argument("--fill-here", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.agents, options.editions, options.matches, options.rounds, options.seconds = 20, 2, 400, 1, 4.0
+    if options.fill_here:
+        print(json.dumps(_fill_here(options)))
+        return 0
+    try:
+        report = run(options)
+    except CannotRun as reason:
+        print(f"Cannot run: {reason}", file=sys.stderr)
+        return 2
+    print(table(report))
+    write_json(options.json, report)
+    if options.plot:
+        draw(options.plot, panels(report))
+    return 1 if any(page["errors"] for page in report["pages"].values()) else 0
+
+
+def run(options: argparse.Namespace) -> Report:
+    """The figures. Raises CannotRun."""
+    with work_folder() as folder, contextlib.ExitStack() as stack:
+        servers = stack.enter_context(_servers(folder))
+        say("filling the database")
+        filled = _fill_in_a_process(options, servers.variables)
+        plan = filled["plan"]
+        port, pid = stack.enter_context(_site(folder, servers.variables))
+        measured = _measure(options, plan, port, {"site": pid, **servers.pids}, servers.variables["DATABASE_URL"])
+    return {
+        **circumstances(options),
+        "gunicorn": " ".join(GUNICORN),
+        "redis": "redis" in servers.pids,
+        "fill_seconds": filled["seconds"],
+        **summarise(measured, filled["costs"]),
+    }
+
+
+# --- Servers --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What the site stands on. pids: the first process of each."""
+
+    variables: dict[str, str]
+    pids: dict[str, int]
+
+
+@contextlib.contextmanager
+def _servers(folder: Path) -> Iterator[Servers]:
+    """A PostgreSQL with the settings it comes with, and Redis where it is installed. Raises CannotRun."""
+    from benchmarks.faults.services import Postgres, RedisServer
+    from tests.run import NoPostgres
+
+    with contextlib.ExitStack() as stack:
+        try:
+            postgres = Postgres(folder)
+        except NoPostgres as reason:
+            raise CannotRun(f"PostgreSQL is needed: {reason}") from None
+        stack.callback(postgres.stop)
+        postgres.create("arena")
+        pids, variables = {"database": postgres.pid}, _variables(folder, postgres.url("arena"))
+        if shutil.which("redis-server"):
+            redis = RedisServer(folder)
+            stack.callback(redis.stop)
+            pids["redis"], variables["REDIS_URL"] = redis.pid, redis.url(0)
+        else:
+            print("Without Redis: redis-server is not installed.", file=sys.stderr)
+        yield Servers(variables, pids)
+
+
+def _variables(folder: Path, database_url: str) -> dict[str, str]:
+    quotas = ("UPLOADS_PER_DAY", "ACTIVE_AGENTS", "STORAGE_BYTES", "CONCURRENT_JOBS")
+    rates = ("API_RATE_STRANGER", "API_RATE_ACCOUNT", "API_RATE_UPLOAD")
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
+    return {
+        **kept,
+        "DJANGO_SETTINGS_MODULE": "benchmarks.load.settings",
+        "DEBUG": "false",
+        "SECRET_KEY": "for-this-benchmark-alone-0123456789-abcdefghijklmnop",
+        "DATABASE_URL": database_url,
+        "DATA_DIR": str(folder),
+        "METRICS_DIR": str(folder / "metrics"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **{f"QUOTA_{name}": "0" for name in quotas},
+        **dict.fromkeys(rates, UNLIMITED),
+    }
+
+
+@contextlib.contextmanager
+def _site(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[int, int]]:
+    """The site under gunicorn; its port and its first process. Raises CannotRun."""
+    from tests.programs import answers, free_port, running
+
+    port, log = free_port(), folder / "site.log"
+    command = ["-m", "gunicorn", "benchmarks.load.wsgi", f"--bind=127.0.0.1:{port}", *GUNICORN]
+    # The log is written as in production.
+    with log.open("wb") as output, running(variables, *command, output=output) as process:
+        deadline = time.monotonic() + START_SECONDS
+        while not answers(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise CannotRun(f"gunicorn did not start:\n{log.read_text()[-2000:]}")
+            time.sleep(0.1)
+        yield port, process.pid
+
+
+def _fill_in_a_process(options: argparse.Namespace, variables: Mapping[str, str]) -> Report:
+    """Django has one database in a process, so this one stays without."""
+    numbers = {"--agents": options.agents, "--editions": options.editions, "--matches": options.matches}
+    words = [str(word) for pair in numbers.items() for word in pair]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.site", "--fill-here", *words],
+        cwd=ROOT, env={**variables, "LOG_LEVEL": "WARNING"}, stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    found: Report = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _fill_here(options: argparse.Namespace) -> Report:
+    from benchmarks.load.costs import costs
+    from benchmarks.load.rows import MATCHES_PER_DUEL, Size, fill
+
+    begun = time.monotonic()
+    recorded = min(RECORDED, options.matches // MATCHES_PER_DUEL)
+    plan = fill(Size(options.agents, options.editions, options.matches, min(PLAYS, recorded), recorded))
+    return {"plan": plan, "seconds": round(time.monotonic() - begun, 1), "costs": costs(plan)}
+
+
+# --- Measuring ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A sample of everything per round. before, after: around the visits of the site."""
+
+    bare: Crowd
+    bare_in_site: Crowd
+    site: Crowd
+    before: Usage
+    after: Usage
+
+
+def _measure(
+    options: argparse.Namespace, plan: Mapping[str, Any], port: int, pids: Mapping[str, int], database_url: str
+) -> list[Measured]:
+    def let_in(choose: Choose, seconds: float) -> Crowd:
+        return crowd(
+            port, choose, connections=options.connections, processes=options.processes, seconds=seconds,
+            most=MOST_VISITS,
+        )  # fmt: skip
+
+    visits, short = mixed(plan, uploaders=options.uploaders), options.seconds / 4
+    # Both workers read templates and make connections.
+    let_in(visits, short)
+    taken = []
+    for number in range(1, options.rounds + 1):
+        say(f"round {number} of {options.rounds}")
+        bare, bare_in_site = (let_in(only(path), short) for path in ("/bare/", "/bare-in-site/"))
+        before = usage(pids, database_url)
+        site = let_in(visits, options.seconds)
+        taken.append(Measured(bare, bare_in_site, site, before, usage(pids, database_url)))
+    say("")
+    return taken
+
+
+def summarise(measured: Sequence[Measured], costs: Mapping[str, Mapping[str, float]]) -> Report:
+    """Medians over rounds of what is counted in a second; percentiles over all visits of all rounds."""
+    answers = [answer for row in measured for answer in row.site.answers]
+    names = sorted({answer.name for answer in answers})
+    return {
+        "requests_per_second": middle([row.site.per_second for row in measured], 1),
+        "bare_requests_per_second": middle([row.bare.per_second for row in measured], 1),
+        "bare_in_site_requests_per_second": middle([row.bare_in_site.per_second for row in measured], 1),
+        "ratio": middle([row.site.per_second / row.bare.per_second for row in measured], 4),
+        "ratio_in_site": middle([row.site.per_second / row.bare_in_site.per_second for row in measured], 4),
+        "bare_client_cpu_share": middle([row.bare.cpu_seconds / row.bare.seconds / _cores() for row in measured]),
+        "all": _percentiles(answers),
+        "pages": {
+            name: {**_percentiles([answer for answer in answers if answer.name == name]), **costs.get(name, {})}
+            for name in names
+        },
+        "problems": dict(Counter(answer.problem for answer in answers if answer.problem).most_common(10)),
+        "limits": limits(measured),
+    }
+
+
+def _percentiles(answers: Sequence[Answered]) -> dict[str, float]:
+    times = sorted(1000 * answer.seconds for answer in answers)
+    # Of one visit there is nothing between.
+    cuts = statistics.quantiles(times, n=100, method="inclusive") if len(times) > 1 else times * 99
+    return {
+        "count": len(times),
+        **{f"p{share}_ms": round(cuts[share - 1], 1) for share in (50, 95, 99)},
+        "errors": sum(bool(answer.problem) for answer in answers),
+    }
+
+
+def limits(measured: Sequence[Measured]) -> Report:
+    """Where the time of processors and of the database went while the site was visited, over all rounds.
+
+    cpu_share: of all processors; `other` is what else runs on this machine, with the kernel's work for nobody in
+    particular. database_sessions: how many executed at once, on average.
+    """
+    wall = sum(row.after.at - row.before.at for row in measured)
+    requests = sum(len(row.site.answers) for row in measured)
+    cpu = {
+        name: sum(row.after.cpu_seconds[name] - row.before.cpu_seconds[name] for row in measured)
+        for name in measured[0].before.cpu_seconds
+    }
+    cpu["visitors"] = sum(row.site.cpu_seconds for row in measured)
+    busy = sum(row.after.busy_seconds - row.before.busy_seconds for row in measured)
+    cpu["other"] = max(0.0, busy - sum(cpu.values()))
+    shares = {name: round(seconds / wall / _cores(), 3) for name, seconds in cpu.items()}
+    executed = sum(row.after.database_seconds - row.before.database_seconds for row in measured)
+    transactions = sum(row.after.transactions - row.before.transactions for row in measured)
+    return {
+        "sentence": sentence(shares, busy / wall / _cores(), executed / wall),
+        "cpu_share": shares,
+        "cpu_busy": round(busy / wall / _cores(), 3),
+        "site_cpu_ms_per_request": round(1000 * cpu["site"] / requests, 2),
+        "database_cpu_ms_per_request": round(1000 * cpu["database"] / requests, 2),
+        "database_ms_per_request": round(1000 * executed / requests, 2),
+        "visitors_cpu_ms_per_request": round(1000 * cpu["visitors"] / requests, 2),
+        "transactions_per_request": round(transactions / requests, 2),
+        "database_sessions": round(executed / wall, 2),
+    }
+
+
+def sentence(shares: Mapping[str, float], busy: float, sessions: float) -> str:
+    """What limits the site, for people."""
+    if busy < 0.8:
+        return (
+            f"Processors are idle for {1 - busy:.0%} of the time: what limits is waiting (for locks, for disks), with "
+            f"{sessions:.1f} sessions of the database at work."
+        )
+    first, second = itertools.islice(sorted(shares, key=lambda name: -shares[name]), 2)
+    return (
+        f"Processors are busy for {busy:.0%} of the time, most of it for {WHO[first]} ({shares[first]:.0%} of all, "
+        f"then {WHO[second]}, {shares[second]:.0%}): more or faster cores, or less work there, is what would help."
+    )
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+# --- For people -----------------------------------------------------------------------------------------
+
+
+def table(report: Mapping[str, Any]) -> str:
+    """Percentiles by kind of page, then the sums."""
+    columns = ("count", "p50_ms", "p95_ms", "p99_ms", "errors", "alone_ms", "database_ms", "queries")
+    rows = [
+        (name, *(page.get(column) for column in columns))
+        for name, page in [*report["pages"].items(), ("all", report["all"])]
+    ]
+    limit = report["limits"]
+    shares = ", ".join(f"{WHO[name]} {share:.0%}" for name, share in limit["cpu_share"].items())
+    return (
+        f"{text_table(('page', *(column.replace('_', ' ') for column in columns)), rows)}\n\n"
+        f"{report['requests_per_second']} requests/s; a bare view {report['bare_requests_per_second']} (ratio "
+        f"{report['ratio']}), behind the arena's middleware {report['bare_in_site_requests_per_second']} (ratio "
+        f"{report['ratio_in_site']}).\nProcessors: {shares}. A request takes {limit['site_cpu_ms_per_request']} ms of "
+        f"the site's processor time and {limit['database_ms_per_request']} ms of the database.\n{limit['sentence']}"
+        + "".join(f"\n{number} times {problem}" for problem, number in report["problems"].items())
+    )
+
+
+def panels(report: Mapping[str, Any]) -> list[Panel]:
+    """How long visitors wait, by kind of page, and answers a second."""
+    lines = {
+        name: [(float(share), page[f"p{share}_ms"]) for share in (50, 95, 99)] for name, page in report["pages"].items()
+    }
+    return [
+        Panel(title, "percentile of visits", "ms", {name: lines[name] for name in lines if name in kinds}, True)
+        for title, kinds in (
+            ("Pages under full load", [name for name in lines if not name.startswith("API")]),
+            ("The API under full load", [name for name in lines if name.startswith("API")]),
+        )
+    ]
+
+
+if __name__ == "__main__":
+    # A stop from outside becomes an exception, so that the private servers are stopped as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    sys.exit(main())
