@@ -75,7 +75,7 @@ def test_records_that_cannot_be_read_are_told_at_once(
 def test_what_no_picture_can_be_made_of_here_is_tried_again(
     evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    def fail(*_: object) -> NoReturn:
+    def fail(*_: object, **__: object) -> NoReturn:
         raise video.CannotRecord("The memory is full.")
 
     monkeypatch.setattr(video, "record_apart", fail)
