@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -166,10 +167,9 @@ def run_until(page: Page, part: Locator, text: str) -> None:
     """Let the page's time go on until a part says something: answers come by the real clock, swaps by the page's."""
     for _ in range(20):
         page.clock.run_for(1000)
-        try:
-            return expect(part).to_contain_text(text, timeout=500)
-        except AssertionError:
-            continue
+        with contextlib.suppress(AssertionError):
+            expect(part).to_contain_text(text, timeout=500)
+            break
     expect(part).to_contain_text(text)
 
 
