@@ -190,6 +190,8 @@ def job_cancel(*, job: Job, reason: str) -> None:
         expected_token=job.claim_token,
         **UNCLAIMED,
         ended_at=Now(),
+        # It may have rested after a fault of the platform, which was counted then.
+        fault=JobFault.NONE,
         error_code="cancelled",
         error=reason,
     )

@@ -17,7 +17,7 @@ from core.selectors.figures import ArenaFigures
 from core.services.artifacts import DuelArtifacts, EvaluationArtifacts
 from core.services.duels import duel_succeed
 from core.services.evaluations import evaluation_create, evaluation_fail, evaluation_succeed
-from core.services.jobs import job_fail, job_succeed
+from core.services.jobs import job_cancel, job_fail, job_succeed
 from core.services.workers import worker_appear
 from core.tests import factories
 from core.worker import PlatformFault, perform
@@ -91,6 +91,20 @@ def test_what_the_engine_fails_is_told_apart(rise: Rise) -> None:
     assert rise("engine_errors_total", code="engine_unavailable") == 1
     assert rise("engine_errors_total", code="index_unreachable") == 0
     assert rise("platform_faults_total", kind="build", code="index_unreachable") == 1
+
+
+def test_a_job_that_is_cancelled_while_it_rests_is_not_one_more_fault_of_the_platform(rise: Rise) -> None:
+    row = build()
+
+    def action(*_: object) -> None:
+        raise PlatformFault("Trouble.", code="index_unreachable")
+
+    perform(Build, row.pk, action)
+    row.refresh_from_db()
+    job_cancel(job=row, reason="It is built again.")
+    assert rise("platform_faults_total", kind="build", code="index_unreachable") == 1
+    assert rise("platform_faults_total", kind="build", code="cancelled") == 0
+    assert rise("jobs_finished_total", kind="build", state="CANCELLED", fault="NONE") == 1
 
 
 def test_a_players_fault_is_not_the_platforms(rise: Rise) -> None:
