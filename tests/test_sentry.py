@@ -43,7 +43,8 @@ list(answer)
 answer.close()
 
 def work(archive, log):
-    raise ValueError("it broke")
+    # As PostgreSQL says it.
+    raise ValueError("it broke\\nDETAIL:  Failing row contains (7, ann-the-owner,\\n s3cret).")
 
 with bound(job_kind="duel", job_id=12, duel_id=12, user="ann-the-owner", path="/x/"):
     try:
