@@ -32,6 +32,8 @@ REVEAL = Question(
     button="Reveal the seeds",
 )
 OF_DUELS = ("matches_per_duel",)
+MORE_THAN_0 = ("parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds")
+NOT_BELOW_0 = ("move_seconds", "bank_seconds")
 OF_EVALUATIONS = ("episodes_per_evaluation", "takes_scripts")
 
 if TYPE_CHECKING:
@@ -49,6 +51,18 @@ class EnvironmentForm(EnvironmentModelForm):
     def clean_matches_per_validation(self) -> int:
         count: int = self.cleaned_data["matches_per_validation"]
         return count if self.instance.is_scored else _even(count)
+
+    def clean(self) -> dict[str, Any]:
+        # The database refuses it, too, but to say so is the form's business; it does not show all columns of that rule.
+        for name in MORE_THAN_0:
+            value = self.cleaned_data.get(name)
+            if value is not None and value <= 0:
+                self.add_error(name, "This must be more than 0.")
+        for name in NOT_BELOW_0:
+            value = self.cleaned_data.get(name)
+            if value is not None and value < 0:
+                self.add_error(name, "This must not be below 0.")
+        return self.cleaned_data
 
     def clean_quota_upload_bytes(self) -> int | None:
         size: int | None = self.cleaned_data["quota_upload_bytes"]

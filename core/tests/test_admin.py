@@ -172,6 +172,9 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
     assert organiser.post(address, {**form, "matches_per_duel": 8, "slug": "chess"}).status_code == 302
     environment.refresh_from_db()
     assert (environment.matches_per_duel, environment.slug) == (8, "tic-tac-toe")
+    # What the database would refuse.
+    assertContains(organiser.post(address, {**form, "cpu_count": 0}), "This must be more than 0.")
+    assertContains(organiser.post(address, {**form, "bank_seconds": -1}), "This must not be below 0.")
 
 
 LIMITS = ("parallel_matches", "cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
