@@ -22,6 +22,8 @@ MAX_LINE_CHARACTERS = 64 * 1024
 MAX_METRICS = 1000
 MAX_METRIC_NAME_CHARACTERS = 100
 MAX_EPISODES = 2**31 - 1
+LARGEST_SCORE = 1e300
+"""As the database takes it: see core.models.limits."""
 QUOTE_CHARACTERS = 500
 MAX_ERROR_CHARACTERS = 2000
 
@@ -111,6 +113,9 @@ def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure
             wrong = wrong or (ScriptFault.NOT_A_NUMBER, f"The printed score is {kind}; it must be a number.")
         elif not math.isfinite(score):
             wrong = wrong or (ScriptFault.NOT_FINITE, f"The printed score is {score}; it must be finite.")
+        elif abs(score) > LARGEST_SCORE:
+            sentence = f"The printed score is {score}; it must lie between -{LARGEST_SCORE} and {LARGEST_SCORE}."
+            wrong = wrong or (ScriptFault.NOT_FINITE, sentence)
         else:
             return ScriptScore(float(score), _metrics(found.get("metrics")), _episodes(found.get("episodes")))
     if wrong is not None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from duel_runner.sandbox.base import Ending
 from duel_runner.sandbox.scripts import ScriptEnd, ScriptLaunch, ScriptLimits
 from duel_runner.script import (
+    LARGEST_SCORE,
     MAX_ERROR_CHARACTERS,
     MAX_LINE_CHARACTERS,
     MAX_METRICS,
@@ -23,7 +24,7 @@ from duel_runner.script import (
     read_score,
 )
 
-FINITE = st.floats(allow_nan=False, allow_infinity=False)
+FINITE = st.floats(-LARGEST_SCORE, LARGEST_SCORE)
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
@@ -95,6 +96,8 @@ def test_the_last_line_that_is_one_object_with_a_finite_score_counts(log: str, s
         ('{"score": Infinity}', ScriptFault.NOT_FINITE),
         ('{"score": -Infinity}', ScriptFault.NOT_FINITE),
         ('{"score": 1e999}', ScriptFault.NOT_FINITE),
+        # A number, but none that the database takes.
+        ('{"score": -1.1e300}', ScriptFault.NOT_FINITE),
         ('{"score": -1e999}', ScriptFault.NOT_FINITE),
         ('{"score": 1' + "0" * 400 + "}", ScriptFault.NOT_FINITE),
         ('{"score": 1' + "0" * 9000 + "}", ScriptFault.NOT_FINITE),
