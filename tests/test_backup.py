@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -149,6 +150,32 @@ def test_a_restore_that_fails_leaves_what_was(backup: Path, monkeypatch: pytest.
 
     assert state() == before
     assert Session.objects.exists()
+
+
+def test_what_was_there_is_kept_where_even_putting_it_back_fails(
+    backup: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before, load = state(), dumps.database_load
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def load_once(path: Path | None) -> None:
+        monkeypatch.setattr(restoring, "database_load", fail)
+        load(path)
+
+    def fail(*_: object) -> None:
+        raise BackupError("The disk is full.")
+
+    User.objects.update(team="Changed since")
+    changed = rows()["core.User"]
+    monkeypatch.setattr(restoring, "database_load", load_once)
+    monkeypatch.setattr(restoring, "_check_files", fail)
+    with pytest.raises(CommandError, match="its dump is kept as"):
+        run("restore", backup, "--replace")
+    assert rows()["core.User"] == before[0]["core.User"]
+
+    (kept,) = tmp_path.glob("arena-before-restore-*/before")
+    load(kept)
+    assert rows()["core.User"] == changed
 
 
 def test_a_dump_that_the_database_refuses_halfway_changes_nothing(backup: Path) -> None:

@@ -166,11 +166,24 @@ def _replace_database(backup: Reader, undo: ExitStack, folder: Path) -> None:
         shutil.copyfileobj(file, out)
     database_load(copy)
     # Only now: what could not be loaded has left everything as it was.
-    undo.callback(database_load, before)
+    undo.callback(_put_back, before)
     call_command("migrate", interactive=False, verbosity=0)
     for model in JOB_MODELS.values():
         # Messages are not in backups: the watchdog wakes what waits.
         model._default_manager.filter(state=JobState.QUEUED).update(woken_at=None)
+
+
+def _put_back(before: Path | None) -> None:
+    """Load the database as it was. Where even that fails its dump is kept: there is no other copy."""
+    try:
+        database_load(before)
+    except BaseException as error:
+        if before is None:
+            raise
+        kept = shutil.move(before, Path(tempfile.mkdtemp(prefix="arena-before-restore-")) / before.name)
+        raise BackupError(
+            f"The database could not be put back as it was ({error}): its dump is kept as {kept}."
+        ) from error
 
 
 def _check_files(backup: Reader) -> None:
