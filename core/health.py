@@ -20,6 +20,7 @@ from django.db.models import Q
 from core.cache import SteadyRedisCache
 from core.models import JobState
 from core.queues import waiting_count
+from core.selectors.status import STALE_AFTER, watchdog_runs
 from core.selectors.workers import workers_alive
 from core.services.jobs import JOB_MODELS, QUEUES_AND_TASKS
 
@@ -39,13 +40,15 @@ _asked_lock = threading.Lock()
 def health_components(*, now: datetime) -> dict[str, str]:
     """HEALTHY, UNHEALTHY or NOT_USED for each part, by the names that monitors of other systems know.
 
-    broker: the queue of messages. celery_workers: whoever does the jobs.
+    broker: the queue of messages. celery_workers: whoever does the jobs. watchdog: who calls for help when they stand
+    still.
     """
     checks: dict[str, Callable[[], object]] = {
         "database": _database,
         "redis": _redis,
         "broker": lambda: waiting_count(settings.QUEUES[0]),
         "celery_workers": lambda: _workers(now),
+        "watchdog": _watchdog,
         "engine": _engine,
         "storage": _storage,
     }
@@ -132,6 +135,11 @@ def _workers(now: datetime) -> None:
     for queue, kind in waiting.items():
         if queue not in busy:
             raise _Unhealthy(f"waiting for more than {STUCK_AFTER}, with no worker of the queue {queue}: {kind}")
+
+
+def _watchdog() -> None:
+    if not watchdog_runs():
+        raise _Unhealthy(f"no worker has watched over the queues for {STALE_AFTER}: see the workers' logs")
 
 
 def _engine() -> None:

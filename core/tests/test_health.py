@@ -13,13 +13,15 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from core import health
-from core.models import Build, Evaluation, Job, JobState, Submission, Worker
+from core.models import Build, Duty, Evaluation, Job, JobState, Submission, Worker
+from core.services.watch import watch
 from core.services.workers import worker_appear
 from core.tests import factories
 
 
 @pytest.fixture
 def worker(transactional_db: None) -> Worker:
+    watch(worker="host:1")
     return worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
 
 
@@ -39,6 +41,7 @@ def test_a_healthy_arena_says_so(client: Client, worker: Worker) -> None:
         "redis": "not used",
         "broker": "healthy",
         "celery_workers": "healthy",
+        "watchdog": "healthy",
         "engine": "healthy",
         "storage": "healthy",
     }
@@ -65,6 +68,15 @@ def test_jobs_that_nobody_takes_workers_that_are_gone_and_a_silent_engine_are_no
     Worker.objects.update(seen_at=timezone.now() - timedelta(minutes=5))
     status, found = components(client)
     assert (status, found["celery_workers"], found["engine"]) == (503, "unhealthy", "healthy")
+
+
+def test_queues_that_nobody_watches_over_are_not_healthy_though_workers_live(client: Client, worker: Worker) -> None:
+    Duty.objects.update(done_at=timezone.now() - timedelta(minutes=4))
+    status, found = components(client)
+    assert (status, found["watchdog"], found["celery_workers"]) == (503, "unhealthy", "healthy")
+
+    watch(worker="host:2")
+    assert components(client)[0] == 200
 
 
 def test_an_arena_of_local_processes_needs_no_engine(db: None, settings: Settings) -> None:

@@ -60,6 +60,7 @@ class Components(serializers.Serializer[Any]):
     redis = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY, NOT_USED])
     broker = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
     celery_workers = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
+    watchdog = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
     engine = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY, NOT_USED])
     storage = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
 

@@ -144,7 +144,7 @@ def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> It
     # Bad requests are what this is about.
     monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
     # No worker lives here: what is not well is answered with 503, and rightly.
-    parts = ("database", "redis", "broker", "celery_workers", "engine", "storage")
+    parts = ("database", "redis", "broker", "celery_workers", "watchdog", "engine", "storage")
     monkeypatch.setattr(views, "health_components", lambda now: dict.fromkeys(parts, HEALTHY))
     # As Django's own test client does it: the connection outlives the request.
     ends = (signals.request_started, signals.request_finished)
