@@ -303,6 +303,20 @@ def test_old_backups_of_a_folder_are_deleted_when_a_new_one_is_there(tmp_path: P
     assert notes == "arena-notes.tar"
 
 
+def test_a_store_that_is_not_there_does_not_push_out_the_backups_that_have_it_all(
+    tmp_path: Path, settings: Settings
+) -> None:
+    arena()
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    whole = backup_make(folder, now=NOW)
+    settings.MEDIA_ROOT = tmp_path / "not mounted"
+    with pytest.raises(CommandError, match="None of the files .* no older one was deleted"):
+        run("backup", folder, "--keep", "1")
+    assert whole.path.exists()
+    assert len(list(folder.iterdir())) == 2
+
+
 def test_a_backup_is_never_written_over_and_leaves_nothing_when_it_fails(
     backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

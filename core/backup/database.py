@@ -201,8 +201,8 @@ def _running(
             )
         except FileNotFoundError:
             raise BackupError(
-                f"{program} is not installed here: install PostgreSQL's client programs of the server's version or "
-                "newer (on Debian: apt install postgresql-client)."
+                f"{program} is not installed here: install PostgreSQL's client programs of the server's version "
+                "(on Debian: apt install postgresql-client)."
             ) from None
         try:
             yield process

@@ -39,5 +39,11 @@ class Command(BaseCommand):
             self.stderr.write(f"Missing from the store already: {name}")
         if len(made.missing) > SHOWN:
             self.stderr.write(f"And {len(made.missing) - SHOWN} more: all are in the manifest.")
+        if made.missing and not made.file_count:
+            # A store that is not mounted would push out, night by night, the backups that have it all.
+            raise CommandError(
+                "None of the files that rows name is in the store: is it mounted, and DATA_DIR right? "
+                "This backup holds the database alone; no older one was deleted."
+            )
         for old in backups_thin(path, keep=keep) if keep is not None else ():
             self.stdout.write(f"{old} deleted.")
