@@ -47,6 +47,10 @@ LISTS: Queries = {
         lambda rows: Duel.objects.filter(tournament=rows.tournament).order_by("number").values("pk")[:50],
         ("duel_number_unique", "sqlite_autoindex_core_duel"),
     ),
+    "what was finished last": (
+        lambda _: Duel.objects.filter(state=JobState.SUCCEEDED).order_by("-ended_at").values("ended_at")[:1],
+        ("duel_ended",),
+    ),
     "what waits": (lambda _: Duel.objects.filter(state=JobState.QUEUED).order_by("pk")[:2], ("duel_waiting",)),
 }
 FOUND: Queries = {
