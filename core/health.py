@@ -129,8 +129,9 @@ def _workers(now: datetime) -> None:
         jobs, queue = model._default_manager, QUEUES_AND_TASKS[kind][0]
         if jobs.filter(rested, state=JobState.QUEUED, created_at__lt=long_ago).exists():
             waiting[queue] = kind
-        if jobs.filter(state=JobState.RUNNING, lease_expires_at__gt=now).exists():
-            # The same workers do all kinds of a queue.
+        # The same workers do all kinds of a queue. Between two jobs nothing runs for a moment.
+        done = Q(state=JobState.RUNNING, lease_expires_at__gt=now) | Q(state=JobState.SUCCEEDED, ended_at__gt=long_ago)
+        if jobs.filter(done).exists():
             busy.add(queue)
     for queue, kind in waiting.items():
         if queue not in busy:

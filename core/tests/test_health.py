@@ -180,6 +180,14 @@ def test_workers_that_are_busy_with_another_kind_of_the_same_queue_are_there(
     assert workers(now) == health.UNHEALTHY
 
 
+def test_workers_that_are_between_two_jobs_are_there(waiting: Evaluation, player: Submission, now: datetime) -> None:
+    done = factories.validation(player)
+    changed(done, ended_at=now - timedelta(seconds=1))
+    assert workers(now) == health.HEALTHY
+    changed(done, ended_at=now - timedelta(minutes=6))
+    assert workers(now) == health.UNHEALTHY
+
+
 def test_workers_of_another_queue_do_not_help(waiting: Evaluation, player: Submission, now: datetime) -> None:
     changed(factories.build(player, JobState.RUNNING), lease_expires_at=now + timedelta(minutes=1))
     assert workers(now) == health.UNHEALTHY
