@@ -35,8 +35,8 @@ from core.archive import ArchiveRefused, read_text, unpack_archive
 from core.requirements import Requirements, RequirementsRefused, read_requirements
 
 FOLDER_PREFIX = "folder:"
-_NAME = re.compile(r"s(\d+)-b(\d+)-a\d+")
-"""What `builder.tasks` calls the folders: submission, build and attempt."""
+_NAME = re.compile(r"s(\d+)-b(\d+)-[0-9a-f]+")
+"""What `builder.tasks` calls the folders: submission, build and claim, once its attempt."""
 Log = Callable[[str], None]
 
 

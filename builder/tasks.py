@@ -102,7 +102,9 @@ def _build(build: Build, pulse: Pulse) -> None:
     makes = recipe()
     # A script makes its environment itself; who says nothing else gets the packages for that.
     defaults = tuple(settings.SCRIPT_REQUIREMENTS) if submission.form == SubmissionForm.SCRIPT else ()
-    name = f"s{submission.pk}-b{build.pk}-a{build.attempt}"
+    # Of this claim alone, as artifacts are: an attempt that is handed back has the number of the next.
+    assert build.claim_token is not None, "only a claimed build is made"
+    name = f"s{submission.pk}-b{build.pk}-{build.claim_token.hex}"
     try:
         with submission.archive.open("rb") as archive:
             result = makes.build(archive, name=name, labels=labels, log=log, defaults=defaults)

@@ -73,6 +73,9 @@ class Repository:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.folder.with_suffix(".lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            # Nobody else is in there: these are of a git that was killed with its worker, and would stop every other.
+            for left in self.folder.rglob("*.lock"):
+                left.unlink(missing_ok=True)
             if not (self.folder / "HEAD").exists():
                 self.git.run("init", "--quiet", "--bare", "--template=", str(self.folder))
             yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -134,7 +135,11 @@ def test_folders_that_no_row_names_are_removed(settings: LazySettings, tmp_path:
     (row,) = submissions(1, deleted=False)
     running = factories.build(row, JobState.RUNNING)
     players = tmp_path / "players"
-    names = {"kept": "s1-b1-a1", "left": f"s{row.pk}-b{running.pk + 1}-a1", "running": f"s9-b{running.pk}-a2"}
+    names = {
+        "kept": "s1-b1-a1",
+        "left": f"s{row.pk}-b{running.pk + 1}-a1",
+        "running": f"s9-b{running.pk}-{uuid.uuid4().hex}",
+    }
     for name in (*names.values(), "no-name-of-ours"):
         (players / name).mkdir(parents=True)
     Submission.objects.filter(pk=row.pk).update(image=f"folder:{players / names['kept']}")

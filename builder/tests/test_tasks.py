@@ -70,7 +70,8 @@ def test_an_image_that_the_scanner_refuses_fails_the_build_and_is_removed(
 
     job = built(submission)
 
-    image = f"{settings.PLAYER_IMAGE_PREFIX}:s{submission.pk}-b{job.pk}-a1"
+    assert job.claim_token is not None
+    image = f"{settings.PLAYER_IMAGE_PREFIX}:s{submission.pk}-b{job.pk}-{job.claim_token.hex}"
     assert (job.state, job.fault, job.error_code) == (JobState.FAILED, JobFault.PLAYER, "scan_refused")
     assert job.error == f"The scan refused the image: {image}"
     assert submission.image == ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from core.models import LedgerEntry, Submission, Tournament
 from core.models.ledger import CRASHED
 
@@ -37,7 +35,11 @@ def crash_streak(submission: Submission, *, most: int) -> int:
     # Two entries a duel, and room for duels that are not counted.
     wanted = 4 * most + 1
     rows = list(entries.order_by("-pk").values_list(*columns)[:wanted])
-    duels = [[row[1:] for row in seats] for _, seats in groupby(rows, key=lambda row: row[0])]
+    # Of two duels that were written at the same moment the entries may come in turns.
+    by_duel: dict[int, list[tuple[int, ...]]] = {}
+    for duel, *figures in rows:
+        by_duel.setdefault(duel, []).append(tuple(figures))
+    duels = list(by_duel.values())
     if len(rows) == wanted:
         # Of the last one only a part may be here.
         duels.pop()

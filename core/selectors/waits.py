@@ -98,7 +98,8 @@ def _rest(job: Job, now: datetime) -> Wait | None:
     is_over = job.not_before <= now
     when = "within a minute" if is_over else f"at about {_clock(job.not_before)}"
     until = None if is_over else job.not_before
-    if job.error_code == "worker_stopped":
+    # One that was never begun has lost its message to a worker that stopped.
+    if job.error_code == "worker_stopped" or (is_over and not job.error_code):
         return Wait(WaitCode.WORKER_STOPPED, f"Its worker was stopped; another one takes it {when}.", until=until)
     attempts = f" (attempt {job.attempt + 1} of {settings.JOB_MAX_ATTEMPTS})"
     if job.error_code == "worker_lost":

@@ -118,7 +118,7 @@ def submission_create(
     checked = _check_archive(archive, environment)
     with transaction.atomic():
         owner = owner_lock(agent.owner)
-        agent = Agent.objects.select_for_update().get(pk=agent.pk)
+        agent = agent_lock(agent.pk)
         # An organiser may have been quicker.
         _check_enabled(agent)
         latest = agent.submissions.order_by("-number").first()
@@ -237,7 +237,8 @@ def _sha256(archive: UploadedFile[bytes]) -> str:
 
 def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell: Callable[[str], None]) -> Submission:
     """The same archive has come once more; call it in a transaction."""
-    submission = Submission.objects.select_for_update(of=("self",)).select_related("agent").get(pk=submission.pk)
+    rows = Submission.objects.select_for_update(of=("self",), no_key=True)
+    submission = rows.select_related("agent").get(pk=submission.pk)
     job = decisive_job(submission)
     failed = job is not None and job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
     agent = submission.agent

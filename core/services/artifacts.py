@@ -159,11 +159,12 @@ def store_is_down() -> bool:
 def artifacts_sweep() -> int:
     """Delete files of claims that came to nothing, e.g. of killed workers; return how many.
 
-    Only jobs that were tried more than once, or ended by no result, can have any; a worker that is refused has had a
-    lease's time to delete its own.
+    Only jobs that were claimed before, or ended by no result, can have any; a worker that is refused has had a lease's
+    time to delete its own.
     """
     count = 0
-    tried = Q(attempt__gt=1) | Q(fault=JobFault.PLATFORM) | Q(state=JobState.CANCELLED)
+    # By the history: attempts that were handed back are not counted, and requeueing begins anew at 1.
+    tried = ~Q(history=[]) | Q(fault=JobFault.PLATFORM) | Q(state=JobState.CANCELLED)
     for model in JOB_MODELS.values():
         if not any(isinstance(field, FileField) for field in model._meta.concrete_fields):
             continue

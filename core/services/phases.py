@@ -35,6 +35,8 @@ def build_succeed(
     submission = build.submission
     environment = submission.agent.environment
     with transaction.atomic():
+        # Who deletes the submission meanwhile holds its row and wants that of this build.
+        agent_lock(submission.agent_id)
         job_succeed(job=build, log=log, base_digest=base_digest, requirements_digest=requirements_digest, sbom=sbom)
         submission.image, submission.image_digest, submission.warnings = image, digest, warnings
         submission.image_removed_at = None
@@ -85,7 +87,7 @@ def publication_again(*, publication: Publication) -> Publication:
     """Publish a submission once more after a publication that failed or was cancelled. Raises Refused."""
     submission = publication.submission
     with transaction.atomic():
-        latest = Submission.objects.select_for_update().get(pk=submission.pk).latest_publication
+        latest = Submission.objects.select_for_update(no_key=True).get(pk=submission.pk).latest_publication
         if submission.deleted_at is not None or not submission.agent.is_public:
             raise Refused("Only versions of public agents that are still there are published.")
         if latest is not None and latest.state not in (JobState.FAILED, JobState.CANCELLED):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from django.db.models import Max
 
-from core.models import Job
+from core.models import Job, JobState
 
 FIRST, FRONT = 1, 0
 """The first turn, which is also that of jobs without an owner; and that of jobs that were begun before."""
@@ -25,5 +25,7 @@ def turn_next(*, job: Job) -> int:
     rows = type(job)._default_manager.order_by()
     begun = rows.filter(turn__gt=FIRST, attempt__gt=0).aggregate(turn=Max("turn"))["turn"] or FIRST
     owner = rows.filter(pk=job.pk).values_list(job.OWNER)[:1]
-    last = rows.filter(**{job.OWNER: owner}).aggregate(turn=Max("turn"))["turn"] or 0
+    # What was cancelled before it was begun has cost nobody anything.
+    served = rows.filter(**{job.OWNER: owner}).exclude(state=JobState.CANCELLED, attempt=0)
+    last = served.aggregate(turn=Max("turn"))["turn"] or 0
     return max(begun, last + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -23,7 +24,7 @@ from core.errors import StoreFailed
 from core.models import Duel, JobState, Submission, Validation
 from core.services.artifacts import artifacts_stored, artifacts_sweep, store_is_down
 from core.services.duels import duel_play_again, duel_succeed, duel_void
-from core.services.jobs import job_claim, job_release, job_requeue
+from core.services.jobs import job_claim, job_hand_back, job_release, job_requeue
 from core.services.phases import build_succeed
 from core.services.tournaments import tournament_create
 from core.states import StaleJob
@@ -176,14 +177,22 @@ def test_a_store_that_takes_a_file_is_not_down_and_keeps_nothing_of_the_trial(fi
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda duel: job_release(job=duel, code="worker_lost", error="The worker stopped answering.", rests=False),
+        lambda duel: job_requeue(job=duel, reason="An organiser has requeued it."),
+        lambda duel: job_hand_back(job=duel),
+    ],
+)
 def test_what_a_killed_worker_has_stored_is_swept_and_what_rows_name_stays(
-    files: Path, players: list[Submission]
+    leave: Callable[[Duel], None], files: Path, players: list[Submission]
 ) -> None:
     duel = running(players)
     torn = files / "duels" / str(duel.pk) / str(duel.claim_token) / "records.zip"
     torn.parent.mkdir(parents=True)
     torn.write_bytes(b"PK")
-    job_release(job=duel, code="worker_lost", error="The worker stopped answering.", rests=False)
+    leave(duel)
     assert artifacts_sweep() == 0
     again = job_claim(kind=Duel, job_id=duel.pk, worker="worker-2")
     assert again is not None

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from core.errors import Refused
-from core.models import Agent, Environment, Evaluation, JobState, SeedPurpose
+from core.models import Agent, Environment, Evaluation, JobFault, JobState, SeedPurpose, Submission
 from core.selectors.board import standing
 from core.selectors.evaluations import ranking_list
-from core.services.agents import submission_delete
+from core.services.agents import submission_create, submission_delete
 from core.services.artifacts import DuelArtifacts
 from core.services.environments import environment_sync
 from core.services.evaluations import evaluation_again
-from core.services.phases import validation_succeed
+from core.services.phases import build_succeed, validation_succeed
 from core.services.seeds import final_phase_start
 from core.states import StaleJob
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.test_evaluations import fail, running, succeed
 from environments.registry import get_spec
+from tests.samples import FIRST, archive
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -112,6 +115,53 @@ def test_a_version_that_is_validated_while_a_final_phase_begins_is_played_on_its
 
     open_ones = submission.evaluations.filter(state=JobState.QUEUED)
     assert open_ones.get().seed_list == task.seed_lists.get(purpose=SeedPurpose.FINAL)
+
+
+@pytest.mark.parametrize("repetition", range(3))
+def test_the_same_archive_that_comes_while_a_final_phase_begins_waits_for_nobody_who_waits_for_it(
+    task: Environment, agent: Agent, repetition: int
+) -> None:
+    file = archive(FIRST)
+    submission_create(agent=agent, archive=file)
+    submission = agent.submissions.get()
+    submission.builds.all().delete()
+    factories.build(submission)
+    factories.validation(submission)
+    Submission.objects.update(image="image")
+    factories.evaluation(submission, JobState.FAILED, fault=JobFault.PLATFORM)
+
+    done = at_once(
+        attempt(lambda: submission_create(agent=agent, archive=file)),
+        attempt(lambda: final_phase_start(environment=task, by=None)),
+    )
+
+    assert done[1]
+    assert {job.seed_list for job in submission.evaluations.filter(state=JobState.QUEUED)} == {ranking_list(task)}
+
+
+def test_a_build_that_ends_takes_its_agent_before_its_own_row(agent: Agent) -> None:
+    build = factories.build(factories.submission(agent), JobState.RUNNING)
+
+    with CaptureQueriesContext(connection) as queries:
+        build_succeed(build=build, image="image", digest="", warnings=[], log="")
+
+    tables = ('FROM "core_agent"', 'UPDATE "core_build"', 'UPDATE "core_submission"')
+    touched = [table for query in queries for table in tables if table in query["sql"]]
+    assert touched[:3] == list(tables)
+
+
+@pytest.mark.parametrize("repetition", range(3))
+def test_what_is_deleted_while_its_build_ends_is_not_validated(agent: Agent, repetition: int) -> None:
+    submission = factories.submission(agent)
+    build = factories.build(submission, JobState.RUNNING)
+
+    _, deleted = at_once(
+        attempt(lambda: build_succeed(build=build, image="image", digest="", warnings=[], log="")),
+        attempt(lambda: submission_delete(submission=submission)),
+    )
+
+    assert deleted
+    assert not submission.validations.exclude(state=JobState.CANCELLED).exists()
 
 
 def test_a_final_phase_that_two_organisers_start_begins_once(task: Environment) -> None:

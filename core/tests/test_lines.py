@@ -10,7 +10,7 @@ from django.db import connection
 
 from core.models import Agent, Build, Duel, Environment, Job, JobState, Submission, User, Validation
 from core.selectors.lines import jobs_in_line, line, places_of
-from core.services.jobs import job_claim, job_enqueue, job_release, job_succeed
+from core.services.jobs import job_cancel, job_claim, job_enqueue, job_release, job_succeed
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.worker import Performed, Pulse, perform_next
@@ -79,6 +79,16 @@ def test_who_was_served_a_moment_ago_comes_after_who_was_not(player: Callable[[s
         enqueue(player(name))
         order.append(serve())
     assert order == ["bob", "ann", "cleo", "bob", "ann"]
+
+
+def test_what_was_cancelled_before_it_was_begun_is_not_held_against_anybody(
+    player: Callable[[str], Submission],
+) -> None:
+    for build in enqueue(player("ann"), 5):
+        job_cancel(job=build, reason="The submission is built again.")
+    enqueue(player("bob"), 3)
+    enqueue(player("ann"))
+    assert [serve() for _ in range(4)] == ["bob", "ann", "bob", "bob"]
 
 
 def test_what_was_done_long_ago_is_not_held_against_anybody(player: Callable[[str], Submission]) -> None:

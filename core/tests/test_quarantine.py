@@ -99,6 +99,19 @@ def test_duels_forfeited_from_the_first_match_to_the_last_are_counted_from_the_l
     assert streak(crasher) == 1
 
 
+def test_duels_whose_entries_come_in_turns_are_counted_once_each(crasher: Submission, rival: Submission) -> None:
+    tournament = edition(crasher, rival)
+    # As the numbers of two that are written at the same moment may be.
+    duels = [factories.duel(tournament, crasher, rival, number=number, state=JobState.SUCCEEDED) for number in (2, 3)]
+    for seat in (0, 1):
+        for duel in duels:
+            LedgerEntry.objects.create(
+                duel=duel, submission=crasher, opponent=rival, seat=seat, wins=0, losses=0, draws=0, errors=5,
+                opponent_errors=0, score=0,
+            )  # fmt: skip
+    assert streak(crasher) == 2
+
+
 def test_a_duel_in_which_the_opponent_crashed_says_nothing(crasher: Submission, rival: Submission) -> None:
     tournament = edition(crasher, rival)
     crash(tournament, crasher, rival)

@@ -16,6 +16,7 @@ from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Build, JobState, Submission, Worker
+from core.selectors.status import STUCK_SHOWN
 from core.services.alarms import alarm_raise
 from core.services.watch import watch
 from core.services.workers import worker_appear, worker_stop
@@ -86,6 +87,15 @@ def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Sub
     assert line(shown, f"build {running.pk} worker-1").startswith(f"build {running.pk} worker-1 1 n s")
     assert line(shown, f"build {resting.pk} n s resting").endswith("after a fault of the arena.")
     assert "No worker serves its queue now" in line(shown, f"validation {validation.pk} n s no_worker")
+
+
+def test_a_job_that_rests_is_named_however_long_the_line_before_it_is(submission: Submission) -> None:
+    worker("host:1", "build")
+    for _ in range(STUCK_SHOWN):
+        factories.build(submission, JobState.QUEUED)
+    resting = factories.build(submission, JobState.QUEUED, not_before=timezone.now() + timedelta(minutes=1))
+
+    assert line(run(), f"build {resting.pk} n s resting").endswith("after a fault of the arena.")
 
 
 def test_programs_get_the_same_as_json(submission: Submission) -> None:

@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from core.models import Build, Job, JobFault, JobState, Submission, Worker
 from core.selectors.waits import Wait, WaitCode, wait_of, waits_of
 from core.services.alarms import alarm_raise, alarm_settle, standstill_key
-from core.services.jobs import job_hand_back, job_release
+from core.services.jobs import job_hand_back, job_put_off, job_release
 from core.services.workers import worker_appear, worker_stop
 from core.tests import factories
 
@@ -126,6 +126,13 @@ def test_what_was_handed_back_is_taken_again_soon(submission: Submission) -> Non
     found = wait(build)
     assert (found.code, found.until) == (WaitCode.WORKER_STOPPED, None)
     assert found.sentence == "Its worker was stopped; another one takes it within a minute."
+
+
+def test_what_lost_its_message_to_a_worker_that_stops_has_met_no_fault(submission: Submission) -> None:
+    build = factories.build(submission, JobState.QUEUED)
+    job_put_off(kind=Build, job_id=build.pk)
+    Build.objects.update(not_before=timezone.now() - timedelta(seconds=1))
+    assert wait(build).sentence == "Its worker was stopped; another one takes it within a minute."
 
 
 def test_a_running_job_whose_lease_is_over_says_that_its_worker_is_lost(submission: Submission) -> None:

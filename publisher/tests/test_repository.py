@@ -59,6 +59,17 @@ def test_a_new_version_replaces_the_folder_and_nothing_else(repository: Reposito
     assert remote.subjects() == ["v2", "Change README.md", "another", "v1"]
 
 
+def test_locks_of_a_git_that_was_killed_hold_nobody_up(repository: Repository, remote: Remote) -> None:
+    publish(repository, {}, message="v1")
+    remote.commit_beside("README.md", "By hand.")
+    for name in ("shallow.lock", "refs/heads/main.lock"):
+        (repository.folder / name).touch()
+
+    publish(repository, {"a.py": ""}, message="v2")
+
+    assert remote.subjects() == ["v2", "Change README.md", "v1"]
+
+
 def test_publishing_twice_gives_the_same_commit(repository: Repository, remote: Remote) -> None:
     first = publish(repository, {"a.py": ""}, message="once")
     assert publish(repository, {"a.py": ""}, message="again") == first

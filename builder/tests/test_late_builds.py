@@ -1,0 +1,49 @@
+"""A build that goes on after it was handed back: its claim is over, and what the next one makes is not its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.core.files.base import ContentFile
+
+from builder.tasks import _build
+from builder.tests.archives import archive
+from core.models import Build
+from core.services.jobs import job_claim, job_hand_back
+from core.states import StaleJob
+from core.tests import factories
+from core.worker import Pulse
+
+
+def claimed(job: Build, worker: str) -> Build:
+    found = job_claim(kind=Build, job_id=job.pk, worker=worker)
+    assert found is not None
+    return found
+
+
+@pytest.mark.django_db
+def test_a_late_build_touches_nothing_of_the_one_that_took_its_place(settings: LazySettings, tmp_path: Path) -> None:
+    settings.SANDBOX, settings.DATA_DIR = "process", tmp_path
+    submission = factories.submission(factories.agent(factories.user("alice"), factories.environment()))
+    submission.archive.save("archive.zip", ContentFile(archive().getvalue()))
+    job = Build.objects.create(submission=submission)
+    late = claimed(job, "worker-1")
+    handed_back = Build.objects.get(pk=job.pk)
+    job_hand_back(job=handed_back)
+    Build.objects.update(not_before=None)
+    good = claimed(job, "worker-2")
+    assert good.attempt == late.attempt
+    _build(good, Pulse(good))
+    submission.refresh_from_db()
+    mark = Path(submission.image.removeprefix("folder:")) / "mark"
+    mark.touch()
+
+    with pytest.raises(StaleJob):
+        _build(late, Pulse(late))
+
+    assert mark.exists()
+    image = submission.image
+    submission.refresh_from_db()
+    assert submission.image == image
