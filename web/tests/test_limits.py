@@ -173,6 +173,30 @@ def test_many_addresses_guess_one_password_no_faster_and_its_owner_still_gets_in
     assert log_in(home, cast.alice).status_code == 302
 
 
+def test_however_an_account_is_written_its_guesses_are_counted_together(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates(monkeypatch, login_account="2/hour")
+    email = cast.alice.email
+    spellings = [email, f" {email}", f"{email}  ", "\uff41" + email[1:], email.upper()]
+    pages = [
+        at(f"192.0.2.{number}").post("/login/", {"username": spelling, "email": f"decoy-{number}@x.example", **WRONG})
+        for number, spelling in enumerate(spellings)
+    ]
+    assert [page.status_code for page in pages] == [200, 200, 429, 429, 429]
+
+    rates(monkeypatch, login_account="3/hour")
+    answers = [
+        at(f"198.51.100.{number}").post(
+            TOKENS,
+            {"username": f"decoy-{number}@x.example", "email": f"{' ' * number}{cast.bob.email}", **WRONG},
+            content_type="application/json",
+        )
+        for number in range(4)
+    ]
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 429]
+
+
 def test_one_address_cannot_use_up_what_all_together_may_try(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     rates(monkeypatch, login_account="8/hour")
     guess(at("192.0.2.1"), cast.alice, 20)
@@ -241,7 +265,7 @@ def test_signing_up_is_limited_by_address(monkeypatch: pytest.MonkeyPatch) -> No
 def test_nobody_s_mailbox_is_filled(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     rates(monkeypatch, password_reset="2/hour")
     for number in range(4):
-        at(f"192.0.2.{number}").post("/password-reset/", {"email": cast.alice.email})
+        at(f"192.0.2.{number}").post("/password-reset/", {"email": " " * number + cast.alice.email})
     assert len(mail.outbox) == 2
 
 
