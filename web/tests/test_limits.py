@@ -159,6 +159,15 @@ def test_nobody_sprays_passwords_over_accounts_from_one_address(cast: Cast, monk
     assert log_in(at("192.0.2.1"), cast.olga, "autumn").status_code == 429
 
 
+@pytest.mark.parametrize("page", ["/profile/password/", "/admin/password_change/"])
+def test_who_sits_at_an_open_session_does_not_guess_its_password(
+    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    rates(monkeypatch, login="2/minute")
+    client = visit(cast.olga)
+    assert [client.post(page, {"old_password": "guess"}).status_code for _ in range(3)] == [200, 200, 429]
+
+
 def test_many_addresses_guess_one_password_no_faster_and_its_owner_still_gets_in(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
