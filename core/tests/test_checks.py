@@ -97,7 +97,9 @@ def test_a_key_that_can_be_guessed_is_refused_on_a_real_site(settings: Settings,
 @pytest.mark.parametrize(
     "word", ["changeme", "Change-Me-123", "password1", "arena", "x", "postgres", "aaaaaaaaaa", "letmein!"]
 )
-@pytest.mark.parametrize("name", ["INVITATION_CODE", "POSTGRES_PASSWORD", "REDIS_URL", "EMAIL_HOST_PASSWORD", "METRICS_TOKEN"])
+@pytest.mark.parametrize(
+    "name", ["INVITATION_CODE", "POSTGRES_PASSWORD", "REDIS_URL", "EMAIL_HOST_PASSWORD", "METRICS_TOKEN"]
+)
 def test_a_secret_that_is_tried_first_is_refused_on_a_real_site(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str, word: str
 ) -> None:
