@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
+from django.db import connection
+from django.db.models import Q
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from core.errors import Refused
@@ -26,6 +30,7 @@ from core.models import (
     User,
     Validation,
 )
+from core.services.agents import submission_delete
 from core.services.artifacts import DuelArtifacts
 from core.services.bars import (
     BANNED,
@@ -156,6 +161,34 @@ def test_a_disabled_agent_leaves_the_running_edition_and_its_open_duels_are_canc
     assert not open_ones.filter(player_1=rows[3]).exists()
     assert not open_ones.filter(player_2=rows[3]).exists()
     assert not ended.participants.exclude(withdrawn_at=None).exists()
+
+
+def test_duels_of_everybody_who_leaves_are_taken_in_one_order(environment: Environment) -> None:
+    """On PostgreSQL two who cancel the same duels in different orders would wait for each other for ever."""
+    ann = factories.user("ann")
+    *_, first, second = rows = players(environment, factories.user("bob"), factories.user("cyd"), ann, ann)
+    theirs = Q(player_1__in=[first, second]) | Q(player_2__in=[first, second])
+    duels = running_edition(rows).duels.filter(theirs, state__in=OPEN).order_by("pk")
+    expected = list(duels.values_list("pk", flat=True))
+
+    with CaptureQueriesContext(connection) as queries:
+        user_ban(user=ann, reason="Cheats.")
+
+    written = [re.search(r'^UPDATE "core_duel" .*"core_duel"."id" = (\d+)', query["sql"]) for query in queries]
+    given = [int(found[1]) for found in written if found]
+    assert given == expected
+    assert len(given) == 3
+
+
+def test_who_deletes_takes_rows_in_the_order_of_the_workers(alice: User, environment: Environment) -> None:
+    """A worker holds its job before it writes into the submission: the other way round each waited for the other."""
+    submission = factories.submission(factories.agent(alice, environment))
+    Build.objects.create(submission=submission)
+    with CaptureQueriesContext(connection) as queries:
+        submission_delete(submission=submission)
+    tables = [found[1] for query in queries if (found := re.match(r'UPDATE "core_(\w+)"', query["sql"]))]
+    assert tables.index("build") < tables.index("submission")
+    assert Build.objects.get().state == JobState.CANCELLED
 
 
 def test_a_duel_that_is_played_meanwhile_is_not_rated(environment: Environment) -> None:
