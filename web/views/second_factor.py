@@ -16,6 +16,7 @@ from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
 from django_otp import login as verify
 from django_otp.models import Device
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -56,6 +57,7 @@ def ask_for_code(request: HttpRequest, user: User, wanted: str) -> HttpResponse:
     return redirect("web:login_code")
 
 
+@sensitive_post_parameters()
 @never_cache
 def login_code(request: HttpRequest) -> HttpResponse:
     """The second step of logging in; also for organisers who are logged in by their password alone."""
@@ -79,6 +81,7 @@ def login_code(request: HttpRequest) -> HttpResponse:
     return render(request, "web/account/login_code.html", {"form": form, "next": wanted})
 
 
+@sensitive_post_parameters()
 @never_cache
 @login_required
 def second_factor(request: HttpRequest) -> HttpResponse:
