@@ -67,16 +67,24 @@ def test_a_password_set_by_an_organiser_ends_all_sessions(cast: Cast, visit: As)
 
 
 @pytest.mark.parametrize(("address", "field"), [("/sign-up/", "password1"), ("/login/", "password")])
-def test_no_password_is_in_the_mail_about_a_page_that_broke(
+def test_no_password_and_no_secret_is_in_the_mail_about_a_page_that_broke(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, address: str, field: str
 ) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("It broke.")
 
     settings.ADMINS = [("olga", "olga@arena.example")]
+    settings.INVITATION_CODE = settings.PUBLISHER_REMOTE = secret = "kingfisher"
     for place in ("web.views.accounts.user_create", "web.forms.email_stored"):
         monkeypatch.setattr(place, broken)
-    form = {"email": "dora@arena.example", "username": "dora", "password1": NEW, "password2": NEW, "password": NEW}
+    form = {
+        "email": "dora@arena.example",
+        "username": "dora",
+        "invitation_code": "kingfisher",
+        "password1": NEW,
+        "password2": NEW,
+        "password": NEW,
+    }
     client = Client(raise_request_exception=False)
 
     assert client.post(address, form).status_code == 500
@@ -84,4 +92,5 @@ def test_no_password_is_in_the_mail_about_a_page_that_broke(
     (message,) = mail.outbox
     assert "It broke." in message.body
     assert field in message.body
-    assert NEW not in str(message.message())
+    assert NEW not in message.body
+    assert secret not in message.body
