@@ -131,6 +131,13 @@ class AddressThrottle(Throttle):
         return f"address {client_network(request)}"
 
 
+class BadTokenThrottle(AddressThrottle):
+    """Who sends a token that is none is a stranger, whatever the request is for."""
+
+    scope = "stranger"
+    counts = None
+
+
 class LoginThrottle(AddressThrottle):
     """Tries of passwords."""
 

@@ -395,6 +395,16 @@ def test_durations_are_said_as_people_say_them() -> None:
     ]  # fmt: skip
 
 
+def test_a_token_that_is_none_does_not_lift_the_limit_of_strangers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, stranger="3/minute")
+    headers = {"Authorization": "Bearer arena_guessed"}
+    assert at("192.0.2.1").get("/api/v1/agents/").status_code == 200
+    given = [at("192.0.2.1").get("/api/v1/agents/", headers=headers) for _ in range(3)]
+    assert [answer.status_code for answer in given] == [401, 401, 429]
+    assert 0 < int(given[-1]["Retry-After"]) <= 60
+    assert at("192.0.2.2").get("/api/v1/agents/", headers=headers).status_code == 401
+
+
 def test_the_refusal_of_a_program_is_json(cast: Cast) -> None:
     client = at("192.0.2.1")
     for _ in range(6):
