@@ -150,9 +150,10 @@ def submission_create(
 def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -> Submission:
     """What a submission is sent again for: it is built again when the arena had failed on it. Raises Refused.
 
-    Refused is a deleted submission, and another archive than it has.
+    Refused is a deleted submission, another archive than it has, and an account that was closed meanwhile.
     """
     with transaction.atomic():
+        owner_lock(submission.agent.owner)
         if submission.deleted_at is not None or submission.archive_sha256 != _sha256(archive):
             raise Refused("This is not the archive that was submitted.", field="archive", code="not_the_same")
         return _submission_again(submission, archive, lambda _: None)
@@ -251,10 +252,11 @@ def _sha256(archive: UploadedFile[bytes]) -> str:
 
 def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell: Callable[[str], None]) -> Submission:
     """The same archive has come once more; call it in a transaction."""
-    submission = Submission.objects.select_for_update(of=("self",)).select_related("agent").get(pk=submission.pk)
+    # An organiser who disables it at this moment comes before or after.
+    agent = agent_lock(submission.agent_id)
+    submission = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
     job = decisive_job(submission)
     failed = job is not None and job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
-    agent = submission.agent
     if not failed or (agent.is_disabled and not agent.is_quarantined):
         tell(f"Version {submission.number} is this very archive, so nothing new was uploaded.")
         return submission

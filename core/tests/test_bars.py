@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from datetime import UTC, datetime
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.db.models import Q
 from django.test import Client
@@ -20,6 +22,7 @@ from core.models import (
     Environment,
     Evaluation,
     Job,
+    JobFault,
     JobState,
     LedgerEntry,
     Participant,
@@ -30,7 +33,7 @@ from core.models import (
     User,
     Validation,
 )
-from core.services.agents import submission_delete
+from core.services.agents import submission_delete, submission_repeat
 from core.services.artifacts import DuelArtifacts
 from core.services.bars import (
     BANNED,
@@ -261,6 +264,19 @@ def test_a_ban_stops_all_agents_and_its_end_lets_them_go_on(alice: User, environ
 
     assert Build.objects.filter(submission=waiting.submission, state=JobState.QUEUED).exists()
     assert Submission.objects.valid().filter(agent__owner=alice).get() == rows[0]
+
+
+def test_what_a_program_sends_again_at_the_moment_of_a_ban_is_not_built(alice: User, environment: Environment) -> None:
+    content = b"an archive"
+    submission = factories.submission(factories.agent(alice, environment))
+    submission.archive_sha256 = hashlib.sha256(content).hexdigest()
+    submission.save()
+    factories.build(submission, JobState.FAILED, fault=JobFault.PLATFORM)
+    # The program's request was let in before.
+    user_ban(user=User.objects.get(pk=alice.pk), reason="Cheats.")
+    with pytest.raises(Refused, match="account is closed"):
+        submission_repeat(submission=submission, archive=SimpleUploadedFile("archive.zip", content))
+    assert not Build.objects.filter(state__in=OPEN).exists()
 
 
 def test_nobody_is_banned_twice_nor_let_in_twice(alice: User) -> None:
