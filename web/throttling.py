@@ -125,7 +125,7 @@ class UploadThrottle(Throttle):
 class AddressThrottle(Throttle):
     """Counts by address, whoever logs in there already."""
 
-    counts = frozenset({"POST"})
+    counts: ClassVar[frozenset[str] | None] = frozenset({"POST"})
 
     def who(self, request: AnyRequest) -> str | None:
         return f"address {client_network(request)}"
