@@ -81,6 +81,7 @@ def check_secrets(**_: Any) -> list[CheckMessage]:
         "POSTGRES_PASSWORD (or the password in DATABASE_URL)": database.get("PASSWORD", ""),
         "The password in REDIS_URL": urlsplit(settings.REDIS_URL).password or "",
         "EMAIL_HOST_PASSWORD": settings.EMAIL_HOST_PASSWORD,
+        "METRICS_TOKEN": settings.METRICS_TOKEN,
     }
     return [
         Error(f"{name} is guessed at one of the first tries.", hint=WEAK_HINT, id="arena.E011")

@@ -117,6 +117,7 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localh
 EMAIL_TIMEOUT = 10
 EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
 ADMINS = [(address, address) for address in env.words("ADMINS")]
+DEFAULT_EXCEPTION_REPORTER_FILTER = "core.error_mails.WithoutSettings"
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)

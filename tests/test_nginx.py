@@ -68,12 +68,12 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Ask]:
     )
     process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")])
 
-    def ask(method: str, path: str, visitor: str = "", body: bytes = b"") -> tuple[int, str]:
+    def ask(method: str, path: str, visitor: str = "", body: bytes = b"", header: str = "") -> tuple[int, str]:
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_SECONDS)) as connection:
             headers = {"X-Forwarded-For": visitor, "X-Request-ID": visitor} if visitor else {}
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            return answer.status, answer.read().decode()
+            return answer.status, answer.getheader(header, "") if header else answer.read().decode()
 
     try:
         deadline = time.monotonic() + DEADLINE_SECONDS
@@ -101,6 +101,7 @@ def test_who_tries_many_passwords_reads_what_to_do(folder: Path) -> None:
         given = [ask("POST", "/login/") for _ in range(TRIES + 1)]
         assert [status for status, _ in given] == [200] * TRIES + [429]
         assert "Many tries came from your address" in given[-1][1]
+        assert ask("POST", "/login/", header="Retry-After") == (429, "6")
         # Looking costs nothing.
         assert ask("GET", "/login/")[0] == 200
 
@@ -142,6 +143,7 @@ def test_what_is_too_large_and_a_site_that_is_away_are_said_in_a_sentence(folder
         assert (status, "larger than the arena takes" in page) == (413, True)
         status, page = ask("GET", "/away/")
         assert (status, "does not answer at the moment" in page) == (502, True)
+        assert ask("GET", "/away/", header="Retry-After") == (502, "")
 
 
 def test_figures_are_not_for_visitors_and_every_request_gets_an_id_of_our_own(folder: Path) -> None:

@@ -19,6 +19,7 @@ from core.models import Environment, User
 from core.models.agent import agent_name
 from core.packing import pack_files
 from core.services.agents import Labels
+from core.services.users import email_stored
 from core.text import plain_line
 from web.uploads import archive_upload, too_large
 
@@ -121,9 +122,7 @@ class LoginForm(AuthenticationForm):
         return super().get_invalid_login_error()
 
     def clean_username(self) -> str:
-        email: str = self.cleaned_data["username"]
-        stored = User.objects.filter(email__iexact=email).values_list("email", flat=True).first()
-        return stored or email
+        return email_stored(self.cleaned_data["username"])
 
 
 class CodeForm(forms.Form):

@@ -28,6 +28,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:login_code": (LoginThrottle, LoginDayThrottle),
     "web:second_factor": (LoginThrottle, LoginDayThrottle),
     "web:password_change": (LoginThrottle, LoginDayThrottle),
+    "admin:password_change": (LoginThrottle, LoginDayThrottle),
     "web:sign_up": (SignUpThrottle,),
     "web:password_reset": (PasswordResetThrottle, PasswordResetMailThrottle),
     "web:password_reset_confirm": (PasswordResetThrottle,),

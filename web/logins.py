@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from core.models import User
+from core.services.audit import storable
+from core.services.users import email_stored
 from web.addresses import client_network
 from web.limits import TooMany, too_many
 
@@ -34,10 +37,15 @@ def account_named(request: HttpRequest | Request, credentials: Mapping[str, Any]
 
 
 def typed_account(request: HttpRequest | Request) -> str:
-    """The account that a login form, or a program that asks for a token, names."""
-    sent = request.data if isinstance(request, Request) else request.POST
-    named = sent if isinstance(sent, Mapping) else {}
-    return account_named(request, {"username": named.get("username") or named.get("email")})
+    """The account that a login form, or a program that asks for a token, names.
+
+    By the one field that each reads, and cleaned as it is there: neither a second field nor spaces, wide letters or
+    other spellings make another account of it.
+    """
+    sent, field = (request.data, "email") if isinstance(request, Request) else (request.POST, "username")
+    named = str(sent.get(field) or "") if isinstance(sent, Mapping) else ""
+    typed = storable(unicodedata.normalize("NFKC", named)).strip()[:MOST_CHARACTERS]
+    return account_named(request, {"username": email_stored(typed)})
 
 
 def is_known_here(name: str, request: HttpRequest) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import unicodedata
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from django.http import HttpRequest
@@ -124,10 +125,17 @@ class UploadThrottle(Throttle):
 class AddressThrottle(Throttle):
     """Counts by address, whoever logs in there already."""
 
-    counts = frozenset({"POST"})
+    counts: ClassVar[frozenset[str] | None] = frozenset({"POST"})
 
     def who(self, request: AnyRequest) -> str | None:
         return f"address {client_network(request)}"
+
+
+class BadTokenThrottle(AddressThrottle):
+    """Who sends a token that is none is a stranger, whatever the request is for."""
+
+    scope = "stranger"
+    counts = None
 
 
 class LoginThrottle(AddressThrottle):
@@ -178,5 +186,6 @@ class PasswordResetMailThrottle(PasswordResetThrottle):
     sentence = "A new password has been asked for too often for this e-mail."
 
     def who(self, request: AnyRequest) -> str | None:
-        email = request.POST.get("email", "")
-        return f"email {str(email)[:254].casefold()}"
+        # As the form cleans it, and as Django compares it: spaces and wide letters make no other mailbox of it.
+        email = unicodedata.normalize("NFKC", str(request.POST.get("email", ""))).strip()
+        return f"email {email[:254].casefold()}"

@@ -7,18 +7,21 @@ import pwd
 import re
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 
 from django.core.management import ManagementUtility
 from django.core.management.base import BaseCommand
 
 CHANGING = frozenset({
-    "backup", "changepassword", "createsuperuser", "flush", "loaddata", "migrate", "recompute", "restore", "retention",
-    "run_tournament", "sync_environments", "verify_duel", "verify_evaluation",
+    "addstatictoken", "axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username",
+    "axes_reset_logs", "axes_reset_username", "backup", "changepassword", "createsuperuser", "flush", "loaddata",
+    "migrate", "recompute", "restore", "retention", "run_tournament", "sync_environments", "verify_duel",
+    "verify_evaluation",
 })  # fmt: skip
 """Commands by which somebody changes what the arena holds, or takes all of it away."""
-_SECRET = re.compile(r"(--\w*(?:password|token|secret|key)\w*=).*", re.IGNORECASE)
+_SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*|-t", re.IGNORECASE)
+"""Options whose value is nobody's business; -t is that of `addstatictoken`."""
 
 
 class Operated(ManagementUtility):
@@ -54,12 +57,20 @@ def _write(argv: list[str], status: object) -> None:
     from core.services.audit import Operator, audit_record
 
     operator = Operator(AuditEntry.Channel.COMMAND, who_types(), address=socket.gethostname())
-    typed = " ".join(_SECRET.sub(r"\1...", word) for word in argv[2:])
+    typed = " ".join(_without_secrets(argv[2:]))
     note = typed if not status else f"{typed} (ended with status {status})".lstrip()
     try:
         audit_record(operator=operator, action=argv[1], note=note)
     except DatabaseError as error:
         sys.stderr.write(f"This was not written into the audit log: {error}\n")
+
+
+def _without_secrets(words: list[str]) -> Iterator[str]:
+    is_value = False
+    for word in words:
+        option = _SECRET.match(word)
+        yield "..." if is_value else f"{option[0]}=..." if option and option[0] != word else word
+        is_value = option is not None and option[0] == word
 
 
 def who_types() -> str:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from django.core.files import File
 from django.core.files.uploadedfile import UploadedFile
@@ -17,7 +17,19 @@ from django.utils import timezone
 from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
 from core.errors import Refused
 from core.metrics import refusals_counted, submission_received
-from core.models import Agent, Build, Environment, Evaluation, JobFault, JobState, Submission, SubmissionForm, User
+from core.models import (
+    Agent,
+    Build,
+    Environment,
+    Evaluation,
+    JobFault,
+    JobState,
+    Publication,
+    Submission,
+    SubmissionForm,
+    User,
+    Validation,
+)
 from core.queues import IMAGES_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
 from core.selectors.phases import decisive_job
@@ -45,6 +57,8 @@ class Labels:
         object.__setattr__(self, "user", plain_line(self.user))
 
 
+PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Publication)
+"""In the order in which one leads to the next: what a phase has begun meanwhile is found among the next."""
 NO_LABELS = Labels()
 NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
 
@@ -136,9 +150,10 @@ def submission_create(
 def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -> Submission:
     """What a submission is sent again for: it is built again when the arena had failed on it. Raises Refused.
 
-    Refused is a deleted submission, and another archive than it has.
+    Refused is a deleted submission, another archive than it has, and an account that was closed meanwhile.
     """
     with transaction.atomic():
+        owner_lock(submission.agent.owner)
         if submission.deleted_at is not None or submission.archive_sha256 != _sha256(archive):
             raise Refused("This is not the archive that was submitted.", field="archive", code="not_the_same")
         return _submission_again(submission, archive, lambda _: None)
@@ -151,12 +166,12 @@ def submission_delete(*, submission: Submission) -> None:
     """
     with transaction.atomic():
         agent = agent_lock(submission.agent_id)
+        # Before the submission's row, as workers take them, or each might wait for the other.
+        for kind in PHASES:
+            for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
+                job_cancel_if_open(job=job, reason="The submission was deleted.")
         submission.deleted_at = timezone.now()
         submission.save(update_fields=["deleted_at"])
-        jobs = (submission.latest_build, submission.latest_validation, submission.latest_publication)
-        for job in (*jobs, *submission.evaluations.filter(state__in=OPEN)):
-            if job is not None:
-                job_cancel_if_open(job=job, reason="The submission was deleted.")
         standing_decide(agent=agent)
         storage, name = submission.archive.storage, str(submission.archive.name)
         transaction.on_commit(lambda: storage.delete(name))
@@ -237,11 +252,11 @@ def _sha256(archive: UploadedFile[bytes]) -> str:
 
 def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell: Callable[[str], None]) -> Submission:
     """The same archive has come once more; call it in a transaction."""
-    rows = Submission.objects.select_for_update(of=("self",), no_key=True)
-    submission = rows.select_related("agent").get(pk=submission.pk)
+    # An organiser who disables it at this moment comes before or after.
+    agent = agent_lock(submission.agent_id)
+    submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
     job = decisive_job(submission)
     failed = job is not None and job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
-    agent = submission.agent
     if not failed or (agent.is_disabled and not agent.is_quarantined):
         tell(f"Version {submission.number} is this very archive, so nothing new was uploaded.")
         return submission

@@ -8,9 +8,8 @@ ratings: they were played.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
-from typing import Any
 
 from django.conf import settings
 from django.core.mail import send_mail
@@ -21,24 +20,21 @@ from django.utils import timezone
 from core.errors import Refused
 from core.models import (
     Agent,
-    Build,
     Duel,
     Evaluation,
     Job,
     JobState,
     LedgerEntry,
     Participant,
-    Publication,
     Submission,
     Tournament,
     TournamentState,
     User,
-    Validation,
 )
 from core.queues import TOURNAMENT_TASK, wake
 from core.selectors.crashes import crash_streak, crashed_in
 from core.selectors.phases import decisive_job
-from core.services.agents import submission_rebuild
+from core.services.agents import PHASES, submission_rebuild
 from core.services.evaluations import OPEN, agent_lock, evaluation_again
 from core.services.jobs import job_cancel_if_open
 from core.services.phases import publication_again
@@ -48,8 +44,6 @@ logger = logging.getLogger(__name__)
 DISABLED = "Its agent was disabled."
 BANNED = "Its owner's account was closed."
 WITHDRAWN = "A player was taken out of the edition."
-PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Publication)
-"""In the order in which one leads to the next: what a phase has begun meanwhile is found among the next."""
 
 
 def agent_disable(*, agent: Agent, reason: str) -> None:
@@ -197,14 +191,17 @@ def _stop(agents: Collection[Agent], reason: str) -> None:
     _withdraw(_running(agents))
 
 
-def _withdraw(rows: Iterable[Participant]) -> None:
-    for row in rows:
+def _withdraw(rows: QuerySet[Participant]) -> None:
+    """Participants first, then duels, each by key: of two who withdraw opponents at once none waits for the other."""
+    duels: dict[int, Duel] = {}
+    for row in rows.order_by("pk"):
         Participant.objects.filter(pk=row.pk, withdrawn_at=None).update(withdrawn_at=timezone.now())
         plays = Q(player_1=row.submission_id) | Q(player_2=row.submission_id)
-        for duel in Duel.objects.filter(plays, tournament=row.tournament_id, state__in=OPEN).order_by("pk"):
-            job_cancel_if_open(job=duel, reason=WITHDRAWN)
+        duels |= Duel.objects.filter(plays, tournament=row.tournament_id, state__in=OPEN).in_bulk()
         # The others' standings change, and it may have been the last that was missing.
         wake("tournament", TOURNAMENT_TASK, row.tournament.environment_id)
+    for _, duel in sorted(duels.items()):
+        job_cancel_if_open(job=duel, reason=WITHDRAWN)
 
 
 def _go_on(agents: Collection[Agent], reason: str) -> None:

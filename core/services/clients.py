@@ -12,7 +12,7 @@ from core.errors import QuotaExceeded, Refused
 from core.metrics import upload_refused
 from core.models import Agent, Environment, Submission, User
 from core.services.agents import Labels, agent_create, submission_repeat
-from core.services.quotas import address_digest
+from core.services.quotas import ACCOUNT_CLOSED, address_digest
 from core.services.users import anonymous_ensure
 
 CLIENT_ID_TAKEN = "client_id_taken"
@@ -79,7 +79,9 @@ def _repeat(known: Submission, owner: User, environment: Environment, archive: U
         if (known.agent.owner_id, known.agent.environment_id) != (owner.pk, environment.pk):
             raise Refused("It is another's, or for another environment.")
         return submission_repeat(submission=known, archive=archive)
-    except Refused:
+    except Refused as refusal:
+        if refusal.code == ACCOUNT_CLOSED:
+            raise
         upload_refused(CLIENT_ID_TAKEN)
         raise Refused(
             f"client_id {known.public_id} stands for another submission. Choose a new one, or leave it out.",

@@ -20,6 +20,7 @@ IPV6_PREFIX = 64
 JOBS_RETRY_SECONDS = 30
 """How soon a version in progress may be over."""
 CLOSED = "This account is closed."
+ACCOUNT_CLOSED = "account_closed"
 
 
 def owner_lock(owner: User) -> User:
@@ -29,7 +30,7 @@ def owner_lock(owner: User) -> User:
     """
     locked = User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     if not locked.is_active:
-        raise Refused(CLOSED, code="account_closed")
+        raise Refused(CLOSED, code=ACCOUNT_CLOSED)
     return locked
 
 

@@ -50,9 +50,13 @@ def user_authenticate(*, request: HttpRequest, email: str, password: str) -> Use
 
     request: by which wrong passwords are counted; None is also the answer to one too many.
     """
-    stored = User.objects.filter(email__iexact=email).values_list("email", flat=True).first()
-    user = authenticate(request, username=stored or email, password=password)
+    user = authenticate(request, username=email_stored(email), password=password)
     return user if isinstance(user, User) else None
+
+
+def email_stored(email: str) -> str:
+    """An account's e-mail as it is stored, of one in any case; as it was given where there is no such account."""
+    return User.objects.filter(email__iexact=email).values_list("email", flat=True).first() or email
 
 
 def anonymous_ensure() -> User:

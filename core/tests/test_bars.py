@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from datetime import UTC, datetime
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.db.models import Q
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from core.errors import Refused
@@ -16,6 +22,7 @@ from core.models import (
     Environment,
     Evaluation,
     Job,
+    JobFault,
     JobState,
     LedgerEntry,
     Participant,
@@ -26,6 +33,7 @@ from core.models import (
     User,
     Validation,
 )
+from core.services.agents import submission_delete, submission_repeat
 from core.services.artifacts import DuelArtifacts
 from core.services.bars import (
     BANNED,
@@ -158,6 +166,34 @@ def test_a_disabled_agent_leaves_the_running_edition_and_its_open_duels_are_canc
     assert not ended.participants.exclude(withdrawn_at=None).exists()
 
 
+def test_duels_of_everybody_who_leaves_are_taken_in_one_order(environment: Environment) -> None:
+    """On PostgreSQL two who cancel the same duels in different orders would wait for each other for ever."""
+    ann = factories.user("ann")
+    *_, first, second = rows = players(environment, factories.user("bob"), factories.user("cyd"), ann, ann)
+    theirs = Q(player_1__in=[first, second]) | Q(player_2__in=[first, second])
+    duels = running_edition(rows).duels.filter(theirs, state__in=OPEN).order_by("pk")
+    expected = list(duels.values_list("pk", flat=True))
+
+    with CaptureQueriesContext(connection) as queries:
+        user_ban(user=ann, reason="Cheats.")
+
+    written = [re.search(r'^UPDATE "core_duel" .*"core_duel"."id" = (\d+)', query["sql"]) for query in queries]
+    given = [int(found[1]) for found in written if found]
+    assert given == expected
+    assert len(given) == 3
+
+
+def test_who_deletes_takes_rows_in_the_order_of_the_workers(alice: User, environment: Environment) -> None:
+    """A worker holds its job before it writes into the submission: the other way round each waited for the other."""
+    submission = factories.submission(factories.agent(alice, environment))
+    Build.objects.create(submission=submission)
+    with CaptureQueriesContext(connection) as queries:
+        submission_delete(submission=submission)
+    tables = [found[1] for query in queries if (found := re.match(r'UPDATE "core_(\w+)"', query["sql"]))]
+    assert tables.index("build") < tables.index("submission")
+    assert Build.objects.get().state == JobState.CANCELLED
+
+
 def test_a_duel_that_is_played_meanwhile_is_not_rated(environment: Environment) -> None:
     rows = players(environment, factories.user("ann"), factories.user("bob"))
     edition = running_edition(rows)
@@ -228,6 +264,19 @@ def test_a_ban_stops_all_agents_and_its_end_lets_them_go_on(alice: User, environ
 
     assert Build.objects.filter(submission=waiting.submission, state=JobState.QUEUED).exists()
     assert Submission.objects.valid().filter(agent__owner=alice).get() == rows[0]
+
+
+def test_what_a_program_sends_again_at_the_moment_of_a_ban_is_not_built(alice: User, environment: Environment) -> None:
+    content = b"an archive"
+    submission = factories.submission(factories.agent(alice, environment))
+    submission.archive_sha256 = hashlib.sha256(content).hexdigest()
+    submission.save()
+    factories.build(submission, JobState.FAILED, fault=JobFault.PLATFORM)
+    # The program's request was let in before.
+    user_ban(user=User.objects.get(pk=alice.pk), reason="Cheats.")
+    with pytest.raises(Refused, match="account is closed"):
+        submission_repeat(submission=submission, archive=SimpleUploadedFile("archive.zip", content))
+    assert not Build.objects.filter(state__in=OPEN).exists()
 
 
 def test_nobody_is_banned_twice_nor_let_in_twice(alice: User) -> None:

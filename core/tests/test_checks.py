@@ -23,7 +23,7 @@ def good_settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DEBUG = False
     settings.SANDBOX = "docker"
     settings.SECRET_KEY = "a-long-random-text-of-this-test-0123456789-abcdefghijklmnop"
-    settings.INVITATION_CODE = settings.EMAIL_HOST_PASSWORD = settings.REDIS_URL = ""
+    settings.INVITATION_CODE = settings.EMAIL_HOST_PASSWORD = settings.REDIS_URL = settings.METRICS_TOKEN = ""
     monkeypatch.setitem(settings.DATABASES["default"], "PASSWORD", "")
     settings.CHANNEL_DIR = Path("/run/rl-arena")
     settings.JOB_MAX_ATTEMPTS, settings.JOB_LEASE_SECONDS, settings.DUEL_PARALLELISM = 3, 60, 1
@@ -97,7 +97,9 @@ def test_a_key_that_can_be_guessed_is_refused_on_a_real_site(settings: Settings,
 @pytest.mark.parametrize(
     "word", ["changeme", "Change-Me-123", "password1", "arena", "x", "postgres", "aaaaaaaaaa", "letmein!"]
 )
-@pytest.mark.parametrize("name", ["INVITATION_CODE", "POSTGRES_PASSWORD", "REDIS_URL", "EMAIL_HOST_PASSWORD"])
+@pytest.mark.parametrize(
+    "name", ["INVITATION_CODE", "POSTGRES_PASSWORD", "REDIS_URL", "EMAIL_HOST_PASSWORD", "METRICS_TOKEN"]
+)
 def test_a_secret_that_is_tried_first_is_refused_on_a_real_site(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str, word: str
 ) -> None:

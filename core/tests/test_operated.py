@@ -10,6 +10,7 @@ from pytest_django.fixtures import Settings
 
 from core.management.operated import CHANGING, Operated, who_types
 from core.models import AuditEntry
+from core.tests import factories
 
 READING = {"arena_status", "demo", "qcluster", "run_workers", "sandbox_check"}
 """Commands of the arena that change nothing themselves, or run the arena."""
@@ -26,6 +27,7 @@ def test_every_command_of_the_arena_is_known_to_change_something_or_not() -> Non
     ours = {name for name, app in get_commands().items() if app in OURS}
     assert {"sync_environments", "recompute", "run_tournament"} <= ours & CHANGING
     assert ours - CHANGING - READING == set()
+    assert get_commands().keys() >= CHANGING
 
 
 @pytest.mark.django_db(transaction=True)
@@ -36,6 +38,17 @@ def test_a_typed_command_is_written_down_with_its_words(monkeypatch: pytest.Monk
     entry = AuditEntry.objects.get()
     assert (entry.channel, entry.action, entry.note) == ("COMMAND", "sync_environments", "--reset-limits")
     assert entry.operator == who_types() == getpass.getuser()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("option", "kept"), [(["-t", "se cret"], "-t ..."), (["-tse cret"], "-t=..."), (["--token=se cret"], "--token=...")]
+)
+def test_a_way_around_the_second_factor_is_written_down_without_its_secret(option: list[str], kept: str) -> None:
+    factories.user("olga")
+    Operated(["manage.py", "addstatictoken", "olga@arena.example", *option]).execute()
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.note) == ("addstatictoken", f"olga@arena.example {kept}")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
 from core.models import ApiToken, User
@@ -34,6 +34,18 @@ class TokenAuthentication(authentication.BaseAuthentication):
     """`Authorization: Bearer TOKEN`, or `Token TOKEN` as some clients are used to."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        try:
+            return self._authenticate(request)
+        except AuthenticationFailed:
+            # Views ask their throttles only when it is known who comes. Here: that module needs this one.
+            from web.throttling import BadTokenThrottle
+
+            throttle = BadTokenThrottle()
+            if not throttle.allow(request):
+                raise Throttled(throttle.wait()) from None
+            raise
+
+    def _authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() not in SCHEMES:
             return None

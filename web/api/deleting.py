@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 
@@ -17,6 +18,9 @@ def delete(request: Request, account: User, submission: Submission) -> None:
         raise PermissionDenied("Only the owner of a submission may delete it.")
     if submission.deleted_at is not None:
         return
-    submission_delete(submission=submission)
-    if not is_own:
-        audit_record(operator=operator_of(request, AuditEntry.Channel.API), action="delete_archives", row=submission)
+    # Together, so that nothing is done that is not written down.
+    with transaction.atomic():
+        submission_delete(submission=submission)
+        if not is_own:
+            operator = operator_of(request, AuditEntry.Channel.API)
+            audit_record(operator=operator, action="delete_archives", row=submission)

@@ -159,6 +159,15 @@ def test_nobody_sprays_passwords_over_accounts_from_one_address(cast: Cast, monk
     assert log_in(at("192.0.2.1"), cast.olga, "autumn").status_code == 429
 
 
+@pytest.mark.parametrize("page", ["/profile/password/", "/admin/password_change/"])
+def test_who_sits_at_an_open_session_does_not_guess_its_password(
+    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    rates(monkeypatch, login="2/minute")
+    client = visit(cast.olga)
+    assert [client.post(page, {"old_password": "guess"}).status_code for _ in range(3)] == [200, 200, 429]
+
+
 def test_many_addresses_guess_one_password_no_faster_and_its_owner_still_gets_in(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +180,30 @@ def test_many_addresses_guess_one_password_no_faster_and_its_owner_still_gets_in
 
     assert tries == [200] * 5 + [429] * 2, "the owner's own login was the first of six"
     assert log_in(home, cast.alice).status_code == 302
+
+
+def test_however_an_account_is_written_its_guesses_are_counted_together(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates(monkeypatch, login_account="2/hour")
+    email = cast.alice.email
+    spellings = [email, f" {email}", f"{email}  ", "\uff41" + email[1:], email.upper()]
+    pages = [
+        at(f"192.0.2.{number}").post("/login/", {"username": spelling, "email": f"decoy-{number}@x.example", **WRONG})
+        for number, spelling in enumerate(spellings)
+    ]
+    assert [page.status_code for page in pages] == [200, 200, 429, 429, 429]
+
+    rates(monkeypatch, login_account="3/hour")
+    answers = [
+        at(f"198.51.100.{number}").post(
+            TOKENS,
+            {"username": f"decoy-{number}@x.example", "email": f"{' ' * number}{cast.bob.email}", **WRONG},
+            content_type="application/json",
+        )
+        for number in range(4)
+    ]
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 429]
 
 
 def test_one_address_cannot_use_up_what_all_together_may_try(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +274,7 @@ def test_signing_up_is_limited_by_address(monkeypatch: pytest.MonkeyPatch) -> No
 def test_nobody_s_mailbox_is_filled(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     rates(monkeypatch, password_reset="2/hour")
     for number in range(4):
-        at(f"192.0.2.{number}").post("/password-reset/", {"email": cast.alice.email})
+        at(f"192.0.2.{number}").post("/password-reset/", {"email": " " * number + cast.alice.email})
     assert len(mail.outbox) == 2
 
 
@@ -360,6 +393,16 @@ def test_durations_are_said_as_people_say_them() -> None:
     assert [duration(seconds) for seconds in (1, 59, 119, 120, 3000, 7199, 7200, 80000)] == [
         "1 second", "59 seconds", "119 seconds", "2 minutes", "50 minutes", "120 minutes", "2 hours", "22 hours",
     ]  # fmt: skip
+
+
+def test_a_token_that_is_none_does_not_lift_the_limit_of_strangers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, stranger="3/minute")
+    headers = {"Authorization": "Bearer arena_guessed"}
+    assert at("192.0.2.1").get("/api/v1/agents/").status_code == 200
+    given = [at("192.0.2.1").get("/api/v1/agents/", headers=headers) for _ in range(3)]
+    assert [answer.status_code for answer in given] == [401, 401, 429]
+    assert 0 < int(given[-1]["Retry-After"]) <= 60
+    assert at("192.0.2.2").get("/api/v1/agents/", headers=headers).status_code == 401
 
 
 def test_the_refusal_of_a_program_is_json(cast: Cast) -> None:

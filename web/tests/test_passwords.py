@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.hashers import identify_hasher, make_password
+from django.core import mail
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -63,3 +64,33 @@ def test_a_password_set_by_an_organiser_ends_all_sessions(cast: Cast, visit: As)
     form = {"usable_password": "true", "password1": NEW, "password2": NEW}
     assert visit(cast.olga).post(f"/admin/core/user/{cast.alice.pk}/password/", form).status_code == 302
     assert alice.get("/profile/").status_code == 302
+
+
+@pytest.mark.parametrize(("address", "field"), [("/sign-up/", "password1"), ("/login/", "password")])
+def test_no_password_and_no_secret_is_in_the_mail_about_a_page_that_broke(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, address: str, field: str
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("It broke.")
+
+    settings.ADMINS = [("olga", "olga@arena.example")]
+    settings.INVITATION_CODE = settings.PUBLISHER_REMOTE = secret = "kingfisher"
+    for place in ("web.views.accounts.user_create", "web.forms.email_stored"):
+        monkeypatch.setattr(place, broken)
+    form = {
+        "email": "dora@arena.example",
+        "username": "dora",
+        "invitation_code": "kingfisher",
+        "password1": NEW,
+        "password2": NEW,
+        "password": NEW,
+    }
+    client = Client(raise_request_exception=False)
+
+    assert client.post(address, form).status_code == 500
+
+    (message,) = mail.outbox
+    assert "It broke." in message.body
+    assert field in message.body
+    assert NEW not in message.body
+    assert secret not in message.body

@@ -18,7 +18,7 @@ from django_otp.plugins.otp_static.models import StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from pytest_django.fixtures import Settings
 
-from core.models import User
+from core.models import AuditEntry, User
 from core.selectors.second_factor import recovery_code_count, second_factor_get
 from core.services.second_factor import RECOVERY_CODES, second_factor_begin, second_factor_confirm
 from core.services.tokens import token_create
@@ -74,6 +74,7 @@ def test_an_organiser_sets_it_up_and_is_given_recovery_codes_once(cast: Cast, vi
     codes = list(StaticToken.objects.values_list("token", flat=True))
     assert len(codes) == RECOVERY_CODES
     assert all(one in answer.content.decode() for one in codes)
+    assert AuditEntry.objects.get().action == "set_up_second_factor"
     assert "no-store" in answer["Cache-Control"]
     # This session has shown its factor; the page shows no code again.
     later = client.get(PAGE).content.decode()
@@ -155,8 +156,10 @@ def test_a_session_from_before_is_asked_for_the_code(cast: Cast, visit: As) -> N
     assert old.get("/admin/core/user/?q=a")["Location"] == f"{CODE}?next=%2Fadmin%2Fcore%2Fuser%2F%3Fq%3Da"
     assert old.get(PAGE)["Location"] == CODE
     assert old.get("/api/v1/me/").status_code == 403
+    key = old.session.session_key
     assert old.post(CODE, {"code": code(device), "next": ADMIN})["Location"] == ADMIN
     assert old.get(ADMIN).status_code == 200
+    assert old.session.session_key != key
 
 
 def test_after_the_code_nobody_is_sent_to_another_site(cast: Cast, visit: As) -> None:
@@ -198,6 +201,8 @@ def test_recovery_codes_are_renewed_and_the_factor_is_removed_only_with_a_code(c
     client.post(PAGE, {"step": "remove", "code": new[0]})
     assert second_factor_get(cast.olga) is None
     assert is_logged_in(client)
+    entries = AuditEntry.objects.order_by("pk").values_list("channel", "operator", "action")
+    assert list(entries) == [("SITE", "olga", "renew_recovery_codes"), ("SITE", "olga", "remove_second_factor")]
 
 
 def test_an_organiser_helps_another_who_has_lost_everything(cast: Cast, visit: As) -> None:

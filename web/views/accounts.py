@@ -13,6 +13,7 @@ from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
 
 from core.errors import Refused
 from core.models import User
@@ -26,6 +27,7 @@ from web.quotas import own_quotas
 from web.views.second_factor import ask_for_code
 
 
+@sensitive_post_parameters()
 def sign_up(request: HttpRequest) -> HttpResponse:
     """A new account, logged in at once and sent on to where it was wanted for."""
     wanted = request.POST.get("next", "") or request.GET.get("next", "")

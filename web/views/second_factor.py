@@ -16,11 +16,13 @@ from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
 from django_otp import login as verify
+from django_otp.models import Device
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.errors import Refused
-from core.models import User
+from core.models import AuditEntry, User
 from core.selectors.second_factor import (
     recovery_code_count,
     second_factor_begun,
@@ -28,6 +30,7 @@ from core.selectors.second_factor import (
     second_factor_missing,
 )
 from core.services import second_factor as services
+from core.services.audit import audit_record, operator_of
 from web.forms import CodeForm, refuse
 
 WAITING = "second_factor_waiting"
@@ -54,6 +57,7 @@ def ask_for_code(request: HttpRequest, user: User, wanted: str) -> HttpResponse:
     return redirect("web:login_code")
 
 
+@sensitive_post_parameters()
 @never_cache
 def login_code(request: HttpRequest) -> HttpResponse:
     """The second step of logging in; also for organisers who are logged in by their password alone."""
@@ -72,11 +76,12 @@ def login_code(request: HttpRequest) -> HttpResponse:
             request.session.pop(WAITING, None)
             if not request.user.is_authenticated:
                 login(request, user, backend=backend)
-            verify(request, device)
+            _verify(request, device)
             return redirect(wanted or resolve_url("web:home"))
     return render(request, "web/account/login_code.html", {"form": form, "next": wanted})
 
 
+@sensitive_post_parameters()
 @never_cache
 @login_required
 def second_factor(request: HttpRequest) -> HttpResponse:
@@ -110,21 +115,35 @@ def begin(request: HttpRequest, user: User, code: str) -> HttpResponse:
 def confirm(request: HttpRequest, user: User, code: str) -> HttpResponse:
     """The recovery codes are in the answer, this once."""
     device, codes = services.second_factor_confirm(user=user, code=code)
-    verify(request, device)
+    _verify(request, device)
+    _write_down(request, user, "set_up_second_factor")
     return _page(request, user, CodeForm(), codes=codes)
 
 
 def renew(request: HttpRequest, user: User, code: str) -> HttpResponse:
-    return _page(request, user, CodeForm(), codes=services.recovery_codes_renew(user=user, code=code))
+    codes = services.recovery_codes_renew(user=user, code=code)
+    _write_down(request, user, "renew_recovery_codes")
+    return _page(request, user, CodeForm(), codes=codes)
 
 
 def remove(request: HttpRequest, user: User, code: str) -> HttpResponse:
     services.second_factor_remove(user=user, code=code)
+    _write_down(request, user, "remove_second_factor")
     messages.success(request, "Your second factor is removed: your password alone opens your account.")
     return redirect("web:profile")
 
 
 STEPS = {"begin": begin, "confirm": confirm, "renew": renew, "remove": remove}
+
+
+def _verify(request: HttpRequest, device: Device) -> None:
+    """From here on the session may do more than before: whoever knew its key does not know the new one."""
+    request.session.cycle_key()
+    verify(request, device)
+
+
+def _write_down(request: HttpRequest, user: User, action: str) -> None:
+    audit_record(operator=operator_of(request, AuditEntry.Channel.SITE), action=action, row=user)
 
 
 def _page(
