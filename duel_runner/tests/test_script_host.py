@@ -19,11 +19,14 @@ class Box:
 
     id = "box"
 
+    def __init__(self, ending: Ending) -> None:
+        self._ending = ending
+
     def is_alive(self) -> bool:
         return True
 
     def ending(self) -> Ending:
-        return Ending.KILLED
+        return self._ending
 
     def cpu_seconds(self) -> float | None:
         return None
@@ -37,14 +40,14 @@ class Box:
     def remove(self) -> None: ...
 
 
-def told(*messages: object) -> ScriptEnd:
-    """How a script has ended whose supervisor says this at once and goes."""
+def told(*messages: object, ending: Ending = Ending.EXITED) -> ScriptEnd:
+    """How a script has ended whose supervisor says this at once and goes. ending: of its container."""
     control = Control()
     control.connection, theirs = socket.socketpair()
     with theirs:
         theirs.sendall(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
     try:
-        return _wait(LIMITS, control, Box(), lambda _: None)
+        return _wait(LIMITS, control, Box(ending), lambda _: None)
     finally:
         control.close()
 
@@ -66,9 +69,15 @@ def test_what_is_no_time_is_measured_by_the_host(said: object) -> None:
 
 
 def test_what_was_printed_outlives_a_supervisor_that_is_lost() -> None:
-    end = told({"event": "printed", "text": "so far\n"})
+    end = told({"event": "printed", "text": "so far\n"}, ending=Ending.OUT_OF_MEMORY)
 
-    assert (end.ending, end.exit_status, end.log) == (Ending.KILLED, None, "so far\n")
+    assert (end.ending, end.exit_status, end.log) == (Ending.OUT_OF_MEMORY, None, "so far\n")
+
+
+def test_a_container_that_somebody_outside_kills_is_no_fault_of_its_script() -> None:
+    with pytest.raises(SandboxError) as caught:
+        told({"event": "printed", "text": "so far\n"}, ending=Ending.KILLED)
+    assert caught.value.code == "container_killed"
 
 
 @pytest.mark.parametrize("message", [{"event": "failed", "why": "No space"}, {"event": "else"}, {}])
