@@ -24,6 +24,24 @@ CONTROL_IN_TRACE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\u
 _service = "command"
 
 
+def log_configuration(form: str, level: str) -> dict[str, Any]:
+    """What Django's LOGGING says. form: one of FORMATS; any other, which a system check refuses, writes lines."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": "core.logs.JsonLines"}, "line": {"()": "core.logs.Lines"}},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": form if form in FORMATS else "line"}},
+        "root": {"handlers": ["console"], "level": level},
+        # They would write in a format of their own.
+        "loggers": {
+            "django-q": {"handlers": ["console"], "level": level, "propagate": False},
+            # Says everything twice at INFO.
+            "axes": {"level": "WARNING"},
+            "gunicorn.error": {"handlers": [], "level": level, "propagate": True},
+        },
+    }
+
+
 def name_service(name: str) -> None:
     """Say which part of the arena this process is: `site`, `worker-duel`, ..."""
     global _service  # noqa: PLW0603  # one for each process, like the process itself

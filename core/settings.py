@@ -10,7 +10,7 @@ from typing import Any
 
 import dj_database_url
 
-from core.logs import FORMATS as LOG_FORMATS
+from core.logs import log_configuration
 from core.variables import Variables
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -372,22 +372,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 # --- Monitoring -------------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO")
 LOG_FORMAT = env.text("LOG_FORMAT") or ("line" if DEBUG else "json")
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "core.logs.JsonLines"}, "line": {"()": "core.logs.Lines"}},
-    "handlers": {
-        "console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT if LOG_FORMAT in LOG_FORMATS else "line"}
-    },
-    "root": {"handlers": ["console"], "level": LOG_LEVEL},
-    # They would write in a format of their own.
-    "loggers": {
-        "django-q": {"handlers": ["console"], "level": LOG_LEVEL, "propagate": False},
-        # Says everything twice at INFO.
-        "axes": {"level": "WARNING"},
-        "gunicorn.error": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
-    },
-}
+LOGGING = log_configuration(LOG_FORMAT, LOG_LEVEL)
 METRICS_TOKEN = env.secret("METRICS_TOKEN")
 METRICS_NETWORKS = env.words("METRICS_NETWORKS")
 METRICS_PORT = env.number("METRICS_PORT", 0)
