@@ -212,6 +212,12 @@ def nothing_is_cached() -> None:
 
 
 @pytest.fixture(autouse=True)
+def no_worker_is_in_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that has met a dead engine takes no job until it answers: on a machine without one, none for good."""
+    monkeypatch.setattr("core.worker._trouble", None)
+
+
+@pytest.fixture(autouse=True)
 def checks_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that is busy with tests is not ill."""
     monkeypatch.setattr("core.health.PATIENCE_SECONDS", 60.0)

@@ -177,14 +177,14 @@ def test_every_line_of_a_job_says_which_it_is(build: Build, written: Lines_) -> 
 
 def test_what_becomes_of_a_job_is_an_event_of_its_own(build: Build, written: Lines_) -> None:
     def trouble(job: Build, pulse: Pulse) -> None:
-        raise PlatformFault("No engine.", code="engine_unavailable")
+        raise PlatformFault("No archive.", code="archive_missing")
 
     perform(Build, build.pk, trouble)
     retried = events(written)[-1]
     assert (retried["message"], retried["level"], retried["error_code"]) == (
         "job_retried",
         "INFO",
-        "engine_unavailable",
+        "archive_missing",
     )
 
     Build.objects.update(not_before=None)
