@@ -1,4 +1,10 @@
 # One image for the site and the workers; docker-compose.yml says what each container runs.
+# The chart library for browsers, by its locked hash; nothing of Node.js is in the image that runs.
+FROM node:22-slim AS frontend
+WORKDIR /frontend
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+
 FROM python:3.11-slim-trixie
 
 # git: the publisher pushes public agents to a repository. postgresql-client (17, as the server): backups. libegl1 and Mesa: MuJoCo's pictures, drawn without a display.
@@ -19,6 +25,7 @@ COPY requirements-extras.txt .
 RUN test -z "$EXTRAS" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-extras.txt
 
 COPY . .
+COPY --from=frontend /frontend/node_modules node_modules
 # Static files are collected into the image; no secret is needed for that.
 RUN DEBUG=false SECRET_KEY=for-collectstatic-only python manage.py collectstatic --noinput \
  && useradd --uid 10001 --create-home --shell /usr/sbin/nologin arena \

@@ -37,11 +37,18 @@ $(VENV)/.development: requirements-dev.txt requirements.txt | $(BIN)/python
 	@$(INSTALL) -r requirements-dev.txt
 	@touch $@
 
-demo: $(VENV)/.runtime
+# What draws charts in browsers. Without npm, or without a network, every chart is the table that stands behind it.
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --silent --prefer-offline --fetch-retries=1 --fetch-timeout=20000
+node_modules/.installed: package-lock.json
+	@if ! command -v npm >/dev/null; then echo "There is no npm here: charts are shown as tables."; \
+	elif echo "Installing the locked chart library ..." && $(NPM_CI); then touch $@; \
+	else echo "npm could not install it: charts are shown as tables."; fi
+
+demo: $(VENV)/.runtime node_modules/.installed
 	@DEBUG=true exec $(BIN)/python manage.py demo $(if $(PORT),--port $(PORT)) $(if $(SANDBOX),--sandbox $(SANDBOX)) \
 		$(if $(MATCHES),--matches $(MATCHES)) $(if $(ONCE),--once)
 
-test: $(VENV)/.development
+test: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py $(ARGS)
 
 check: static-checks
@@ -74,4 +81,4 @@ lock:
 	$(COMPILE) --extra dev -c requirements-extras.txt -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) node_modules static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

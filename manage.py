@@ -7,6 +7,8 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
+    # Before NumPy is loaded: a rating's linear algebra must not take the cores on which others play.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from core.management.operated import Operated
 
     Operated(sys.argv).execute()

@@ -158,8 +158,8 @@ class Arena:
         from tournament_manager import editions
 
         environment = Environment.objects.get(slug=slug)
-        entrants = editions.entrants(environment)[:agents]
-        tournament = editions.start(environment, editions.last_edition(environment), entrants)
+        participants = editions.participants_due(environment)[:agents]
+        tournament = editions.start(environment, editions.next_number(environment), participants)
         wait_until(lambda: tournament.duels.filter(state="SUCCEEDED").count(), tournament.duels.count())
 
         def finished() -> int:
@@ -167,6 +167,7 @@ class Arena:
             return int(tournament.ended_at is not None)
 
         wait_until(finished, 1)
+        assert tournament.started_at is not None
         assert tournament.ended_at is not None
         duels = list(tournament.duels.all())
         playing = tuple(playing_seconds(duel.log) for duel in duels)

@@ -113,7 +113,7 @@ def play_duel(
 ) -> TimedDuel:
     """Play a duel between two folders in a sandbox, pinned as by a worker.
 
-    on_half: called once, when half of the matches are played; its time does not count.
+    on_half: called once, when half of the matches or more are played; its time does not count.
     on_core: called with the duel's core before its players are started.
     Raises RuntimeError when a player failed, unless it may.
     """
@@ -130,12 +130,14 @@ def play_duel(
 
     def on_progress(matches_done: int) -> None:
         nonlocal paused
-        if matches_done == matches:
+        is_last = matches_done == matches
+        if is_last:
             marks.append(time.perf_counter())
-        elif waiting and 2 * matches_done >= matches:
+        # Matches that are played at once may end at once, the second half with the first.
+        if waiting and 2 * matches_done >= matches:
             begun = time.perf_counter()
             waiting.pop()()
-            paused = time.perf_counter() - begun
+            paused = 0.0 if is_last else time.perf_counter() - begun
 
     with pinned() as core:
         if on_core:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import Panel, circumstances, draw, middle, say, text_table, work_folder, write_json
+from benchmarks.common import circumstances, middle, say, text_table, work_folder, write_json
 from benchmarks.load.usage import Usage, usage
 from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, mixed, only
 
@@ -54,11 +54,10 @@ class CannotRun(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print tables, write JSON and a plot when asked; return 1 when an answer was not as it should be."""
+    """Measure, print a table, write JSON when asked; return 1 when an answer was not as it should be."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.site", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw them here")
     parser.add_argument("--quick", action="store_true", help="end within 60 s, on a small arena")
     parser.add_argument("--agents", type=int, default=200, help="default 200")
     parser.add_argument("--editions", type=int, default=20, help="default 20")
@@ -82,8 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     print(table(report))
     write_json(options.json, report)
-    if options.plot:
-        draw(options.plot, panels(report))
     return 1 if any(page["errors"] for page in report["pages"].values()) else 0
 
 
@@ -141,7 +138,7 @@ def _servers(folder: Path) -> Iterator[Servers]:
 
 def _variables(folder: Path, database_url: str) -> dict[str, str]:
     quotas = ("UPLOADS_PER_DAY", "ACTIVE_AGENTS", "STORAGE_BYTES", "CONCURRENT_JOBS")
-    rates = ("API_RATE_STRANGER", "API_RATE_ACCOUNT", "API_RATE_UPLOAD")
+    rates = ("API_RATE_STRANGER", "API_RATE_ACCOUNT", "API_RATE_UPLOAD", "RATE_REPLAY", "RATE_RESULTS")
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
     return {
         **kept,
@@ -334,20 +331,6 @@ def table(report: Mapping[str, Any]) -> str:
         f"the site's processor time and {limit['database_ms_per_request']} ms of the database.\n{limit['sentence']}"
         + "".join(f"\n{number} times {problem}" for problem, number in report["problems"].items())
     )
-
-
-def panels(report: Mapping[str, Any]) -> list[Panel]:
-    """How long visitors wait, by kind of page, and answers a second."""
-    lines = {
-        name: [(float(share), page[f"p{share}_ms"]) for share in (50, 95, 99)] for name, page in report["pages"].items()
-    }
-    return [
-        Panel(title, "percentile of visits", "ms", {name: lines[name] for name in lines if name in kinds}, True)
-        for title, kinds in (
-            ("Pages under full load", [name for name in lines if not name.startswith("API")]),
-            ("The API under full load", [name for name in lines if name.startswith("API")]),
-        )
-    ]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -70,6 +70,9 @@ class Recipe(Protocol):
     def remove(self, image: str) -> None:
         """Remove an image; it may be gone already."""
 
+    def missing(self, launched: Collection[str]) -> set[str]:
+        """Those of the images that a sandbox would launch which are not here. Raises BuilderUnavailable."""
+
     def sweep(self, needed: Callable[[], Needed]) -> None:
         """Remove what was once made and is not needed any more. needed: asked once it is known what is there."""
 
@@ -118,6 +121,11 @@ class DockerRecipe:
         with engine() as client, contextlib.suppress(ImageNotFound):
             client.images.remove(image, force=True)
 
+    def missing(self, launched: Collection[str]) -> set[str]:
+        with engine() as client:
+            images = client.api.images()
+        return set(launched).difference(*([image["Id"], *(image.get("RepoTags") or ())] for image in images))
+
     def sweep(self, needed: Callable[[], Needed]) -> None:
         with engine() as client:
             sweep_containers(client, self._prefix, needed)
@@ -159,6 +167,9 @@ class FolderRecipe:
         target = Path(image.removeprefix(FOLDER_PREFIX)).resolve()
         if image.startswith(FOLDER_PREFIX) and target.parent == self._folder.resolve():
             shutil.rmtree(target, ignore_errors=True)
+
+    def missing(self, launched: Collection[str]) -> set[str]:
+        return {image for image in launched if not Path(image.removeprefix(FOLDER_PREFIX)).is_dir()}
 
     def sweep(self, needed: Callable[[], Needed]) -> None:
         if not self._folder.is_dir():

@@ -6,6 +6,7 @@ import logging
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from builder.errors import BuilderUnavailable, BuildFailed
 from builder.labels import BUILD_LABEL, SUBMISSION_LABEL
@@ -16,6 +17,7 @@ from builder.scan import scan
 from core.log_context import bind
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
 from core.services.artifacts import sbom_stored
+from core.services.images import duels_let_rest, image_lost, images_check_end
 from core.services.jobs import job_fail
 from core.services.phases import build_succeed
 from core.worker import PlatformFault, Pulse, perform_next
@@ -48,6 +50,23 @@ def images_remove_unused(_: int = 0) -> None:
         makes.sweep(_needed)
     except BuilderUnavailable as error:
         logger.warning("Images that nobody needs are still there: %s", error)
+
+
+def images_restore(_: int = 0) -> None:
+    """After a restore, once an engine answers: build again what plays and has no image on this host."""
+    # Older versions first: once the newest is built again, those before it would seem to be the newest.
+    named = list(Submission.objects.filter(deleted_at=None).exclude(image="").order_by("agent", "number"))
+    try:
+        missing = recipe().missing({submission.launched_image for submission in named})
+    except BuilderUnavailable as error:
+        logger.warning("Which images are missing cannot be told yet: %s", error)
+        return
+    lost = [submission for submission in named if submission.launched_image in missing]
+    count = sum(image_lost(submission=submission, now=timezone.now()) for submission in lost)
+    if lost:
+        logger.warning("%d images are not on this host: %d versions that play are built again.", len(lost), count)
+    duels_let_rest()
+    images_check_end()
 
 
 def _playing() -> QuerySet[Submission, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 import time
@@ -26,6 +27,8 @@ FRESH_SECONDS = 1.0
 """How old an answer may be."""
 RENEW_SECONDS = 0.75
 """From this age on one caller computes it anew, while others still take it."""
+KEPT_SECONDS = FRESH_SECONDS
+"""After which the cache itself drops an answer, whatever the clocks of two hosts say."""
 PATIENCE_SECONDS = 1.0
 """How long a thread waits for another one's answer before it computes its own."""
 REST_SECONDS = 5.0
@@ -61,8 +64,16 @@ def cached(key: str, compute: Callable[[], Answer], *, clock: Callable[[], float
         if newer is not None and _is_fresh(newer, clock()) and (kept is None or newer.begun != kept.begun):
             return newer.answer
         made = _Kept(clock(), compute())
-        cache.set(key, made, timeout=FRESH_SECONDS)
+        cache.set(key, made, timeout=KEPT_SECONDS)
         return made.answer
+
+
+def count_key(scope: str, who: str) -> str:
+    """Where it is counted how often somebody has done something; when that time ends stands at the same with `:end`.
+
+    Whatever `who` holds, the key is short and plain.
+    """
+    return f"throttle:{scope}:{hashlib.blake2b(who.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
 
 
 class _Kept(NamedTuple, Generic[Answer]):
@@ -80,7 +91,7 @@ def _is_to_renew(key: str, kept: _Kept[Any], now: float) -> bool:
     """Whether it is this caller's turn to renew an answer: the first one's that finds it old enough."""
     if now - kept.begun < RENEW_SECONDS:
         return False
-    return cache.add(f"{key}:renewed:{kept.begun}", True, timeout=FRESH_SECONDS)
+    return cache.add(f"{key}:renewed:{kept.begun}", True, timeout=KEPT_SECONDS)
 
 
 @contextmanager

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.views.debug import SafeExceptionReporterFilter
+from django.conf import settings
+from django.utils.log import AdminEmailHandler
+from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
+
+from core.log_context import without_links, without_secrets
+
+if TYPE_CHECKING:
+    from logging import LogRecord
+
+
+class Mails(AdminEmailHandler):
+    """Mails to ADMINS, without the secret part of the address that was asked for: Django writes it in many places."""
+
+    def emit(self, record: LogRecord) -> None:
+        # Django looks for this itself only where nothing of the class is changed.
+        if settings.ADMINS:
+            super().emit(record)
+
+    def send_mail(self, subject: object, message: object, *args: Any, **kwargs: Any) -> None:
+        super().send_mail(without_links(str(subject)), without_links(str(message)), *args, **kwargs)
 
 
 class WithoutSettings(SafeExceptionReporterFilter):
@@ -16,3 +35,16 @@ class WithoutSettings(SafeExceptionReporterFilter):
 
     def get_safe_settings(self) -> dict[str, Any]:
         return {}
+
+
+class WithoutRowValues(ExceptionReporter):
+    """What errors say, without the values of rows that PostgreSQL says along with them."""
+
+    def get_traceback_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().get_traceback_data()
+        if "exception_value" in data:
+            data["exception_value"] = without_secrets(data["exception_value"])
+        for frame in data["frames"]:
+            if frame["exc_cause"] is not None:
+                frame["exc_cause"] = without_secrets(str(frame["exc_cause"]))
+        return data

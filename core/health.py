@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -159,3 +160,6 @@ def _storage() -> None:
         folder = folder.parent
     if not os.access(folder, os.W_OK):
         raise _Unhealthy(f"{folder} cannot be written to")
+    free = shutil.disk_usage(folder).free
+    if free < settings.MAX_UPLOAD_BYTES:
+        raise _Unhealthy(f"{folder} has {free:,} bytes left, less than an upload may need (MAX_UPLOAD_BYTES)")

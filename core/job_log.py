@@ -15,7 +15,9 @@ EVENTS = {
     JobState.CANCELLED: "job_cancelled",
     JobState.QUEUED: "job_retried",
 }
-"""What has become of a job that its worker leaves. One that is still RUNNING is another worker's by now."""
+"""What has become of a job that its worker leaves. One that is still RUNNING has not been written to."""
+REFUSED = "job_refused"
+"""Its worker had lost it: whoever took it says what became of it."""
 
 
 def job_about(job: Job, worker: str) -> dict[str, object]:
@@ -43,9 +45,9 @@ def log_start(job: Job) -> None:
     logger.info("job_started")
 
 
-def log_end(job: Job) -> None:
-    """A worker is done with a job, whatever came out."""
-    event = EVENTS.get(JobState(job.state))
+def log_end(job: Job, *, is_refused: bool) -> None:
+    """A worker is done with a job, whatever came out. is_refused: it was no longer this worker's."""
+    event = REFUSED if is_refused else EVENTS.get(JobState(job.state))
     if event is None:
         return
     fields: dict[str, object] = {"duration_ms": round((seconds_running(job) or 0.0) * 1000, 1)}

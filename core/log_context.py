@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 
-SECRET_IN_PATH = re.compile(r"(/password-reset/[^/\s]+/)[^/\s]+")
-"""Who reads such a link can take the account."""
+SECRET_IN_PATH = re.compile(r"(/(?:password-reset/[^/\s]+|unsubscribe)/)[^/\s]+")
+"""Who reads such a link can take the account, or stop its mails."""
+
+ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*", re.DOTALL)
+"""What PostgreSQL adds to its errors: `Failing row contains (7, ann@example.org, ...)`, and the like."""
 
 _bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default=MappingProxyType({}))
 
@@ -36,5 +39,24 @@ def bound_fields() -> Mapping[str, object]:
 
 
 def without_secrets(text: str) -> str:
+    """A text without the secret part of the addresses in it, and without the values of rows that an error names.
+
+    Logs, Sentry and mails say what went wrong, not with whose data.
+    """
+    return ROW_VALUES.sub("", without_links(text))
+
+
+def without_links(text: str) -> str:
     """A text without the secret part of the addresses in it."""
     return SECRET_IN_PATH.sub(r"\1...", text)
+
+
+def trace_without_secrets(trace: str, error: BaseException | None) -> str:
+    """As `without_secrets`, for the formatted trace of an error: what errors say is shortened, what follows stays."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    for said in sorted(map(str, seen), key=len, reverse=True):
+        trace = trace.replace(said, without_secrets(said))
+    return trace

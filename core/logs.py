@@ -10,7 +10,7 @@ from typing import Any
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
-from core.log_context import bound_fields, without_secrets
+from core.log_context import bound_fields, trace_without_secrets, without_secrets
 from core.version import arena_version
 
 FORMATS = ("json", "line")
@@ -30,10 +30,15 @@ def log_configuration(form: str, level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"json": {"()": "core.logs.JsonLines"}, "line": {"()": "core.logs.Lines"}},
-        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": form if form in FORMATS else "line"}},
+        "filters": {"on_a_real_site": {"()": "django.utils.log.RequireDebugFalse"}},
+        "handlers": {
+            "console": {"class": "logging.StreamHandler", "formatter": form if form in FORMATS else "line"},
+            "mails": {"class": "core.error_mails.Mails", "level": "ERROR", "filters": ["on_a_real_site"]},
+        },
         "root": {"handlers": ["console"], "level": level},
         # They would write in a format of their own.
         "loggers": {
+            "django": {"handlers": ["mails"]},
             "django-q": {"handlers": ["console"], "level": level, "propagate": False},
             # Says everything twice at INFO.
             "axes": {"level": "WARNING"},
@@ -75,6 +80,9 @@ class JsonLines(JsonFormatter):
         for name, value in message_dict.items():
             log_data.setdefault(name, value)
 
+    def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
+        return trace_without_secrets(logging.Formatter.formatException(self, ei), ei[1])
+
 
 class Lines(logging.Formatter):
     """A line for people: time, level, logger, message, and what it is about. Traces are indented below it."""
@@ -90,7 +98,7 @@ class Lines(logging.Formatter):
         )
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
-        trace = CONTROL_IN_TRACE.sub(_escaped, super().formatException(ei))
+        trace = CONTROL_IN_TRACE.sub(_escaped, trace_without_secrets(super().formatException(ei), ei[1]))
         # No line of it can pass for a record.
         return "\n".join(f"    {line}" for line in trace.split("\n"))
 

@@ -16,6 +16,7 @@ from core.folders import remove_abandoned
 from core.queues import waiting_count
 from core.scratch import FOLDERS, PREFIX
 from core.services.jobs import jobs_requeue_expired, jobs_wake_waiting
+from core.services.promotions import promotions_decide
 from core.services.schedules import schedules_mend
 from core.services.watch import watch
 from core.worker import worker_name
@@ -78,10 +79,13 @@ def look_around() -> None:
 
 
 def look() -> None:
-    """Take jobs from dead workers, bring schedules back from a wrong clock, and wake what waits for nothing."""
+    """Take jobs from dead workers, bring schedules back from a wrong clock, wake what waits for nothing, and decide
+    promotions that nobody else has.
+    """
     jobs_requeue_expired()
     schedules_mend()
     jobs_wake_waiting(queues=())
     # While messages wait in a queue its workers are only busy; more of them would pile up.
     idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
     jobs_wake_waiting(older_than=LOST_AFTER, queues=idle)
+    promotions_decide()

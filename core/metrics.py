@@ -60,6 +60,7 @@ LEADERBOARD_DURATION = Histogram(
 JOBS_STARTED = Counter("jobs_started_total", "Jobs claimed by a worker, every attempt.", ["kind"])
 JOBS_FINISHED = Counter("jobs_finished_total", "Jobs in a final state.", ["kind", "state", "fault"])
 JOBS_GIVEN_BACK = Counter("jobs_given_back_total", "Running jobs that went back to their queue.", ["kind", "reason"])
+JOBS_REFUSED = Counter("jobs_refused_total", "Attempts whose result came too late and was refused.", ["kind"])
 JOB_DURATION = Histogram(
     "job_duration_seconds", "From the claim of a job to its end.", ["kind"], buckets=EVALUATION_BUCKETS
 )
@@ -180,6 +181,12 @@ def job_moved(*, kind: str, to: str, fault: str, code: str, is_verified: bool, s
     if kind == "evaluation" and to == "FAILED":
         own = code if is_verified else SCRIPT_ERROR
         EVALUATION_FAILED.labels(_reasons.of(UNEXPECTED if fault == "PLATFORM" else own)).inc()
+
+
+@_harmless
+def job_refused(*, kind: str) -> None:
+    """A worker had lost its job: it was given to another one, or cancelled."""
+    JOBS_REFUSED.labels(kind).inc()
 
 
 @_after_commit

@@ -18,6 +18,32 @@ if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin
     from django.db.models import Model
 
+    Page = ModelAdmin[Any]
+else:
+    Page = object
+
+FOR_SUPERUSERS = frozenset({"auth.group", "django_q.schedule"})
+"""Pages on which somebody could give themselves every right: a group holds rights, a schedule calls any function."""
+
+
+class ForSuperusers(Page):
+    """Mixed into a page that nobody else may see, whatever rights they have been given."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return super().has_module_permission(request) and request.user.is_superuser
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return super().has_view_permission(request, obj) and request.user.is_superuser
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return super().has_add_permission(request) and request.user.is_superuser
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return super().has_change_permission(request, obj) and request.user.is_superuser
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and request.user.is_superuser
+
 
 class OrganiserConfig(AdminConfig):
     """Django's admin on the arena's own site."""
@@ -40,7 +66,9 @@ class OrganiserSite(AdminSite):
         from core.audited import Audited
 
         page = admin_class or ModelAdmin
-        super().register(model_or_iterable, type(page.__name__, (Audited, page), {}), **options)
+        for model in [model_or_iterable] if isinstance(model_or_iterable, type) else model_or_iterable:
+            reserved = (ForSuperusers,) if model._meta.label_lower in FOR_SUPERUSERS else ()
+            super().register(model, type(page.__name__, (Audited, *reserved, page), {}), **options)
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Active staff that has shown its second factor, if it has or needs one."""
@@ -48,6 +76,12 @@ class OrganiserSite(AdminSite):
 
         assert request.user.is_anonymous or hasattr(request.user, "is_staff")
         return super().has_permission(request) and not second_factor_missing(request.user)
+
+    def password_change(  # type: ignore[override]  # the stubs know Django's page alone
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The site's own page."""
+        return redirect("web:password_change")
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The site's own login, which asks for the second factor and counts wrong tries."""

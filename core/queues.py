@@ -13,6 +13,10 @@ logger = logging.getLogger(__name__)
 TOURNAMENT_TASK = "tournament_manager.tasks.tournaments_advance"
 QUICK_TASK = "duel_runner.tasks.quick_run"
 IMAGES_TASK = "builder.tasks.images_remove_unused"
+CHALLENGE_TASK = "core.services.challenges.challenge_follow"
+MAIL_TASK = "core.services.mails.mails_send"
+DELIVERY_TASK = "core.services.deliveries.delivery_run"
+DELIVERIES_TASK = "core.services.deliveries.deliveries_run"
 
 
 def wake(queue: str, task: str, row_id: int) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 
@@ -100,3 +101,18 @@ def paired_difference(scores: Sequence[float], others: Sequence[float]) -> Inter
     if len(scores) != len(others):
         raise ValueError("Both evaluations must have the same number of episodes.")
     return mean_interval(np.subtract(scores, others).tolist())
+
+
+def share_interval(points: float, count: int) -> Interval | None:
+    """A share of points among so many matches (a win 1, a draw 1/2) with its interval; None without matches.
+
+    As if matches were independent of each other, and a little wide where there are draws. Source: E. B. Wilson,
+    Probable inference, the law of succession, and statistical inference, 1927.
+    """
+    if not count:
+        return None
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    share, denominator = points / count, 1 + z * z / count
+    middle = (share + z * z / (2 * count)) / denominator
+    margin = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / denominator
+    return Interval(share, max(0.0, middle - margin), min(1.0, middle + margin))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import sentry_sdk
@@ -21,9 +20,6 @@ TAGS = ("request_id", "job_kind", "job_id", "attempt", "stage", "submission_id",
 """What of the log's fields goes along: keys of rows and words of the code."""
 TOLD_BEFORE = ("web.observing", "core.job_log")
 """Loggers of what became of a request or a job: what went wrong in it was sent when it did."""
-
-ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*", re.DOTALL)
-"""`Failing row contains (7, ann@example.org, ...)`, and the like."""
 
 
 def sentry_start() -> None:
@@ -60,16 +56,11 @@ def _without_people(event: Event, hint: Hint) -> Event:
     event.pop("extra", None)
     event.pop("breadcrumbs", None)
     if (entry := event.get("logentry")) is not None:
-        event["logentry"] = {"message": _told(str(entry.get("formatted") or entry.get("message")))}
+        event["logentry"] = {"message": without_secrets(str(entry.get("formatted") or entry.get("message")))}
     for error in event.get("exception", {}).get("values", ()):
-        error["value"] = _told(str(error.get("value") or ""))
+        error["value"] = without_secrets(str(error.get("value") or ""))
     # No headers, cookies, query or body.
     event.pop("request", None)
     if "path" in fields:
         event["request"] = {"method": fields.get("method", ""), "url": fields["path"]}
     return event
-
-
-def _told(text: str) -> str:
-    """What is said of a mistake; of what PostgreSQL says without the values of the row that it is about."""
-    return ROW_VALUES.sub("", without_secrets(text))

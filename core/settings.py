@@ -24,13 +24,14 @@ SECRET_KEY = env.secret("SECRET_KEY", INSECURE_SECRET_KEY)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 SITE_NAME = env.text("SITE_NAME", "RL Arena")
+SITE_URL = env.text("SITE_URL").rstrip("/")
 INVITATION_CODE = env.secret("INVITATION_CODE")
 TEAMS = env.words("TEAMS")
 ROOT_URLCONF = "web.urls"
 WSGI_APPLICATION = "core.wsgi.application"
 LANGUAGE_CODE = "en-gb"
 USE_I18N = False
-USE_TZ = True
+FORMAT_MODULE_PATH = "core.writing"
 TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -95,17 +96,10 @@ TEMPLATES: list[dict[str, Any]] = [
 # --- Accounts ---------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "core.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-LOGIN_URL = "web:login"
-LOGIN_REDIRECT_URL = "web:home"
-LOGOUT_REDIRECT_URL = "web:home"
+LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "web:login", "web:home", "web:home"
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
+    {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
+    for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
 EMAIL_BACKEND = env.text("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
 EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
@@ -117,7 +111,10 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localh
 EMAIL_TIMEOUT = 10
 EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
 ADMINS = [(address, address) for address in env.words("ADMINS")]
+WEBHOOKS_OVER_HTTP = env.flag("WEBHOOKS_OVER_HTTP", False) or DEBUG
+WEBHOOKS_TO_PRIVATE = env.flag("WEBHOOKS_TO_PRIVATE", False)
 DEFAULT_EXCEPTION_REPORTER_FILTER = "core.error_mails.WithoutSettings"
+DEFAULT_EXCEPTION_REPORTER = "core.error_mails.WithoutRowValues"
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)
@@ -125,7 +122,10 @@ SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
 SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = env.flag("HSTS_SUBDOMAINS", True)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("HSTS_SUBDOMAINS", True)
+SECURE_HSTS_PRELOAD = env.flag("HSTS_PRELOAD", False)
+# It wants the word `preload`, which no site should send that has not decided to stand in the lists of browsers.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -202,6 +202,8 @@ STATICFILES_DIRS = [
     (f"environments/{folder.parent.name.replace('_', '-')}", folder)
     for folder in sorted((BASE_DIR / "environments").glob("*/static"))
 ]
+CHART_LIBRARY = BASE_DIR / "node_modules/uplot/dist"  # of `npm ci`; without it pages show the tables behind charts
+STATICFILES_DIRS += [("uplot", CHART_LIBRARY)] * CHART_LIBRARY.is_dir()
 STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "core.storage.LocalStorage"},
     "staticfiles": {
@@ -223,8 +225,7 @@ CACHES: dict[str, Any] = {
 
 # --- Jobs -------------------------------------------------------------------------------------------------
 QUEUES = ("build", "duel", "tournament", "publish")
-# Served where an operator reserves a worker for it.
-EXTRA_QUEUES = ("quick",)
+EXTRA_QUEUES = ("quick",)  # served where an operator reserves a worker for it
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 30)
 JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 5)
 JOB_REST_SECONDS = env.number("JOB_REST_SECONDS", 30)
@@ -266,6 +267,8 @@ KEEP_RECORDINGS_DAYS = env.number("KEEP_RECORDINGS_DAYS", 0)
 KEEP_IMAGES_DAYS = env.number("KEEP_IMAGES_DAYS", 0)
 KEEP_SESSIONS_DAYS = env.number("KEEP_SESSIONS_DAYS", 1)
 KEEP_MESSAGES_DAYS = env.number("KEEP_MESSAGES_DAYS", 30)
+KEEP_RATINGS_DAYS = env.number("KEEP_RATINGS_DAYS", 30)
+KEEP_NOTICES_DAYS = env.number("KEEP_NOTICES_DAYS", 90)
 
 # --- Players ----------------------------------------------------------------------------------------------
 SANDBOX = env.text("SANDBOX", "docker")
@@ -324,6 +327,7 @@ QUOTAS = {
     "storage_bytes": _quota("QUOTA_STORAGE_BYTES", 2 * 1024**3),
     "concurrent_jobs": _quota("QUOTA_CONCURRENT_JOBS", 5),
     "upload_bytes": 0,  # MAX_UPLOAD_BYTES
+    "challenges_per_day": _quota("QUOTA_CHALLENGES_PER_DAY", 20),
 }
 QUOTAS_ANONYMOUS = {
     "uploads_per_day": _quota("QUOTA_ANONYMOUS_UPLOADS_PER_DAY", 500),
@@ -350,8 +354,11 @@ REST_FRAMEWORK: dict[str, Any] = {
         "login_account": env.text("RATE_LOGIN_ACCOUNT", "100/hour"),
         "login_day": env.text("RATE_LOGIN_DAY", "300/day"),
         "upload": env.text("API_RATE_UPLOAD", "60/hour"),
+        "changes": env.text("RATE_CHANGES", "20/hour"),
         "sign_up": env.text("RATE_SIGN_UP", "60/hour"),
         "password_reset": env.text("RATE_PASSWORD_RESET", "10/hour"),
+        "replay": env.text("RATE_REPLAY", "600/minute"),
+        "results": env.text("RATE_RESULTS", "30/minute"),
     },
     "DEFAULT_FILTER_BACKENDS": ["web.api.listing.Filters", "web.api.listing.Ordering"],
     "DEFAULT_PAGINATION_CLASS": "web.api.listing.Pages",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 STEPS = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (120, 60, "min"))
 
@@ -14,3 +14,8 @@ def since(moment: datetime, now: datetime) -> str:
         if seconds >= least:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def moment(time: datetime) -> str:
+    """A point in time as sentences name it: 21 Nov 2026, 18:00 UTC."""
+    return f"{time.astimezone(UTC):%-d %b %Y, %H:%M} UTC"

@@ -19,14 +19,16 @@ from typing import Self, TypeVar
 
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
+from django.db.models import QuerySet
 
 from core.beacon import activity
 from core.engine import engine_is_down
 from core.errors import StoreFailed
 from core.job_log import job_about, log_end, log_start
 from core.log_context import bound
+from core.metrics import job_refused
 from core.models import Job, JobState
-from core.selectors.lines import jobs_in_line
+from core.selectors.lines import line
 from core.services.artifacts import store_is_down
 from core.services.jobs import job_claim, job_hand_back, job_heartbeat, job_put_off, job_release, job_take
 from core.states import StaleJob
@@ -72,6 +74,8 @@ class Performed(Enum):
     NOT_CLAIMED = "not claimed"
     DONE = "done"
     GIVEN_BACK = "given back"
+    REFUSED = "refused"
+    """Somebody else holds it by now, or it was cancelled: what this worker has made of it counts for nothing."""
 
 
 class WorkerStopped(Exception):
@@ -112,7 +116,7 @@ def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], N
     if is_stopping():
         job_put_off(kind=kind, job_id=job_id)
         return Performed.GIVEN_BACK
-    job = job_claim(kind=kind, job_id=job_id, worker=worker_name()) if _is_well() else None
+    job = job_claim(kind=kind, job_id=job_id, worker=worker_name()) if is_well() else None
     return Performed.NOT_CLAIMED if job is None else _perform(job, action)
 
 
@@ -121,23 +125,32 @@ def perform_next(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Puls
 
     So there are as many messages as jobs, and what they name does not matter.
     """
+    outcome = perform_first(line(kind), action)
+    return perform(kind, job_id, action) if outcome is Performed.NOT_CLAIMED else outcome
+
+
+def perform_first(waiting: QuerySet[AnyJob], action: Callable[[AnyJob, Pulse], None]) -> Performed:
+    """As `perform`, for whichever job of a line can be had first; NOT_CLAIMED also where this worker begins nothing."""
     for _ in range(LOOKS):
-        if is_stopping() or not _is_well():
+        if is_stopping() or not is_well():
             break
-        for number in jobs_in_line(kind, count=HEADS):
+        heads = list(waiting.values_list("pk", flat=True)[:HEADS])
+        for number in heads:
             # Other workers look at the same line; whoever is slower goes on to the next.
-            if (outcome := perform(kind, number, action)) is not Performed.NOT_CLAIMED:
+            if (outcome := perform(waiting.model, number, action)) is not Performed.NOT_CLAIMED:
                 return outcome
-    return perform(kind, job_id, action)
+        if not heads:
+            break
+    return Performed.NOT_CLAIMED
 
 
 def perform_waiting(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
     """As `perform`, for a job that was read a moment ago, along with its RELATED."""
-    is_ours = _is_well() and job_take(job=job, worker=worker_name())
+    is_ours = is_well() and job_take(job=job, worker=worker_name())
     return _perform(job, action) if is_ours else Performed.NOT_CLAIMED
 
 
-def _is_well() -> bool:
+def is_well() -> bool:
     """Whether what troubled this process is over; jobs that it leaves alone are waked again by the watchdog."""
     global _trouble  # noqa: PLW0603  # one for each process, like the process itself
     if _trouble is not None and _trouble():
@@ -156,7 +169,7 @@ def _perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
             outcome = _do(job, action)
         finally:
             activity.end(is_done=outcome is Performed.DONE)
-            log_end(job)
+            log_end(job, is_refused=outcome is Performed.REFUSED)
     return outcome
 
 
@@ -171,8 +184,10 @@ def _do(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
             return Performed.GIVEN_BACK
         except StaleJob:
             logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
+            job_refused(kind=job.KIND)
+            return Performed.REFUSED
         except (PlatformFault, StoreFailed) as fault:
-            global _trouble  # noqa: PLW0603  # see _is_well
+            global _trouble  # noqa: PLW0603  # see is_well
             _trouble = PERSISTS.get(fault.code)
             logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
             code, error = fault.code, str(fault)
@@ -264,7 +279,9 @@ class Pulse:
         except StaleJob:
             self.lost.set()
         except Error:
-            # The lease outlasts several beats; the next one may find the database again, on a new connection.
+            # The lease outlasts several beats; the next one may find the database again, on a new connection. It comes
+            # soon, as with all news.
+            self._news = True
             connection.close()
             logger.warning("No heartbeat for %s %s.", self._job.KIND, self._job.pk, exc_info=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from duel_runner.faults import PlatformFault, PlayerFault
 from duel_runner.match import Match, pair_seed
@@ -12,13 +12,18 @@ from duel_runner.processor import Processor
 from duel_runner.protocol import ACTION, END, ERROR, Answer, Encoder, Question
 from duel_runner.sandbox.base import Container, Ending
 from duel_runner.stalls import Stalls
-from environments.records import MatchRecord
+from environments.records import MatchRecord, half_points
 from environments.spec import EnvironmentSpec, Limits
 
 LOG_LINES = 200
 POLL_SECONDS = 1.0
 LONG_PAUSE_SECONDS = 0.05
 """When whoever watches the progress takes longer, the players are not charged for it."""
+ASKING_SHARE = 0.05
+"""Of the time of a duel: what is spent at most on asking whether it is decided, while it goes on."""
+
+Decided = Callable[[Sequence[int]], int | None]
+"""Given the half points of player_1 by pair, in the order of the schedule: how many of these decide the duel."""
 
 
 class Duel:
@@ -36,6 +41,7 @@ class Duel:
         one_core: bool,
         clock: Callable[[], float],
         on_progress: Callable[[int], None],
+        decided: Decided | None = None,
     ) -> None:
         self.records: dict[int, MatchRecord] = {}
         self.log: list[str] = []
@@ -54,8 +60,14 @@ class Duel:
             for player in range(2)
         )
         self._processor = Processor((self.links[0], self.links[1]), one_core=one_core, clock=clock)
-        self._spec, self._seed, self._count, self._limits = spec, seed, match_count, limits
-        self._clock, self._on_progress = clock, on_progress
+        self._spec, self._seed, self._limits = spec, seed, limits
+        self.count = match_count
+        """Matches that the duel has: fewer than planned once it is decided. Those beyond count for nobody."""
+        self._clock, self._on_progress, self._decided = clock, on_progress, decided
+        self._pairs: list[int] = []
+        """Half points of player_1, as far as the pairs are over without a gap."""
+        self._asked, self._asks_again_at = 0, clock()
+        """How many of them were looked at, and when more are."""
         self._active: dict[int, Match] = {}
         self._next = 1
         self._out_of_play: list[PlayerFault | None] = [None, None]
@@ -73,18 +85,20 @@ class Duel:
             link.forgive_pause()
         begun = self._clock()
         poll = select.poll()
-        while len(self.records) < self._count:
+        while len(self.records) < self.count:
             self._fill()
+            self._ask_whether_decided()
             self._report()
-            if len(self.records) == self._count:
+            if len(self.records) >= self.count:
                 break
             for link in self.links:
                 if link.flush(ends_only=False) and self._processor.asked(link.index):
                     self._forgive_pause()
             self._wait(poll)
             is_late = self._clock() - begun > self._limits.duel_seconds
-            if is_late and len(self.records) < self._count and self._out_of_play == [None, None]:
+            if is_late and len(self.records) < self.count and self._out_of_play == [None, None]:
                 self._run_out_of_time(self._clock() - begun)
+        self._ask_whether_decided()
         self.playing_seconds = self._clock() - begun
         self._report()
         self._say_goodbye()
@@ -97,7 +111,7 @@ class Duel:
     def _fill(self) -> None:
         """Start matches while there is room; forfeit at once what a lost player cannot play."""
         room = min(link.parallel_matches for link in self.links)
-        while self._next <= self._count and len(self._active) < room:
+        while self._next <= self.count and len(self._active) < room:
             number, self._next = self._next, self._next + 1
             match = self._new_match(number)
             lost = [player for player in (0, 1) if self._out_of_play[player] is not None]
@@ -127,6 +141,38 @@ class Duel:
         self._active.pop(match.number, None)
         match.forget()
 
+    def _ask_whether_decided(self) -> None:
+        """End the duel with the pair that decides it, in the order of the schedule.
+
+        Matches play side by side, and the quick ones end first: what is over before others that come before it is not
+        looked at yet, and what was played beyond the decision is dropped. So neither the number of matches that run at
+        once nor anybody's speed has a part in what is kept.
+        """
+        if self._decided is None:
+            return
+        while (number := 2 * len(self._pairs) + 1) in self.records and number + 1 in self.records:
+            self._pairs += half_points((self.records[number], self.records[number + 1]))
+        is_over = len(self.records) == self.count
+        begun = self._clock()
+        if len(self._pairs) == self._asked or (begun < self._asks_again_at and not is_over):
+            return
+        self._asked = len(self._pairs)
+        pairs = self._decided(self._pairs)
+        self._asks_again_at = self._clock() + (self._clock() - begun) / ASKING_SHARE
+        self._forgive_pause()
+        if pairs is not None:
+            self.count = 2 * pairs
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Let go of the matches that still run: their answers are not waited for, and no END is sent."""
+        for match in self._active.values():
+            match.is_over = True
+            match.forget()
+        self._active.clear()
+        for link in self.links:
+            link.waiting = [request for request in link.waiting if request.kind is END]
+
     def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
         match.forfeit(player, fault, detail)
         self._send(match.ends())
@@ -140,9 +186,10 @@ class Duel:
     def _report(self) -> None:
         """Tell how far the duel is: after every result, and now and then, because who is told may want to stop it."""
         begun = self._clock()
-        if len(self.records) == self._reported and begun - self._reported_at < POLL_SECONDS:
+        done = min(len(self.records), self.count)
+        if done == self._reported and begun - self._reported_at < POLL_SECONDS:
             return
-        self._reported, self._reported_at = len(self.records), begun
+        self._reported, self._reported_at = done, begun
         self._on_progress(self._reported)
         if self._clock() - begun > LONG_PAUSE_SECONDS:
             self._forgive_pause()
@@ -321,7 +368,7 @@ class Duel:
         """Let the last `end()` calls run, within the time of a move."""
         until = self._clock() + self._limits.move_seconds
         while self._clock() < until:
-            busy = [link for link in self.links if link.is_open and (link.outstanding or link.waiting)]
+            busy = [link for link in self.links if link.is_open and link.owes_end]
             if not busy:
                 return
             for link in busy:

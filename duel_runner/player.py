@@ -231,6 +231,11 @@ class PlayerLink:
         return begins
 
     @property
+    def owes_end(self) -> bool:
+        """Whether the player has still to be told of, or to answer, the end of a match."""
+        return any(request.kind is END for request in (*self.outstanding, *self.waiting))
+
+    @property
     def wants_to_write(self) -> bool:
         return bool(self._out)
 

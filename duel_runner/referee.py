@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from duel_runner.duel import Duel
+from duel_runner.duel import Decided, Duel
 from duel_runner.evaluation import Evaluation, Failure
 from duel_runner.faults import PlatformFault
 from duel_runner.match import pair_seed
@@ -174,13 +174,15 @@ def run_duel(
     clock: Callable[[], float],
     one_core: bool = False,
     on_progress: Callable[[int], None] | None = None,
+    decided: Decided | None = None,
 ) -> PlayedDuel:
     """Play `match_count` matches between two players, up to `parallel_matches` at once.
 
     Matches 2k-1 and 2k share a seed with seats swapped; player_1 has seat 0 in odd ones. launch(player) starts a
     container for player 0 or 1 and is called again after a death, at most `limits.max_restarts` times. The record
     does not depend on `parallel_matches` as far as players are deterministic. one_core: whether both containers are
-    pinned to the same core, so that each takes from the other what it uses. Raises PlatformFault or SandboxError
+    pinned to the same core, so that each takes from the other what it uses. decided: ends the duel early with the pair
+    that decides it; it is handed all pairs so far, in the order of the schedule. Raises PlatformFault or SandboxError
     when the platform fails: then nothing counts.
     """
     duel = Duel(
@@ -193,13 +195,14 @@ def run_duel(
         one_core=one_core,
         clock=clock,
         on_progress=on_progress or (lambda _: None),
+        decided=decided,
     )
     with contextlib.ExitStack() as stack:
         for link in duel.links:
             stack.callback(link.close)
         stack.enter_context(_without_collector())
         duel.play()
-    records = tuple(duel.records[number] for number in range(1, match_count + 1))
+    records = tuple(duel.records[number] for number in range(1, duel.count + 1))
     record = DuelRecord(spec.id, seed, names, records)
     return PlayedDuel(record, "\n".join(duel.log), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
 

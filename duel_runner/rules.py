@@ -1,12 +1,17 @@
-"""The rules that a job is played with."""
+"""The rules that a job is played with, and what ends a duel early."""
 
 from __future__ import annotations
 
-from core.models import Evaluation, PlayedJob
+from dataclasses import replace
+from functools import partial
+
+from core.models import Duel, Environment, Evaluation, PlayedJob
+from core.sequential import SequentialTest, pairs_to_decide
 from core.worker import PlatformFault
+from duel_runner.duel import Decided
 from environments.api import UnknownEnvironment
 from environments.registry import get_spec
-from environments.spec import EnvironmentSpec
+from environments.spec import EnvironmentSpec, Limits
 
 
 def rules(job: PlayedJob | Evaluation) -> EnvironmentSpec:
@@ -18,3 +23,15 @@ def rules(job: PlayedJob | Evaluation) -> EnvironmentSpec:
             f"The rules of this {job.KIND}, {job.environment_version}, are not in this arena's code any more.",
             code="rules_missing",
         ) from None
+
+
+def decided_by(duel: Duel) -> Decided | None:
+    """What tells that a duel's sequential test has come to its end; None for a duel without one."""
+    return None if duel.test is None else partial(pairs_to_decide, SequentialTest(**duel.test))
+
+
+def limits_of(job: PlayedJob, environment: Environment) -> Limits:
+    """What players may use in a job: for a duel that is longer than those of tournaments, more time in proportion."""
+    limits = environment.limits
+    longer = max(1.0, job.match_count / max(1, environment.matches_per_duel))
+    return replace(limits, duel_seconds=limits.duel_seconds * longer)

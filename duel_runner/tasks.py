@@ -5,35 +5,45 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 from django.conf import settings
 from django.db import close_old_connections
-from django.db.models import QuerySet
 
 from core.log_context import bind
 from core.metrics import matches_played
-from core.models import Duel, Evaluation, PlayedJob, Recording, Submission, Validation
+from core.models import Duel, Evaluation, Job, PlayedJob, Recording, Submission, Validation
 from core.selectors.duels import duels_next
 from core.selectors.lines import line
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.phases import validation_fail, validation_succeed
-from core.worker import Performed, PlatformFault, Pulse, is_stopping, perform, perform_next, perform_waiting
+from core.worker import (
+    Performed,
+    PlatformFault,
+    Pulse,
+    is_stopping,
+    is_well,
+    perform,
+    perform_first,
+    perform_waiting,
+)
 from duel_runner import referee
 from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
 from duel_runner.cores import pinned
 from duel_runner.drawing import draw
+from duel_runner.duel import Decided
 from duel_runner.evaluating import evaluate, practise
 from duel_runner.faults import with_output
 from duel_runner.presence import tokens_alive
-from duel_runner.rules import rules
+from duel_runner.rules import decided_by, limits_of, rules
 from duel_runner.sandbox.base import Container, SandboxError
 from duel_runner.sandbox.channel import remove_abandoned_channels
 from environments.records import Fault
 
+AnyJob = TypeVar("AnyJob", bound=Job)
 AWAKE_SECONDS = 60.0
-"""How long a worker goes from duel to duel before it looks at its messages again."""
+"""How long a worker goes from job to job before it looks at its messages again."""
 PREPARED_DUELS = 2
 """Duels at the head of the queue whose players are made ready while another duel is played."""
 IDLE_CONNECTION_SECONDS = 30.0
@@ -42,57 +52,85 @@ IDLE_CONNECTION_SECONDS = 30.0
 
 def validation_run(job_id: int) -> None:
     """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason."""
-    perform_next(Validation, job_id, _validate)
+    _work(Validation, job_id, _validate)
 
 
 def evaluation_run(job_id: int) -> None:
     """Let a submission play its episodes, or run a script; what it scores is its place on the board."""
-    perform_next(Evaluation, job_id, evaluate)
+    _work(Evaluation, job_id, evaluate)
 
 
 def recording_run(job_id: int) -> None:
     """Draw an episode of an evaluation as a video."""
-    perform_next(Recording, job_id, draw)
+    _work(Recording, job_id, draw)
 
 
 def duel_run(job_id: int) -> None:
-    """Play a rated duel and write its result to the ledger, then what else waits.
-
-    The rows say what waits, so a worker that is awake need not be woken for every duel. Before each a validation is
-    played, if one waits: somebody waits for it, and the messages of a whole edition may be before its own.
-    """
-    outcome = _next_quick_job()
-    if outcome is not Performed.GIVEN_BACK:
-        outcome = perform(Duel, job_id, _duel)
-    until = time.monotonic() + AWAKE_SECONDS
-    # A worker in trouble takes no more jobs than it was sent: others may be well.
-    while outcome is not Performed.GIVEN_BACK and time.monotonic() < until and not is_stopping():
-        outcome = _next_quick_job()
-        if outcome is Performed.NOT_CLAIMED:
-            outcome = _next_duel()
-        if outcome is Performed.NOT_CLAIMED:
-            return
+    """Play a rated duel and write its result to the ledger."""
+    _work(Duel, job_id, _duel)
 
 
 def quick_run(_: int) -> None:
-    """What a worker does that is reserved for validations and evaluations: the next of them."""
-    _next_quick_job()
+    """What a worker does that is reserved for what is short: no duel, and no script either."""
+    _go_on(_next_short_job(), _next_short_job)
 
 
-def _next_quick_job() -> Performed:
-    """The next validation, else the next evaluation: somebody waits for each, and both are short beside an edition.
+def _work(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], None]) -> None:
+    """Do what waits for the workers of the queue; the job of the message where nothing stands in line.
 
-    Scripts may take minutes; those wait for their message, as duels do.
+    The rows say what waits, of every kind: its own message may be behind those of a whole edition. A message takes at
+    least one job from its line, so that there is one for every job that still stands there.
     """
-    quick: tuple[tuple[QuerySet[Any], Callable[[Any, Pulse], None]], ...] = (
-        (line(Validation), _validate),
-        (line(Evaluation).filter(is_verified=True), evaluate),
-    )
-    for waiting, action in quick:
-        first = waiting.values_list("pk", flat=True).first()
-        if first is not None and (outcome := perform(waiting.model, first, action)) is not Performed.NOT_CLAIMED:
+    outcome = _next_job()
+    if outcome is Performed.NOT_CLAIMED:
+        outcome = perform(kind, job_id, action)
+    _go_on(outcome, _next_job)
+
+
+def _go_on(outcome: Performed, take: Callable[[], Performed]) -> None:
+    """Take job after job: a worker that is awake need not be woken for each. outcome: of the first."""
+    until = time.monotonic() + AWAKE_SECONDS
+    # A worker in trouble takes no more jobs than it was sent: others may be well.
+    while outcome in (Performed.DONE, Performed.REFUSED) and time.monotonic() < until and not is_stopping():
+        outcome = take()
+
+
+def _next_job() -> Performed:
+    """The next validation or evaluation; where none waits, recordings, scripts and duels by turns.
+
+    So neither scripts, which may take minutes, nor a whole edition keep the others waiting for long.
+    """
+    if is_stopping() or not is_well():
+        return Performed.NOT_CLAIMED
+    if (outcome := _next_fresh()) is not Performed.NOT_CLAIMED:
+        return outcome
+    for take in tuple(_turns):
+        if (outcome := take()) is not Performed.NOT_CLAIMED:
+            _turns.remove(take)
+            _turns.append(take)
             return outcome
     return Performed.NOT_CLAIMED
+
+
+def _next_short_job() -> Performed:
+    outcome = _next_fresh()
+    return _next_recording() if outcome is Performed.NOT_CLAIMED else outcome
+
+
+def _next_fresh() -> Performed:
+    """The next validation, else the next evaluation: somebody waits for each, and both are short beside an edition."""
+    outcome = perform_first(line(Validation), _validate)
+    if outcome is Performed.NOT_CLAIMED:
+        outcome = perform_first(line(Evaluation).filter(is_verified=True), evaluate)
+    return outcome
+
+
+def _next_recording() -> Performed:
+    return perform_first(line(Recording), draw)
+
+
+def _next_script() -> Performed:
+    return perform_first(line(Evaluation).filter(is_verified=False), evaluate)
 
 
 def _next_duel() -> Performed:
@@ -103,6 +141,10 @@ def _next_duel() -> Performed:
         if outcome is not Performed.NOT_CLAIMED:
             return outcome
     return Performed.NOT_CLAIMED
+
+
+_turns = [_next_recording, _next_script, _next_duel]
+"""What this process takes where nothing fresh waits; what it took last comes last."""
 
 
 def leftovers_reap(_: int = 0) -> None:
@@ -149,7 +191,7 @@ def _validate(validation: Validation, pulse: Pulse) -> None:
 def _duel(duel: Duel, pulse: Pulse, coming: Sequence[Duel] | None = None) -> None:
     if coming is None:
         coming = duels_next(count=PREPARED_DUELS)
-    played = _play(duel, duel.player_1, duel.player_2, pulse, coming)
+    played = _play(duel, duel.player_1, duel.player_2, pulse, coming, decided_by(duel))
     digests = (duel.player_1.image_digest, duel.player_2.image_digest)
     with artifacts_stored(job=duel, record=played.record, player_logs=played.player_logs, digests=digests) as artifacts:
         duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=pulse.text)
@@ -168,12 +210,20 @@ def first_fault(duel: referee.PlayedDuel) -> tuple[str, str] | None:
 
 
 def _play(
-    job: PlayedJob, player_1: Submission, player_2: Submission, pulse: Pulse, coming: Sequence[Duel]
+    job: PlayedJob,
+    player_1: Submission,
+    player_2: Submission,
+    pulse: Pulse,
+    coming: Sequence[Duel],
+    decided: Decided | None = None,
 ) -> referee.PlayedDuel:
-    """Play a job's matches. coming: duels whose players are made ready meanwhile."""
+    """Play a job's matches. coming: duels whose players are made ready meanwhile. decided: ends it early."""
     environment = player_1.agent.environment
     spec = rules(job)
     names = (str(player_1), str(player_2))
+    for player in (player_1, player_2):
+        if not player.launched_image:
+            raise PlatformFault(f"{player} has no image: it has to be built again first.", code="image_missing")
     try:
         bench = bench_of_this_worker()
     except SandboxError as error:
@@ -209,10 +259,11 @@ def _play(
                 seed=job.seed,
                 match_count=job.match_count,
                 parallel_matches=environment.parallel_matches,
-                limits=environment.limits,
+                limits=limits_of(job, environment),
                 clock=time.monotonic,
                 one_core=core is not None,
                 on_progress=on_progress,
+                decided=decided,
             )
     except (SandboxError, referee.PlatformFault) as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 
 class Outcome(StrEnum):
@@ -127,6 +128,26 @@ def summarise(matches: Iterable[MatchRecord]) -> DuelSummary:
         else Outcome.DRAW
     )
     return DuelSummary(outcome, match_count, (wins[0], wins[1]), (errors[0], errors[1]), draws, (scores[0], scores[1]))
+
+
+class Ended(Protocol):
+    """A match as far as its outcome is concerned."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+
+
+def half_points(matches: Iterable[Ended]) -> list[int]:
+    """What player_1 got of each pair of matches, 0 to 4: 2 for a win, 1 for a draw. Half a pair at the end is left out.
+
+    matches: from the first on, in the order of the schedule.
+    """
+    points = [_HALF_POINTS[match.outcome] for match in matches]
+    return [first + second for first, second in zip(points[::2], points[1::2], strict=False)]
+
+
+# No result at all is only found in damaged records, which are checked as far as they go.
+_HALF_POINTS = {Outcome.PLAYER_1: 2, Outcome.DRAW: 1, Outcome.NONE: 1, Outcome.PLAYER_2: 0}
 
 
 def canonical_lines(record: DuelRecord) -> Iterator[str]:

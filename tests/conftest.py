@@ -15,3 +15,10 @@ def sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) 
     settings.DEBUG = True
     settings.DATA_DIR = tmp_path
     return str(request.param)
+
+
+@pytest.fixture
+def store(settings: Settings, tmp_path: Path) -> None:
+    """A store of this test's own."""
+    settings.MEDIA_ROOT = tmp_path / "store"
+    settings.MEDIA_ROOT.mkdir()

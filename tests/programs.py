@@ -17,6 +17,16 @@ from django.db import connection
 
 ROOT = Path(__file__).resolve().parent.parent
 STOP_SECONDS = 40
+BROWSER_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+"""For Chromium as root in a container, with nothing that asks for the network."""
 
 
 def database_url() -> str:

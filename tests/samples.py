@@ -29,6 +29,8 @@ class Player:
         pass
 """
 FIRST, SECOND, LAST = (PLAYER.format(index=index) for index in (0, 1, -1))
+MIDDLE = PLAYER.format(index="len(valid_actions) // 2")
+"""Loses to FIRST from either seat."""
 BROKEN = """
 class Player:
     def __init__(self, train_mode):

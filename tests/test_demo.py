@@ -47,6 +47,21 @@ def demo(data: Path, port: int, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+def test_links_in_mails_lead_to_the_port_of_the_demo(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Began(Exception):
+        pass
+
+    def begin(_: str, __: list[str], variables: dict[str, str]) -> None:
+        raise Began(variables.get("SITE_URL"))
+
+    settings.DEBUG, settings.DATA_DIR, settings.SITE_URL = True, tmp_path, ""
+    monkeypatch.setattr("core.management.commands.demo.os.execve", begin)
+    with pytest.raises(Began, match=r"^http://127\.0\.0\.1:8765$"):
+        call_command("demo", sandbox="process", port=8765)
+
+
 def processes_of(data: Path) -> list[int]:
     """Ids of processes whose variables name this data folder."""
     wanted = f"DATA_DIR={data}".encode()
@@ -71,7 +86,7 @@ def test_the_demo_plays_the_first_tournaments_and_keeps_them(tmp_path: Path, por
     assert "Leaderboards complete" in first
     assert processes_of(tmp_path) == []
 
-    second, _ = demo(tmp_path, port, "--once", "--matches", "2").communicate(timeout=100)
+    second, _ = demo(tmp_path, port, "--once", "--matches", "2").communicate(timeout=300)
     assert "Example agents: already here" in second
     assert "Tic-tac-toe, edition 1" in second
     assert "edition 2" not in second
@@ -85,7 +100,7 @@ def test_a_stop_in_the_middle_leaves_nothing_running(tmp_path: Path, port: int) 
         if line.startswith("The site is up"):
             break
     process.send_signal(signal.SIGTERM)
-    rest, _ = process.communicate(timeout=60)
+    rest, _ = process.communicate(timeout=180)
     assert "Stopped. `make demo` goes on where it was." in rest
     assert process.returncode == 0
     assert processes_of(tmp_path) == []
@@ -96,7 +111,7 @@ def test_a_port_in_use_is_named_with_another_to_try(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        output, _ = demo(tmp_path, port).communicate(timeout=60)
+        output, _ = demo(tmp_path, port).communicate(timeout=180)
     assert f"Port {port} on 127.0.0.1 is in use" in output
     assert f"make demo PORT={port + 1}" in output
 

@@ -18,7 +18,7 @@ from benchmarks.faults.services import CannotRun, needed_programs
 from tests.programs import ROOT, database_url
 from tests.run import NoPostgres, postgres_programs
 
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 120
 KINDS = (
     "worker killed mid-duel", "result and ack", "half written", "container killed", "connections cut", "flushed",
     "twice", "store full", "database restarted",

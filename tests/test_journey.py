@@ -13,18 +13,9 @@ from playwright.sync_api import Page, expect, sync_playwright
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from tests.programs import database_url, running
+from tests.programs import BROWSER_ARGUMENTS, database_url, running
 from tests.samples import FIRST, LAST, tic_tac_toe, upload, zip_of
 
-BROWSER_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 WORK_MILLISECONDS = 120_000
 """Builds, validations and duels are done within this."""
 PASSWORD = "a-long-walk-to-the-arena"
@@ -73,7 +64,7 @@ def sign_up(page: Page, address: str) -> None:
     page.fill("[name=password1]", PASSWORD)
     page.fill("[name=password2]", PASSWORD)
     page.click("main button[type=submit]")
-    expect(page.get_by_text("newcomer").first).to_be_visible()
+    expect(page.get_by_role("link", name="newcomer")).to_be_visible()
 
 
 def upload_agent(page: Page, address: str, archive: Path) -> None:

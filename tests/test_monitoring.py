@@ -26,7 +26,7 @@ from tests.programs import answers, database_url, free_port, running
 from tests.samples import FIRST, tic_tac_toe, upload
 
 ROOT = Path(__file__).resolve().parent.parent
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 120
 TOKEN = "a-token-for-this-test"
 
 

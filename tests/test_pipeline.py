@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from builder.tasks import build_run
 from core.models import (
@@ -19,6 +20,7 @@ from core.models import (
 )
 from core.services.agents import submission_create
 from duel_runner.tasks import duel_run
+from duel_runner.tests.commands import verify
 from environments.archive_format import DuelArchive
 from environments.registry import get_spec
 from environments.replay import replay
@@ -29,6 +31,7 @@ from tests.samples import (
     LAST,
     MATCHES_PER_DUEL,
     MATCHES_PER_VALIDATION,
+    MIDDLE,
     SECOND,
     UNFORKABLE,
     archive,
@@ -37,6 +40,7 @@ from tests.samples import (
     upload,
 )
 from tournament_manager.editions import start_now
+from tournament_manager.progress import tournament_begin
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -176,3 +180,41 @@ def test_a_new_version_starts_the_next_edition(sandbox: str, environment: Enviro
     in_second = Participant.objects.filter(tournament__edition=2).values_list("submission", flat=True)
     assert newer.pk in in_second
     assert first.pk not in in_second
+
+
+@pytest.mark.parametrize("sandbox", ["process"], indirect=True)
+def test_a_knock_out_of_an_organiser_is_played_to_its_end(sandbox: str, environment: Environment) -> None:
+    players = [upload(environment, name, source) for name, source in (("a", FIRST), ("b", SECOND), ("c", LAST))]
+    deliver_messages()
+    cup = Tournament.objects.create(
+        environment=environment, edition=2, name="Cup", state=TournamentState.PLANNED, is_automatic=False, seed=7,
+        format="single-elimination", settings={"pairs": 1, "extension_pairs": 1, "extensions": 1}, started_at=None,
+    )  # fmt: skip
+
+    tournament_begin(cup, now=timezone.now())
+    deliver_messages()
+
+    cup.refresh_from_db()
+    assert cup.state == TournamentState.FINISHED
+    assert set(cup.participants.values_list("submission", flat=True)) == {player.pk for player in players}
+    assert sorted(cup.participants.values_list("rank", flat=True)) == [1, 2, 3]
+    assert set(cup.duels.values_list("round", "state")) == {(1, JobState.SUCCEEDED), (2, JobState.SUCCEEDED)}
+
+
+@pytest.mark.parametrize("sandbox", ["process"], indirect=True)
+def test_a_duel_of_a_tournament_ends_once_it_is_decided_and_verifies(sandbox: str, environment: Environment) -> None:
+    players = [upload(environment, name, source) for name, source in (("first", FIRST), ("middle", MIDDLE))]
+    deliver_messages()
+    cup = Tournament.objects.create(
+        environment=environment, edition=2, name="Cup", state=TournamentState.PLANNED, is_automatic=False, seed=7,
+        format="single-elimination", settings={"pairs": 20, "stops_early": True}, started_at=None,
+    )  # fmt: skip
+
+    tournament_begin(cup, now=timezone.now())
+    deliver_messages()
+
+    duel = cup.duels.get()
+    # Every pair is won: 7 of the 20 show it.
+    assert (duel.matches_done, duel.match_count) == (14, 40)
+    assert cup.participants.get(rank=1).submission == players[0]
+    assert "14 of 14 matches" in verify(duel, "--replay-players")[1]

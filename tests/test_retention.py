@@ -106,8 +106,8 @@ def test_results_stay_to_the_last_byte_when_all_else_goes(duel: Duel) -> None:
     assert Duel.objects.values("outcome", "player_1_wins", "record_sha256", "verdict").get() == result
     assert not any(default_storage.exists(name) for name in names)
     # Computed once more of what is left, it is the same.
-    standings_refresh(duel.tournament)
-    ratings_refresh(duel.tournament.environment)
+    standings_refresh(duel.its_tournament)
+    ratings_refresh(duel.its_tournament.environment)
     Rating.objects.update(updated_at=Rating.objects.earliest("updated_at").updated_at)
     assert [row.value for row in Rating.objects.all()]
     assert everything_computed()["Participant"] == before["Participant"]
@@ -181,9 +181,13 @@ def test_records_of_an_open_dispute_or_a_running_edition_stay(duel: Duel) -> Non
     assert "records" not in counts()
     assert "job logs" not in counts()
     alarm_settle(key=f"duel-{duel.pk}-somebody-objects")
-    duel.tournament.state, duel.tournament.ended_at = TournamentState.RUNNING, None
-    duel.tournament.save()
+    duel.its_tournament.state, duel.its_tournament.ended_at = TournamentState.RUNNING, None
+    duel.its_tournament.save()
     assert "records" not in counts()
+    # A ladder never ends.
+    duel.its_tournament.format = "ladder"
+    duel.its_tournament.save()
+    assert counts()["records"] == 1
 
 
 def test_where_nothing_is_verified_records_need_not_wait_for_it(duel: Duel, settings: Settings) -> None:
@@ -276,14 +280,32 @@ def test_a_store_that_is_away_is_asked_again_the_next_day(monkeypatch: pytest.Mo
     row = factories.submission(factories.agent(factories.user("ada"), factories.environment()))
     Submission.objects.update(deleted_at=NOW - timedelta(hours=2))
 
+    class ClientError(Exception):
+        """As of a store of objects: no OSError."""
+
     def fail(_: object, name: str) -> None:
-        raise OSError("no route to host")
+        raise ClientError("no route to host")
 
     with monkeypatch.context() as patch:
         patch.setattr(FileSystemStorage, "delete", fail)
-        retention_run()
+        assert counts() == {}
+        patch.setattr(FileSystemStorage, "exists", fail)
+        assert counts() == {}
     assert counts() == {"archives of deleted versions": 1}
     assert not default_storage.exists(str(row.archive.name))
+
+
+def test_a_file_that_the_store_does_not_delete_keeps_no_other(duel: Duel, monkeypatch: pytest.MonkeyPatch) -> None:
+    delete, bad = FileSystemStorage.delete, str(duel.player_1_log.name)
+
+    def delete_others(store: FileSystemStorage, name: str) -> None:
+        if name == bad:
+            raise RuntimeError("The store is confused.")
+        delete(store, name)
+
+    monkeypatch.setattr(FileSystemStorage, "delete", delete_others)
+    assert counts() == {"job logs": 1, "players' logs": 1, "records": 1}
+    assert not default_storage.exists(str(duel.records.name))
 
 
 def test_ended_sessions_and_old_messages_go(settings: Settings) -> None:

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,14 @@ from builder.tasks import build_run
 from core.engine import connect
 from core.models import Agent, Build, JobFault, JobState, Publication, Validation
 from core.selectors.jobs import attempts_of
-from core.services.jobs import job_claim, job_enqueue, jobs_wake_waiting
+from core.services.jobs import job_claim, job_enqueue
 from duel_runner.bench import worker_label
 from duel_runner.sandbox.process import _labelled_processes
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, tic_tac_toe, upload
 
 SLOW = FIRST.replace("return valid_actions", "__import__('time').sleep(0.01); return valid_actions")
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 120
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
@@ -106,8 +105,7 @@ def test_a_worker_that_is_asked_to_stop_gives_its_job_back_and_leaves_no_player(
     assert (validation.claim_token, validation.error_code) == (None, "worker_stopped")
     assert [attempt.code for attempt in attempts_of(validation)] == ["worker_stopped"]
     assert players_left(variables["SANDBOX"]) == []
-    # It need not rest: whoever is next may have it.
-    assert jobs_wake_waiting(older_than=timedelta(hours=1), queues=[]) == 1
+    # It need not rest: whoever is next may have it. The lookout of its cluster may have woken it in the last second.
     assert job_claim(kind=Validation, job_id=validation.pk, worker="next") is not None
 
 

@@ -2,67 +2,122 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Max, Q
+from django.urls import reverse
 
 from core.errors import Refused
-from core.models import Build, Environment, JobState, Submission, Tournament, TournamentState, Validation
+from core.models import Alarm, Build, Environment, JobState, Play, Submission, Tournament, TournamentState, Validation
+from core.selectors.ladders import ladder_outlook
+from core.services.alarms import alarm_raise, alarm_settle
 from core.services.bars import participants_withdraw_barred, quarantine_where_due
-from core.services.ratings import ratings_keep
+from core.services.ratings import ratings_failed
 from core.services.tournaments import EditionTaken, tournament_create, tournament_finish
-from tournament_manager import ledger
+from tournament_manager import ladder, ledger
 from tournament_manager.pairing import round_robin
+from tournament_manager.predictions import strengths
 
+logger = logging.getLogger(__name__)
 PENDING_WAIT = timedelta(minutes=5)
 """How long a new edition waits for uploads that are still built or validated, counted from the first change."""
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
 def advance(environment: Environment, *, now: datetime) -> None:
-    """Bring an environment up to date: standings, the end of the running edition, the start of the next."""
-    running = environment.tournaments.filter(state=TournamentState.RUNNING).first()
+    """Bring an environment up to date: standings, ratings, the end of the running edition, the start of the next."""
+    running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
     if running is not None:
         participants_withdraw_barred(tournament=running)
         quarantine_where_due(tournament=running)
-        ledger.standings_refresh(running)
-        if not running.duels.filter(state__in=OPEN).exists():
+        if running.is_ladder:
+            is_over = not ladder.goes_on(running, now=now)
+        else:
+            ledger.standings_refresh(running)
+            is_over = not running.duels.filter(state__in=OPEN).exists()
+        if is_over:
             finish(running)
             running = None
+    is_fitted = False
+    with ratings_may_fail(environment):
+        is_fitted = ledger.ratings_follow(environment, now=now)
+        if is_fitted or _has_recovered(environment):
+            alarm_settle(key=_alarm_key(environment))
+    # After the ratings, in whose order ladders stand.
     for tournament in ledger.outdated_editions(environment):
         ledger.standings_refresh(tournament)
-    if running is not None:
-        return
-    if ledger.ratings_are_outdated(environment):
-        ledger.ratings_refresh(environment)
-    start_if_due(environment, now=now)
+    if running is None:
+        start_if_due(environment, now=now)
+    elif running.is_ladder:
+        ladder.table_follow(running, is_fitted=is_fitted, now=now)
 
 
 def finish(tournament: Tournament) -> None:
     """End an edition whose duels are all over, with its final table and ratings.
 
-    Ending it is the last step and every other can be repeated: a worker that dies in between leaves nothing undone.
+    Ending it is the last step and every other can be repeated: a worker that dies in between leaves nothing undone. If
+    ratings cannot be computed it ends without, its table shows none, and they catch up later.
     """
     # Its last duel may have ended a moment ago.
     quarantine_where_due(tournament=tournament)
+    ratings_at_end(tournament)
+    # A ladder stands in the order of the ratings.
     ledger.standings_refresh(tournament)
-    ledger.ratings_refresh(tournament.environment)
-    ratings_keep(tournament=tournament)
     tournament_finish(tournament=tournament)
+
+
+def ratings_at_end(tournament: Tournament) -> None:
+    """Rate an environment with all of a tournament that ends, and keep the ratings with it."""
+    with ratings_may_fail(tournament.environment):
+        ledger.ratings_refresh(tournament.environment, ended=tournament)
+        alarm_settle(key=_alarm_key(tournament.environment))
+
+
+@contextmanager
+def ratings_may_fail(environment: Environment) -> Iterator[None]:
+    """Have organisers called when ratings cannot be computed: no edition ends or starts later because of them."""
+    try:
+        yield
+    except Exception:
+        logger.exception("Ratings of %s cannot be computed.", environment)
+        ratings_failed(environment=environment)
+        alarm_raise(
+            key=_alarm_key(environment),
+            message=f"The ratings of {environment} cannot be computed; the log of the tournament worker says why. "
+            "Editions and their tables go on, ratings stay as they were, and are tried again every few minutes.",
+            address=reverse("admin:core_ratingpool_changelist"),
+        )
+
+
+def _has_recovered(environment: Environment) -> bool:
+    """Whether organisers were called although ratings tell of all duels by now: e.g. the one that failed was struck."""
+    was_called = Alarm.objects.filter(key=_alarm_key(environment), settled_at=None).exists()
+    return was_called and not ledger.ratings_are_outdated(environment)
+
+
+def _alarm_key(environment: Environment) -> str:
+    return f"ratings-of-{environment.slug}"
 
 
 def start_if_due(environment: Environment, *, now: datetime) -> Tournament | None:
     """Start the next edition when at least two agents can play and something has changed since the last one.
 
+    Or the ladder, or nothing, as the environment says.
     What counts is the set of (agent, latest valid submission). A cancelled edition is a last edition like any other:
     an organiser who stops one does not want to see it again at once.
     """
     # Read before the submissions: who starts an edition in between makes ours impossible, see tournament_create.
-    last = last_edition(environment)
-    submissions = entrants(environment)
-    before = set(last.participants.values_list("submission_id", flat=True)) if last else set()
+    number, last = next_number(environment), last_edition(environment)
+    if environment.play != Play.EDITIONS:
+        return ladder.start_if_due(environment, number, now=now) if environment.play == Play.LADDER else None
+    submissions = participants_due(environment)
+    # A ladder is no edition of anybody against everybody.
+    classic = last if last is not None and not last.is_ladder else None
+    before = set(classic.participants.values_list("submission_id", flat=True)) if classic else set()
     fresh = [submission for submission in submissions if submission.pk not in before]
     if not environment.is_active or len(submissions) < 2 or before == {row.pk for row in submissions}:
         return None
@@ -70,53 +125,66 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     if are_built_again(missing, fresh) or is_waiting(environment, fresh, now=now):
         return None
     try:
-        return start(environment, last, submissions)
+        return start(environment, number, submissions)
     except EditionTaken:
         return None
 
 
 def start_now(environment: Environment) -> Tournament:
     """Start an edition although nothing has changed. Raises Refused, saying why not."""
-    last = last_edition(environment)
+    number, last = next_number(environment), last_edition(environment)
     if environment.is_scored:
-        raise Refused(f"{environment} has one seat: it is ranked by scores, not by tournaments.")
+        raise Refused(
+            f"{environment} has one seat: it is ranked by scores, not by tournaments. Take one with two seats."
+        )
     if not environment.is_active:
         raise Refused(f"{environment} is inactive; make it active first.")
     if last is not None and last.state == TournamentState.RUNNING:
         raise Refused(f"{last} is still running; wait for its end or cancel it.")
-    submissions = entrants(environment)
+    if environment.play == Play.LADDER:
+        raise Refused(f"{environment} plays a ladder, which begins by itself. {ladder_outlook(environment)}")
+    submissions = participants_due(environment)
     if len(submissions) < 2:
         found = "one agent" if submissions else "no agent"
         raise Refused(f"A tournament needs two agents with a valid submission; {environment} has {found}.")
     try:
-        return start(environment, last, submissions)
+        return start(environment, number, submissions)
     except EditionTaken:
         raise Refused(f"An edition of {environment} has just been started by somebody else.") from None
 
 
-def start(environment: Environment, last: Tournament | None, submissions: Sequence[Submission]) -> Tournament:
-    """Create the edition after `last`. Raises EditionTaken when somebody else was quicker."""
+def start(environment: Environment, number: int, submissions: Sequence[Submission]) -> Tournament:
+    """Create edition `number`. Raises EditionTaken when somebody else was quicker."""
     rounds = [
         [(submissions[first], submissions[second]) for first, second in pairs]
         for pairs in round_robin(len(submissions))
     ]
+    known = strengths([row.pk for row in submissions])
     return tournament_create(
         environment=environment,
-        edition=last.edition + 1 if last else 1,
+        edition=number,
         submissions=submissions,
         rounds=rounds,
         seed=secrets.randbelow(2**31),
+        expected=known.of_pairs((one.pk, other.pk) for pairs in rounds for one, other in pairs),
     )
 
 
 def last_edition(environment: Environment) -> Tournament | None:
-    return environment.tournaments.order_by("-edition").first()
+    """The last one of those that the arena makes by itself."""
+    return environment.tournaments.filter(is_automatic=True).order_by("-edition").first()
 
 
-def entrants(environment: Environment) -> list[Submission]:
-    """The latest valid submission of every agent, by agent."""
+def next_number(environment: Environment) -> int:
+    """The edition that the next tournament of any kind will be."""
+    last: int | None = environment.tournaments.aggregate(last=Max("edition"))["last"]
+    return (last or 0) + 1
+
+
+def participants_due(environment: Environment) -> list[Submission]:
+    """The active submission of every agent, by agent."""
     latest: dict[int, Submission] = {}
-    valid = Submission.objects.valid().filter(agent__environment=environment).select_related("agent")
+    valid = Submission.objects.active().filter(agent__environment=environment).select_related("agent")
     for submission in valid.order_by("agent_id", "number"):
         latest[submission.agent_id] = submission
     return list(latest.values())
@@ -140,7 +208,7 @@ def are_built_again(missing: set[int], fresh: Sequence[Submission]) -> bool:
 def is_waiting(environment: Environment, fresh: Sequence[Submission], *, now: datetime) -> bool:
     """Whether the next edition should wait for uploads that are still built or validated, to take part as well.
 
-    Not for ever: neither for an upload that is older than PENDING_WAIT, nor once one of the `fresh` entrants has
+    Not for ever: neither for an upload that is older than PENDING_WAIT, nor once one of the `fresh` participants has
     waited that long for the others.
     """
     since = now - PENDING_WAIT

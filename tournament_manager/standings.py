@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,20 @@ def standings(
         )
     last = len(rows) + 1
     return [*rows, *(Standing(submission, last, 0, 0, 0, 0, 0.0) for submission in sorted(withdrawn))]
+
+
+def by_rating(table: Iterable[Standing], ratings: Mapping[int, float], gone: Collection[int] = ()) -> list[Standing]:
+    """The table of a ladder: ranks by rating, who has none below, who is gone below all; equals share: 1, 1, 3."""
+
+    def key(standing: Standing) -> tuple[bool, float]:
+        is_here = standing.submission not in gone
+        return is_here, ratings.get(standing.submission, -math.inf) if is_here else -math.inf
+
+    rows: list[Standing] = []
+    for place, row in enumerate(sorted(table, key=key, reverse=True), start=1):
+        tied = rows and key(rows[-1]) == key(row)
+        rows.append(replace(row, rank=rows[-1].rank if tied else place))
+    return rows
 
 
 def _comparable(score: float) -> float:

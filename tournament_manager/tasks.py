@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
 
 from django.db.models.functions import Now
 
 from core.errors import Refused
 from core.lookout import look
-from core.models import Environment
+from core.models import Environment, TournamentSchedule
+from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import artifacts_sweep
-from tournament_manager import editions
+from core.services.challenges import challenges_follow
+from core.services.images import duels_let_rest
+from core.services.promotions import promotions_decide
+from core.services.tournament_schedules import schedule_run
+from tournament_manager import editions, planning, progress
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +29,16 @@ def tournaments_advance(environment_id: int) -> None:
     # The database's clock, as everywhere: this machine's may be wrong.
     environment = Environment.objects.annotate(now=Now()).filter(pk=environment_id, seats__gt=1).first()
     if environment is not None:
-        editions.advance(environment, now=environment.now)
+        # First: who plays next may depend on them.
+        promotions_decide()
+        _advance(environment, now=environment.now)
+
+
+def tournament_scheduled(schedule_id: int) -> None:
+    """The time of a schedule has come: plan its tournament, and begin it when it is to begin at once."""
+    schedule = TournamentSchedule.objects.annotate(now=Now()).filter(pk=schedule_id, is_active=True).first()
+    if schedule is not None and schedule_run(schedule=schedule, now=schedule.now) is not None:
+        wake("tournament", TOURNAMENT_TASK, schedule.environment_id)
 
 
 def tournament_start(environment_id: int) -> None:
@@ -40,10 +58,34 @@ def artifacts_remove_unused(_: int = 0) -> None:
 
 def watchdog(_: int = 0) -> None:
     """Every minute: look after every environment, and do what the lookouts do, should no cluster have one."""
-    look()
-    for environment in Environment.objects.annotate(now=Now()).filter(seats__gt=1):
-        try:
-            editions.advance(environment, now=environment.now)
-        except Exception:
-            # One environment in trouble must not stop the others.
-            logger.exception("%s cannot be brought up to date.", environment)
+    # Resting ones first: before those whose rest is over are waked.
+    for step in (duels_let_rest, look, challenges_follow):
+        with _apart(step.__name__):
+            step()
+    environments = list(Environment.objects.annotate(now=Now()).filter(seats__gt=1))
+    if environments:
+        with _apart("schedules_run"):
+            planning.schedules_run(now=environments[0].now)
+    for environment in environments:
+        with _apart(environment):
+            _advance(environment, now=environment.now)
+
+
+def _advance(environment: Environment, *, now: datetime) -> None:
+    """One step of everything that is played in an environment."""
+    planning.planned_begin(environment, now=now)
+    steps = [(row, partial(progress.tournament_step, row, now=now)) for row in progress.running(environment.pk)]
+    steps += [(row, partial(progress.cancelled_refresh, row)) for row in progress.outdated_cancelled(environment.pk)]
+    for tournament, step in steps:
+        with _apart(tournament):
+            step()
+    editions.advance(environment, now=now)
+
+
+@contextmanager
+def _apart(what: object) -> Iterator[None]:
+    """One thing in trouble, which is written down, must not stop the others."""
+    try:
+        yield
+    except Exception:
+        logger.exception("%s cannot be brought up to date.", what)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import combinations
 from uuid import UUID
 
@@ -13,10 +14,19 @@ from django.http import QueryDict
 from core.models import Environment, Evaluation
 from core.scores import Interval
 from core.selectors.board import COMPARED, SORTS, BoardFilter, BoardRow, board_page
-from web.charts import Chart, Series, Whisker, overlaid, whiskers
+from web.as_of import MomentField
+from web.charts import Series, Whisker, overlaid, whiskers
 from web.episodes import page_number
+from web.plots import Plot
 
 PAGE_ROWS = 50
+LOOKS = (
+    ("A", "--first", ()),
+    ("B", "--second", (7, 3)),
+    ("C", "--third", (2, 3)),
+    ("D", "--fourth", (9, 3, 2, 3)),
+)
+"""Of those compared: by their colours, and without any."""
 SORT_TITLES = {"score_desc": "Best first", "date_desc": "Newest first", "date_asc": "Oldest first"}
 
 
@@ -32,6 +42,7 @@ class BoardForm(forms.Form):
     id_query = forms.CharField(
         required=False, max_length=40, label="Id", widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
+    as_of = MomentField(required=False, label="As it stood on (UTC)")
     verified = forms.BooleanField(required=False, label="Verified only")
 
     def clean_verified(self) -> bool | None:
@@ -58,7 +69,10 @@ class RowView:
 
 @dataclass(frozen=True, slots=True)
 class BoardView:
-    """A page of a board. solved_at: where on the scale a task counts as solved, None where nobody has said."""
+    """A page of a board.
+
+    solved_at: where on the scale a task counts as solved, None where nobody has said. as_of: None for now.
+    """
 
     rows: Sequence[RowView]
     total: int
@@ -67,14 +81,16 @@ class BoardView:
     sort: str
     is_filtered: bool
     solved_at: float | None
+    as_of: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One of the submissions side by side. letter: by which the differences name it."""
+    """One of the submissions side by side. letter: by which the differences name it. colour, dash: of its line."""
 
     letter: str
-    kind: str
+    colour: str
+    dash: tuple[int, ...]
     evaluation: Evaluation
 
 
@@ -103,8 +119,9 @@ def board_view(environment: Environment, query: QueryDict, username: str, solved
         RowView(row, whisker, is_own=bool(username) and not row.user_label and row.owner == username)
         for row, whisker in zip(page.rows, placed, strict=True)
     ]
-    is_filtered = wanted != BoardFilter(sort=wanted.sort)
-    return BoardView(rows, page.total, number, count, wanted.sort, is_filtered, solved_at[0] if solved_at else None)
+    is_filtered = wanted != BoardFilter(sort=wanted.sort, as_of=wanted.as_of)
+    place = solved_at[0] if solved_at else None
+    return BoardView(rows, page.total, number, count, wanted.sort, is_filtered, place, wanted.as_of)
 
 
 def public_ids(query: QueryDict) -> list[UUID]:
@@ -119,9 +136,7 @@ def public_ids(query: QueryDict) -> list[UUID]:
 
 
 def side_by_side(evaluations: Sequence[Evaluation]) -> list[Compared]:
-    return [
-        Compared("ABCD"[number], f"series-{number + 1}", evaluation) for number, evaluation in enumerate(evaluations)
-    ]
+    return [Compared(*look, evaluation) for look, evaluation in zip(LOOKS, evaluations, strict=False)]
 
 
 def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Interval | None]]) -> list[Pair]:
@@ -132,9 +147,14 @@ def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Interval 
     ]
 
 
-def distributions(compared: Sequence[Compared]) -> Chart | None:
+def distributions(compared: Sequence[Compared]) -> Plot | None:
     """The scores of all of them in one chart; None when no episode of any is known."""
-    return overlaid([Series(str(one.evaluation.submission), scores(one.evaluation), one.kind) for one in compared])
+    return overlaid(
+        [
+            Series(one.letter, str(one.evaluation.submission), scores(one.evaluation), one.colour, one.dash)
+            for one in compared
+        ]
+    )
 
 
 def scores(evaluation: Evaluation) -> list[float]:

@@ -1,64 +1,41 @@
-"""Geometry of the site's charts: from figures to shapes that templates draw as SVG. Pure.
+"""Charts of scores, as plots for the chart library with the tables behind them, and whiskers of boards. Pure.
 
-A plot is 100 units wide and 100 high and is stretched over its place, with y downwards; labels stand beside it and are
-never stretched. Shapes are numbers and path data, colours belong to the style sheet.
+Scores are what an environment gave, and may be any numbers: what is none, or too large for an axis, stands in the table
+and is left out of the drawing (`web.plots.drawable`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+
+from web.plots import Axis, Line, Mark, Plot, Span, Table, drawable
 
 Z_95 = 1.96
 MOST_POINTS = 400
 """Of a line: more could not be told apart."""
+MOST_DOTS = 1000
+"""Of a chart that is sent anew every few seconds while it grows."""
 MOST_BINS = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A label of an axis. at: in units of the plot. anchor: how the text stands to its place."""
-
-    at: float
-    label: str
-    anchor: str = "middle"
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Path data with the class that gives it its looks. title: what it is, for those who point at it."""
-
-    kind: str
-    path: str
-    title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A plot with its axes. summary: the whole chart in words, for those who do not see it."""
-
-    summary: str
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-    shapes: tuple[Shape, ...]
-    x_title: str = ""
+OF_SCORES = "Score of an episode"
+TABLE_ROWS = 20
+"""Of a line, in the table behind it: about so many are read by somebody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Maps low .. high to start .. end. low and high differ."""
+    """Maps low .. high to the width of a whisker's place in per cent, with some room at both ends; low < high."""
 
     low: float
     high: float
-    start: float = 0.0
-    end: float = 100.0
 
     def __call__(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
-        return round(self.start + (self.end - self.start) * min(1.0, max(0.0, share)), 2)
+        return round(3 + 94 * min(1.0, max(0.0, share)), 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,43 +49,32 @@ class Whisker:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line or distribution among others. kind: class of its shapes."""
+    """One distribution among others. letter: what the chart calls it; name: what the table does. colour, dash: as of a
+    `Line`."""
 
+    letter: str
     name: str
     values: Sequence[float]
-    kind: str = field(default="series-1")
+    colour: str
+    dash: tuple[int, ...] = ()
 
 
 def short(value: float) -> str:
-    """A number for an axis: 0, 2.5, −12, 12346, 2.5e+06."""
+    """A number for a table or a sentence: 0, 2.5, −12, 12346, 2.5e+06."""
     text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}" if value else "0"
     return text.replace("-", "−")
 
 
-def scale_of(values: Sequence[float], *, start: float = 0.0, end: float = 100.0, room: float = 0.06) -> Scale:
+def scale_of(values: Sequence[float]) -> Scale:
     """A scale on which all values fit with some room at both ends; equal values stand in its middle."""
     low, high = min(values), max(values)
-    margin = max(abs(high) * 0.5, 0.5) if _as_equal(low, high) else (high - low) * room
-    return Scale(low - margin, high + margin, start, end)
+    margin = max(abs(high) * 0.5, 0.5) if _as_equal(low, high) else (high - low) * 0.06
+    return Scale(low - margin, high + margin)
 
 
 def _as_equal(low: float, high: float) -> bool:
     """Whether nothing could be told apart between two values: they are equal but for rounding."""
     return high - low <= 1e-12 * max(1.0, abs(low), abs(high))
-
-
-def ticks(scale: Scale, count: int = 4) -> tuple[Tick, ...]:
-    """About `count` round values within a scale."""
-    raw = (scale.high - scale.low) / max(1, count)
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(step for step in (power, 2 * power, 2.5 * power, 5 * power, 10 * power) if step >= raw * 0.999)
-    first, last = math.ceil(scale.low / step), math.floor(scale.high / step)
-    return tuple(Tick(scale(number * step), short(number * step)) for number in range(first, last + 1))
-
-
-def whole_ticks(scale: Scale, count: int = 4) -> tuple[Tick, ...]:
-    """As `ticks`, at whole numbers only: for counts of episodes and steps. Labels stay within the plot."""
-    return _inside(tuple(tick for tick in ticks(scale, count) if "." not in tick.label))
 
 
 def whiskers(
@@ -122,7 +88,7 @@ def whiskers(
     if not rows:
         return [], []
     making = [row for row, makes in zip(rows, scaled_by, strict=False) if makes] or rows
-    scale = scale_of([*(value for row in making for value in row), *marks], start=3, end=97)
+    scale = scale_of([*(value for row in making for value in row), *marks])
     if not math.isfinite(scale.high - scale.low):
         return [None] * len(rows), []
     placed = [
@@ -136,38 +102,51 @@ def running_means(scores: Sequence[float]) -> list[tuple[float, float]]:
     """Mean of the first 1, 2, … scores, each with 1.96 standard errors (0 for the first)."""
     values = np.asarray(scores, dtype=float)
     counts = np.arange(1, len(values) + 1)
-    means = np.cumsum(values) / counts
-    centred = values - (values[0] if len(values) else 0.0)
-    squares = np.cumsum(centred**2) - np.cumsum(centred) ** 2 / counts
-    spread = np.sqrt(np.maximum(squares, 0.0) / np.maximum(counts - 1, 1) / counts)
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.cumsum(values) / counts
+        centred = values - (values[0] if len(values) else 0.0)
+        squares = np.cumsum(centred**2) - np.cumsum(centred) ** 2 / counts
+        spread = np.sqrt(np.maximum(squares, 0.0) / np.maximum(counts - 1, 1) / counts)
     return list(zip(means.tolist(), (Z_95 * spread).tolist(), strict=True))
 
 
-def formation(scores: Sequence[float], episode_count: int) -> Chart | None:
-    """How a score forms: each episode as a dot, the mean so far as a line in its band. None without any episode."""
+def formation(scores: Sequence[float], episode_count: int) -> Plot | None:
+    """How a score forms: episodes as dots, the mean so far as a line in its band. None without any episode.
+
+    Of very many episodes about MOST_DOTS are drawn; the mean is always that of all.
+    """
     if not scores:
         return None
     running = running_means(scores)
     total = max(episode_count, len(scores), 2)
-    x = Scale(0.5, total + 0.5)
-    y = scale_of([*scores, *(mean - error for mean, error in running), *(m + e for m, e in running)], start=100, end=0)
-    kept = thinned(len(scores))
-    upper = [(x(number + 1), y(sum(running[number]))) for number in kept]
-    lower = [(x(number + 1), y(running[number][0] - running[number][1])) for number in reversed(kept)]
-    line = [(x(number + 1), y(running[number][0])) for number in kept]
-    dots = "".join(f"M{x(number)} {y(score)}h0" for number, score in enumerate(scores, start=1))
     mean, error = running[-1]
-    return Chart(
+    kept = thinned(len(scores), MOST_DOTS)
+    shown = [running[place] for place in kept]
+    return Plot(
         summary=f"Mean after {len(scores)} of {episode_count} episodes: {short(mean)}, give or take {short(error)}. "
-        f"Scores go from {short(min(scores))} to {short(max(scores))}.",
-        x_ticks=whole_ticks(x),
-        y_ticks=ticks(y),
-        shapes=(
-            Shape("band", f"M{_points(upper + lower)}Z"),
-            Shape("dots", dots),
-            Shape("line", f"M{_points(line)}" + ("h0" if len(line) == 1 else "")),
+        f"Scores go from {short(min(scores))} to {short(max(scores))}."
+        + (f" One episode in {kept[1]} is drawn." if len(kept) < len(scores) else ""),
+        x=Axis("Episode", "whole", 0.5, total + 0.5),
+        y=Axis("Score"),
+        xs=[place + 1 for place in kept],
+        lines=(
+            Line("score", rounded(scores[place] for place in kept), "--edge-strong", "dots"),
+            Line("mean so far", rounded(mean for mean, _ in shown), look="line"),
         ),
-        x_title="episodes",
+        spans=(
+            Span(
+                "within 1.96 standard errors",
+                rounded(mean - error for mean, error in shown),
+                rounded(mean + error for mean, error in shown),
+            ),
+        ),
+        table=Table(
+            ("Episode", "Score", "Mean so far", "Give or take"),
+            tuple(
+                (str(place + 1), *map(short, (scores[place], *running[place])))
+                for place in thinned(len(scores), TABLE_ROWS)
+            ),
+        ),
     )
 
 
@@ -180,108 +159,109 @@ def bin_edges(values: Sequence[float]) -> np.ndarray:
     return np.linspace(low, high, min(MOST_BINS, max(5, math.ceil(math.sqrt(len(values)) * 1.5))) + 1)
 
 
-def histogram(scores: Sequence[float], mean: float, low: float, high: float, solved: float | None) -> Chart | None:
+def histogram(scores: Sequence[float], mean: float, low: float, high: float, solved: float | None) -> Plot | None:
     """How scores are distributed, with their mean and its interval, and the score from which a task is solved.
 
-    That is left out where it lies so far off that the bars would be squeezed.
+    That is left out where it lies so far off that the bars would be squeezed. None where there is nothing to draw.
     """
-    if not scores:
+    drawn = [score for score in scores if drawable(score)]
+    if not drawn:
         return None
-    edges = bin_edges(scores)
-    counts, _ = np.histogram(scores, edges)
-    first, last = float(edges[0]), float(edges[-1])
+    edges = bin_edges(drawn).tolist()
+    counts = np.histogram(drawn, edges)[0].tolist()
+    first, last = edges[0], edges[-1]
     if solved is not None and not 2 * first - last <= solved <= 2 * last - first:
         solved = None
-    x = scale_of([first, last, *([] if solved is None else [solved])], room=0.04)
-    y = Scale(0, max(1, int(counts.max())) * 1.08, 100, 0)
-    bars = [
-        Shape("bar", _bar(x(left), x(right), y(int(count))), f"{short(left)} to {short(right)}: {count}")
-        for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True)
-        if count
+    left, right = _with_room([first, last, *([] if solved is None else [solved])])
+    marks = [
+        Mark(mean, f"mean {short(mean)}", colour="--ink", dash=(), is_key=True),
+        Mark(max(low, left), "its 95% interval", to=min(high, right), colour="--ink", is_key=True),
     ]
-    solved_line = [Shape("solved", f"M{x(solved)} 0V100", f"solved from {short(solved)}")] if solved is not None else []
-    most = int(counts.argmax())
-    return Chart(
+    if solved is not None:
+        marks.append(Mark(solved, "solved", colour="--good", dash=(5, 4), is_key=True))
+    most = max(range(len(counts)), key=counts.__getitem__)
+    left_out = len(scores) - len(drawn)
+    return Plot(
         summary=f"Distribution of {len(scores)} scores from {short(min(scores))} to {short(max(scores))}; most, "
-        f"{counts[most]}, lie from {short(edges[most])} to {short(edges[most + 1])}. Mean {short(mean)}.",
-        x_ticks=_inside(ticks(x, 5)),
-        y_ticks=tuple(tick for tick in ticks(y, 3) if "." not in tick.label),
-        shapes=(
-            Shape("band", f"M{x(low)} 0H{x(high)}V100H{x(low)}Z"),
-            *bars,
-            Shape("mean", f"M{x(mean)} 0V100", f"mean {short(mean)}"),
-            *solved_line,
+        f"{counts[most]}, lie from {short(edges[most])} to {short(edges[most + 1])}. Mean {short(mean)}."
+        + (f" Not drawn: {left_out} that no chart has a place for." if left_out else ""),
+        x=Axis(OF_SCORES, "number", left, right),
+        y=Axis("Episodes", "whole", 0),
+        xs=edges,
+        lines=(Line("episodes", counts, look="bars"),),
+        marks=tuple(marks),
+        table=Table(
+            ("Scores from", "To", "Episodes"),
+            tuple(
+                (short(left), short(right), str(count))
+                for (left, right), count in zip(pairwise(edges), counts, strict=True)
+            ),
         ),
-        x_title="score of an episode",
     )
 
 
-def overlaid(series: Sequence[Series]) -> Chart | None:
+def overlaid(series: Sequence[Series]) -> Plot | None:
     """Several distributions in the same bins, as shares of their episodes: outlines over each other."""
-    shown = [one for one in series if one.values]
+    drawn = [(one, [value for value in one.values if drawable(value)]) for one in series]
+    shown = [(one, values) for one, values in drawn if values]
     if not shown:
         return None
-    edges = bin_edges([value for one in shown for value in one.values])
-    shares = [np.histogram(one.values, edges)[0] / len(one.values) for one in shown]
-    x = scale_of([float(edges[0]), float(edges[-1])], room=0.04)
-    y = Scale(0, max(float(share.max()) for share in shares) * 108, 100, 0)
-    shapes = []
-    for one, share in zip(shown, shares, strict=True):
-        steps = "".join(
-            f"V{y(100 * float(value))}H{x(float(edge))}" for value, edge in zip(share, edges[1:], strict=True)
-        )
-        shapes.append(Shape(f"outline {one.kind}", f"M{x(float(edges[0]))} 100{steps}V100", one.name))
-    told = [f"{one.name}: {short(min(one.values))} to {short(max(one.values))}" for one in shown]
-    return Chart(
+    edges = bin_edges([value for _, values in shown for value in values]).tolist()
+    shares = [(np.histogram(values, edges)[0] / len(one.values)).tolist() for one, values in shown]
+    told = [f"{one.name}: {short(min(one.values))} to {short(max(one.values))}" for one, _ in shown]
+    return Plot(
         summary="Distributions of the scores. " + "; ".join(told) + ".",
-        x_ticks=_inside(ticks(x, 5)),
-        y_ticks=tuple(Tick(tick.at, f"{tick.label}%") for tick in ticks(y, 3)),
-        shapes=tuple(shapes),
-        x_title="score of an episode",
+        x=Axis(OF_SCORES, "number", *_with_room([edges[0], edges[-1]])),
+        y=Axis("Share of the episodes", "share", 0),
+        xs=edges,
+        lines=tuple(
+            Line(one.letter, share, one.colour, "steps", one.dash)
+            for (one, _), share in zip(shown, shares, strict=True)
+        ),
+        table=Table(
+            ("Scores from", "To", *(one.name for one, _ in shown)),
+            tuple(
+                (short(left), short(right), *(f"{100 * share[place]:.0f}%" for share in shares))
+                for place, (left, right) in enumerate(pairwise(edges))
+            ),
+        ),
     )
 
 
-def over_time(values: Sequence[float], name: str) -> Chart | None:
+def _with_room(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    return low - 0.04 * (high - low), high + 0.04 * (high - low)
+
+
+def over_time(values: Sequence[float], name: str) -> Plot | None:
     """A figure of an episode step by step. name: what it is, e.g. return."""
     if not values:
         return None
-    x = Scale(0, max(1, len(values)))
-    y = scale_of([*values, 0.0], start=100, end=0)
     kept = thinned(len(values))
-    line = [(x(step + 1), y(values[step])) for step in kept]
     fifths = [values[max(0, round(len(values) * part / 5) - 1)] for part in range(1, 6)]
-    return Chart(
+    return Plot(
         summary=f"{name.capitalize()} over {len(values)} steps. After each fifth of them: "
         + ", ".join(short(value) for value in fifths)
         + ".",
-        x_ticks=whole_ticks(x),
-        y_ticks=ticks(y, 3),
-        shapes=(
-            Shape("zero", f"M0 {y(0.0)}H100"),
-            Shape("line", f"M{_points(line)}" + ("h0" if len(line) == 1 else "")),
+        x=Axis("Step", "whole", 0, len(values)),
+        y=Axis(""),
+        xs=[step + 1 for step in kept],
+        lines=(Line(name, rounded(values[step] for step in kept), look="line"),),
+        marks=(Mark(0.0, axis="y", dash=()),),
+        table=Table(
+            ("Step", name.capitalize()),
+            tuple((str(step + 1), short(values[step])) for step in thinned(len(values), TABLE_ROWS)),
         ),
-        x_title="steps",
     )
 
 
-def thinned(count: int) -> list[int]:
-    """Indices of at most about MOST_POINTS of so many points, the last one always among them."""
-    stride = max(1, math.ceil(count / MOST_POINTS))
+def rounded(values: Iterable[float]) -> list[float]:
+    """More digits than anybody sees would only make pages longer."""
+    return [float(f"{value:.9g}") for value in values]
+
+
+def thinned(count: int, most: int = MOST_POINTS) -> list[int]:
+    """Indices of at most about `most` of so many points, the last one always among them."""
+    stride = max(1, math.ceil(count / most))
     kept = list(range(0, count, stride))
     return kept if not count or kept[-1] == count - 1 else [*kept, count - 1]
-
-
-def _inside(found: tuple[Tick, ...]) -> tuple[Tick, ...]:
-    """Labels at the ends lean inwards, so that none is cut."""
-    return tuple(
-        Tick(tick.at, tick.label, "start" if tick.at < 4 else "end" if tick.at > 96 else "middle") for tick in found
-    )
-
-
-def _points(points: Sequence[tuple[float, float]]) -> str:
-    return "L".join(f"{x} {y}" for x, y in points)
-
-
-def _bar(left: float, right: float, top: float) -> str:
-    gap = min(0.25, (right - left) / 8)
-    return f"M{left + gap:.2f} 100V{top}H{right - gap:.2f}V100Z"

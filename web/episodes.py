@@ -11,17 +11,19 @@ from core.models import Evaluation, JobState, Recording
 from core.removed import removed_on
 from core.selectors.duels import NotStored
 from core.selectors.episodes import Episode, TextReplay, recording_steps
+from core.selectors.waits import Wait, waits_of
 from environments.api import ArenaEnvironmentError
 from environments.spec import EnvironmentSpec
-from web.charts import Chart, over_time
+from web.charts import over_time
 from web.media import media_type
+from web.plots import Plot
 from web.replays import FrameView
 
 PAGE_ROWS = 25
 ORDERS = {"number": "By number", "best": "Best first", "worst": "Worst first", "longest": "Longest first"}
 CHOICES = (Recording.Choice.BEST, Recording.Choice.MEDIAN, Recording.Choice.WORST)
+WAITS = "Not drawn yet."
 SENTENCES = {
-    JobState.QUEUED: "Waits for a worker that draws it.",
     JobState.RUNNING: "Is being drawn.",
     JobState.FAILED: "Could not be drawn. The score stands.",
     JobState.CANCELLED: "Will not be drawn. The score stands.",
@@ -40,7 +42,10 @@ class EpisodePage:
 
 @dataclass(frozen=True, slots=True)
 class RecordingView:
-    """A recorded episode. video_type: empty while there is no video. sentence: what there is instead."""
+    """A recorded episode. video_type: empty while there is no video. sentence: what there is instead.
+
+    plots: what it earned, step by step, each by the name of its figure.
+    """
 
     recording: Recording
     episode: Episode | None
@@ -48,7 +53,7 @@ class RecordingView:
     video_type: str = ""
     is_cut: bool = False
     has_text: bool = False
-    charts: tuple[Chart, ...] = ()
+    plots: tuple[tuple[str, Plot], ...] = ()
 
     @property
     def key(self) -> str:
@@ -83,7 +88,8 @@ def recording_views(evaluation: Evaluation, episodes: Sequence[Episode], choice:
     by_number = {episode.number: episode for episode in episodes}
     rows = {row.choice: row for row in evaluation.recordings.all()}
     wanted = [row for key in CHOICES if (row := rows.get(key)) and choice in ("", key)]
-    return [_view(row, by_number.get(row.episode_number)) for row in wanted]
+    waits = waits_of(wanted)
+    return [_view(row, by_number.get(row.episode_number), waits.get((row.KIND, row.pk))) for row in wanted]
 
 
 def episode_frames(spec: EnvironmentSpec | None, replay: TextReplay) -> list[FrameView]:
@@ -106,7 +112,9 @@ def _drawn(spec: EnvironmentSpec, frame: dict[str, object]) -> str:
         raise NotStored("The text of this episode is damaged and cannot be drawn.") from None
 
 
-def _view(row: Recording, episode: Episode | None) -> RecordingView:
+def _view(row: Recording, episode: Episode | None, wait: Wait | None) -> RecordingView:
+    if wait is not None:
+        return RecordingView(row, episode, f"{WAITS} {wait.sentence}")
     if row.state != JobState.SUCCEEDED:
         return RecordingView(row, episode, SENTENCES[JobState(row.state)])
     kind, has_text = media_type(row.video), bool(row.text) and not removed_on(row.text.name)
@@ -115,6 +123,6 @@ def _view(row: Recording, episode: Episode | None) -> RecordingView:
         steps = recording_steps(row)
     except NotStored as missing:
         return RecordingView(row, episode, str(missing), kind, has_text=has_text)
-    charts = [over_time(steps.returns, "return"), over_time(steps.rewards, "reward")]
-    shown = tuple(chart for chart in charts if chart)
-    return RecordingView(row, episode, sentence, kind, steps.is_cut, has_text, shown)
+    figures = {"return": steps.returns, "reward": steps.rewards}
+    plots = tuple((what, plot) for what, values in figures.items() if (plot := over_time(values, what)))
+    return RecordingView(row, episode, sentence, kind, steps.is_cut, has_text, plots)

@@ -35,6 +35,9 @@ def refuse(form: forms.BaseForm, refusal: Refused) -> None:
 
 
 class SignUpForm(UserForm):
+    # Not the model's: that an e-mail is taken is said by the service, and only to who would have an account otherwise.
+    # So nobody without an invitation, and nobody for nothing, finds out who is here.
+    email = forms.EmailField(label="E-mail", max_length=254)
     invitation_code = forms.CharField(max_length=200)
     team = forms.ChoiceField()
     password1 = forms.CharField(
@@ -48,7 +51,7 @@ class SignUpForm(UserForm):
 
     class Meta:
         model = User
-        fields = ["email", "username", "github"]
+        fields = ["username", "github"]
         labels = {"username": "User name"}
         help_texts = {"username": "Shown to everyone. Letters, digits and @ . + - _"}
 
@@ -81,12 +84,6 @@ class SignUpForm(UserForm):
         if User.objects.filter(username__iexact=name).exists():
             raise ValidationError("This user name is taken. Please try a different one.")
         return name
-
-    def clean_email(self) -> str:
-        email: str = self.cleaned_data["email"]
-        if User.objects.filter(email__iexact=email).exists():
-            raise ValidationError("There is an account with this e-mail already.")
-        return email
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data

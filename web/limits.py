@@ -11,11 +11,15 @@ from django.shortcuts import render
 
 from core.errors import QuotaExceeded, Refused
 from web.throttling import (
+    ChangeThrottle,
+    LeaderboardThrottle,
     LoginAccountThrottle,
     LoginDayThrottle,
     LoginThrottle,
     PasswordResetMailThrottle,
     PasswordResetThrottle,
+    ReplayThrottle,
+    ResultsThrottle,
     SignUpThrottle,
     Throttle,
     UploadThrottle,
@@ -28,14 +32,31 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:login_code": (LoginThrottle, LoginDayThrottle),
     "web:second_factor": (LoginThrottle, LoginDayThrottle),
     "web:password_change": (LoginThrottle, LoginDayThrottle),
-    "admin:password_change": (LoginThrottle, LoginDayThrottle),
     "web:sign_up": (SignUpThrottle,),
     "web:password_reset": (PasswordResetThrottle, PasswordResetMailThrottle),
     "web:password_reset_confirm": (PasswordResetThrottle,),
     "web:agent_create": (UploadThrottle,),
     "web:submission_create": (UploadThrottle,),
+    "web:agent_rest": (ChangeThrottle,),
+    "web:agent_play": (ChangeThrottle,),
+    "web:submission_activate": (ChangeThrottle,),
+    "web:submission_bench": (ChangeThrottle,),
+    "web:register": (ChangeThrottle,),
+    "web:withdraw": (ChangeThrottle,),
+    "web:match": (ReplayThrottle,),
+    "web:match_frames": (ReplayThrottle,),
+    "web:validation_match": (ReplayThrottle,),
+    "web:validation_frames": (ReplayThrottle,),
+    "web:episode": (ReplayThrottle,),
+    "web:episode_frames": (ReplayThrottle,),
+    "web:duel_results": (ResultsThrottle,),
+    "web:duel_records": (ResultsThrottle,),
+    "web:leaderboard_file": (LeaderboardThrottle,),
 }
-"""Pages whose posts are counted, by the name of their address. The API's views name their own."""
+"""Pages that are counted, by the name of their address: posts that try or make something, and what takes long to draw.
+
+The API's views name their own.
+"""
 
 
 class TooMany(Refused):
@@ -47,7 +68,7 @@ class TooMany(Refused):
 
 
 class RateLimits:
-    """Counts posts to the pages of LIMITED, and tells programs how much of their limit is left."""
+    """Counts requests for the pages of LIMITED, and tells programs how much of their limit is left."""
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
@@ -65,8 +86,6 @@ class RateLimits:
         self, request: HttpRequest, view: object, arguments: list[Any], named: dict[str, Any]
     ) -> HttpResponse | None:
         name = request.resolver_match.view_name if request.resolver_match else ""
-        if request.method != "POST":
-            return None
         for kind in LIMITED.get(name, ()):
             throttle = kind()
             if not throttle.allow(request):
@@ -79,10 +98,12 @@ class RateLimits:
 def too_many(
     request: HttpRequest, refusal: TooMany, *, title: str = "One moment, please", offers_reset: bool = False
 ) -> HttpResponse:
-    """The answer 429: a page for people, JSON for programs."""
+    """The answer 429: a page for people, JSON for programs and for the viewer of matches."""
     response: HttpResponse
     if request.path_info.startswith("/api/"):
         response = JsonResponse({"detail": str(refusal), "code": refusal.code}, status=429)
+    elif request.path_info.endswith("/frames.json"):
+        response = JsonResponse({"error": str(refusal)}, status=429)
     else:
         context = {"title": title, "sentence": str(refusal), "offers_reset": offers_reset}
         response = render(request, "429.html", context, status=429)

@@ -18,7 +18,7 @@ from core.selectors.second_factor import second_factor_missing
 Next = Callable[[HttpRequest], HttpResponseBase]
 
 # Nothing here asks for a camera, a place or a payment; what is not named here is off by the browser's own default.
-FEATURES = ("accelerometer", "autoplay", "bluetooth", "browsing-topics", "camera", "display-capture", "encrypted-media",
+FEATURES = ("accelerometer", "autoplay", "browsing-topics", "camera", "display-capture", "encrypted-media",
             "geolocation", "gyroscope", "hid", "magnetometer", "microphone", "midi", "payment",
             "publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock", "serial", "usb",
             "xr-spatial-tracking")  # fmt: skip

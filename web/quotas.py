@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from core.models import Environment, QuotaName, User
-from core.selectors.quotas import Quota, quota_limit, quota_list, quota_lists
+from core.selectors.quotas import Quota, challenge_quota, quota_limit, quota_list, quota_lists
 from web.forms import ArchiveForm
 from web.limits import duration
 
@@ -43,12 +43,14 @@ TITLES = {
     QuotaName.ACTIVE_AGENTS: "Agents",
     QuotaName.STORAGE_BYTES: "Storage",
     QuotaName.CONCURRENT_JOBS: "Versions in progress",
+    QuotaName.CHALLENGES_PER_DAY: "Duels of challenges today",
 }
 NOTES = {
     QuotaName.UPLOADS_PER_DAY: "What the arena failed on is not counted.",
     QuotaName.ACTIVE_AGENTS: "Agents that have a version. Delete an agent's versions to make room.",
     QuotaName.STORAGE_BYTES: "Of all your archives here. Deleted versions free theirs.",
     QuotaName.CONCURRENT_JOBS: "Being built, validated or evaluated. Each is free again when it is done.",
+    QuotaName.CHALLENGES_PER_DAY: "What the arena failed on is not counted.",
 }
 
 
@@ -58,9 +60,21 @@ def upload_quotas(user: User, environment: Environment, form: ArchiveForm) -> li
     if largest is not None:
         form.limit(largest)
     now = timezone.now()
+
     # Parts of the page that follow progress every other second do not show it.
-    lazy: Any = SimpleLazyObject(lambda: lines(quota_list(user, environment, now=now), now=now))
+    def of_uploads() -> list[QuotaLine]:
+        found = quota_list(user, environment, now=now)
+        return lines((row for row in found if row.name != QuotaName.CHALLENGES_PER_DAY), now=now)
+
+    lazy: Any = SimpleLazyObject(of_uploads)
     return cast(list[QuotaLine], lazy)
+
+
+def challenge_quotas(user: User, environment: Environment) -> list[QuotaLine]:
+    """What a person has left of challenges in an environment; nothing where there is no limit."""
+    now = timezone.now()
+    quota = challenge_quota(user, environment, now=now)
+    return [] if quota is None else lines([quota], now=now)
 
 
 def own_quotas(user: User) -> list[EnvironmentQuotas]:

@@ -6,7 +6,6 @@ back, so of twenty requests at the same moment all twenty may pass. Pages and th
 
 from __future__ import annotations
 
-import hashlib
 import math
 import unicodedata
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -15,6 +14,8 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 
+from core.cache import count_key
+from core.services.logins import BY_ACCOUNT
 from web.addresses import client_network
 from web.api.authentication import account_of
 
@@ -84,8 +85,7 @@ class Throttle(SimpleRateThrottle):
         return f"account {account.pk}" if account else f"address {client_network(request)}"
 
     def key_of(self, who: str) -> str:
-        # Whatever stands in a header: the key is short and plain.
-        return f"throttle:{self.scope}:{hashlib.blake2b(who.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
+        return count_key(str(self.scope), who)
 
     @staticmethod
     def allowance_of(request: HttpRequest) -> Allowance | None:
@@ -120,6 +120,38 @@ class UploadThrottle(Throttle):
     scope = "upload"
     counts = frozenset({"POST"})
     sentence = "You have uploaded very often."
+
+
+class ChangeThrottle(AccountThrottle):
+    """Who plays for whom, and in which tournaments.
+
+    A duel that waits is cancelled when one of the two leaves a ladder, and who registers for a full tournament and
+    leaves it again keeps others out, so nobody may do so all the time. Strangers change nothing, and are not counted.
+    """
+
+    scope = "changes"
+    counts = frozenset({"POST", "PUT", "DELETE"})
+    sentence = "You have changed very often which of your agents and versions play, or where."
+
+
+class ReplayThrottle(Throttle):
+    """Pages and files for which a match is played again, or an episode drawn. Whatever the method, it is done."""
+
+    scope = "replay"
+    sentence = "You have looked at very many matches within a short time."
+
+
+class ResultsThrottle(Throttle):
+    """Files for which all matches of a duel are read and played again."""
+
+    scope = "results"
+    sentence = "You have downloaded the results of very many duels within a short time."
+
+
+class LeaderboardThrottle(ResultsThrottle):
+    """Counted with them: leaderboards with all their rows."""
+
+    sentence = "You have downloaded very many results and leaderboards within a short time."
 
 
 class AddressThrottle(Throttle):
@@ -158,7 +190,7 @@ class LoginAccountThrottle(LoginThrottle):
     locked for this account already, so one address alone never uses it up.
     """
 
-    scope = "login_account"
+    scope = BY_ACCOUNT
     sentence = "Passwords of this account have been tried too often, from many addresses."
 
     def who(self, request: AnyRequest) -> str | None:
@@ -167,7 +199,7 @@ class LoginAccountThrottle(LoginThrottle):
 
         name = typed_account(request)
         plain = request._request if isinstance(request, Request) else request
-        return None if is_known_here(name, plain) or is_locked_here(name, plain) else f"login {name}"
+        return None if is_known_here(name, plain) or is_locked_here(name, plain) else name
 
 
 class SignUpThrottle(AddressThrottle):

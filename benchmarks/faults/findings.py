@@ -30,14 +30,19 @@ def results() -> dict[str, list[str]]:
             for row in participants
         ),
         "ledger": sorted(
-            f"{row.duel.tournament.edition}/{row.duel.number} {row.submission.agent.name} {row.seat} "
+            f"{row.duel.its_tournament.edition}/{row.duel.number} {row.submission.agent.name} {row.seat} "
             f"{row.opponent.agent.name} {row.wins} {row.losses} {row.draws} {row.errors} {row.opponent_errors} "
             f"{_exact(row.score)}"
             for row in entries
         ),
-        "ratings": sorted(f"{row.submission.agent.name} {_exact(row.value)} {row.duel_count}" for row in ratings),
+        # Not the chance to be the best: its draws follow the ids.
+        "ratings": sorted(
+            f"{row.submission.agent.name} {_exact(row.low)} {_exact(row.value)} {_exact(row.high)} {_exact(row.live)} "
+            f"{row.duel_count} {row.match_count}"
+            for row in ratings
+        ),
         "plays": sorted(
-            f"{duel.tournament.edition}/{duel.number} {duel.state} {duel.outcome} {duel.record_sha256}"
+            f"{duel.its_tournament.edition}/{duel.number} {duel.state} {duel.outcome} {duel.record_sha256}"
             for duel in Duel.objects.select_related("tournament")
         ),
         "scores": sorted(

@@ -228,11 +228,18 @@ class Season:
             if environment.tournaments.filter(edition=number).exists():
                 return
             valid = Submission.objects.valid().filter(agent__name__startswith="agent-").select_related("agent")
-            entrants = sorted(valid, key=lambda submission: submission.agent.name)
-            once = [[(entrants[one], entrants[two]) for one, two in pairs] for pairs in round_robin(len(entrants))]
+            participants = sorted(valid, key=lambda submission: submission.agent.name)
+            once = [
+                [(participants[one], participants[two]) for one, two in pairs]
+                for pairs in round_robin(len(participants))
+            ]
             rounds = once * self.size.meetings
             tournament_create(
-                environment=environment, edition=number, submissions=entrants, rounds=rounds, seed=SEED + 1000 * number
+                environment=environment,
+                edition=number,
+                submissions=participants,
+                rounds=rounds,
+                seed=SEED + 1000 * number,
             )
 
         start_once()

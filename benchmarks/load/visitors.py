@@ -76,8 +76,10 @@ def crowd(port: int, choose: Choose, *, connections: int, processes: int, second
     def work(sender: Any, share: range) -> None:
         sender.send(_visit_all(port, choose, share, begun, seconds, most // connections))
 
+    # Whoever is stopped from outside does not wait for them.
     workers = [
-        context.Process(target=work, args=(sender, share)) for (_, sender), share in zip(pipes, shares, strict=True)
+        context.Process(target=work, args=(sender, share), daemon=True)
+        for (_, sender), share in zip(pipes, shares, strict=True)
     ]
     for worker in workers:
         worker.start()

@@ -13,7 +13,19 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from benchmarks import evaluations, fairness, leaderboard, recording, runner, site, sweep, tournament
+from benchmarks import (
+    early_stopping,
+    evaluations,
+    fairness,
+    leaderboard,
+    matchmaking,
+    ratings,
+    recording,
+    runner,
+    site,
+    sweep,
+    tournament,
+)
 from tests.run import NoPostgres, postgres_programs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,7 +173,7 @@ def test_an_evaluation_is_compared_with_other_ways_and_timed_from_upload_to_scor
 
 @pytest.mark.slow
 def test_boards_are_measured_in_every_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--rows", "120", "--environments", "2", "--rounds", "5", "--seconds", "0.02", "--database", "sqlite"]
+    few = ["--rows", "120", "--environments", "2", "--rounds", "5", "--seconds", "0.2", "--database", "sqlite"]
     assert leaderboard.main([*few, "--json", str(tmp_path / "figures.json")]) == 0
 
     report = json.loads((tmp_path / "figures.json").read_text())["databases"]["sqlite"]
@@ -171,6 +183,26 @@ def test_boards_are_measured_in_every_way(tmp_path: Path, capsys: pytest.Capture
         assert all(figure > 0 for figures in ways.values() for figure in figures.values())
     assert min(report["speedup_local_memory_vs_database"].values()) > 1
     assert "first page, cached in local memory" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_ratings_are_compared_with_the_truth_and_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ratings, "GAMES", (19, 38))
+    monkeypatch.setattr(ratings, "QUICK_LOADS", ((30, 600), (60, 600)))
+    assert ratings.main(["--quick", "--seasons", "10", "--json", str(tmp_path / "figures.json")]) == 0
+
+    report = json.loads((tmp_path / "figures.json").read_text())
+    assert set(report["coverage_by_games"]) == set(report["rmse_by_games"]) == {"19", "38"}
+    assert report["coverage_95"] in report["coverage_by_games"].values()
+    assert report["rmse_by_games"]["38"]["rating"] < report["rmse_by_games"]["38"]["elo_8"]
+    # Who takes every match for a new one is at 0.45.
+    assert report["coverage_repeated"] > 0.85
+    assert [(row["submissions"], row["matches"]) for row in report["refits"]] == [(30, 600), (60, 600)]
+    assert report["refit_seconds"] == report["refits"][0]["seconds"] > 0
+    assert all(row["largest_difference"] < 1e-3 for row in report["refits"])
+    assert "Elo, K 24" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -220,6 +252,9 @@ def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> No
         (leaderboard.main, "who stands where"),
         (evaluations.main, "How many steps a second"),
         (site.main, "How many pages a second"),
+        (ratings.main, "Whether ratings tell the truth"),
+        (matchmaking.main, "How many matches a ranking takes"),
+        (early_stopping.main, "What stopping duels early saves"),
     ],
 )
 def test_help_explains_it(main: Main, words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import evaluations, fairness, pixels, players, recording, runner, site, sweep, tournament
+from benchmarks import evaluations, fairness, pixels, players, ratings, recording, runner, site, sweep, tournament
 from benchmarks.arena import Edition, playing_seconds
 from benchmarks.common import Panel, count_moves, draw, play_bare, take_turns, text_table
 from benchmarks.http_baseline import servers
@@ -143,6 +143,16 @@ def test_the_worse_game_counts_for_recording() -> None:
     assert report["record_fraction"] == 0.1
     assert report["bytes_per_match"] == {"quarto": 40, "connect-four": 40}
     assert report["open_match_read_fraction"]["quarto"] == 0.1
+
+
+def test_ratings_are_judged_by_their_worst_size() -> None:
+    better = {"rating": 40.0, "elo_8": 90.0, "elo_24": 50.0, "elo_32": 45.0, "coverage": 0.955}
+    worse = {**better, "rating": 46.0, "coverage": 0.93}
+    refits = [{"seconds": 2.0, "peak_megabytes": 300}, {"seconds": 9.0, "peak_megabytes": 900}]
+    report = ratings.summarise({19: better, 38: worse}, 0.95, refits)
+    assert (report["coverage_95"], report["rmse_best_everywhere"]) == (0.93, False)
+    assert (report["refit_seconds"], report["refit_peak_megabytes"]) == (2.0, 300)
+    assert ratings.summarise({19: better}, 0.95, refits)["rmse_best_everywhere"]
 
 
 def test_a_diagram_shows_other_ways_as_levels() -> None:

@@ -111,7 +111,7 @@ def test_the_container_and_its_volume_go_on_leaving_and_when_their_worker_dies(c
     volumes += [mount["Name"] for mount in client.api.inspect_container(orphan._container.id)["Mounts"]]
     # What the kernel does with the sockets of a process that is gone.
     orphan._input._response.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while there(client, dead) and time.monotonic() < deadline:
         time.sleep(0.1)
 

@@ -33,7 +33,7 @@ DELETE = Question(
 @admin.register(Agent)
 class AgentAdmin(ModelAdmin[Agent]):
     list_display = ("name", "environment", "owner", "team", "submissions", "is_public", "is_disabled",
-                    "quarantined_at", "created_at")  # fmt: skip
+                    "is_resting", "quarantined_at", "created_at")  # fmt: skip
     list_filter = ("environment", "is_public", "is_disabled", ("quarantined_at", admin.EmptyFieldListFilter),
                    "owner__team")  # fmt: skip
     list_select_related = ("environment", "owner")
@@ -108,7 +108,8 @@ class SubmissionAdmin(ReadOnlyAdmin[Submission]):
 
     def view_on_site(self, submission: Submission) -> str:
         agent = submission.agent
-        return reverse("web:agent", args=[agent.environment.slug, agent.name]) + f"#v{submission.number}"
+        page = reverse("web:agent", args=[agent.environment.slug, agent.name])
+        return f"{page}?version={submission.number}#v{submission.number}"
 
     @admin.display(ordering="agent__environment")
     def environment(self, submission: Submission) -> str:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.widgets import AdminSplitDateTime
+from django.db import transaction
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -22,6 +24,7 @@ from core.states import IllegalTransition, StaleJob
 
 Row = TypeVar("Row", bound=Model)
 NAMES_SHOWN = 3
+MOST_NUMBER = 10**6
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin
@@ -39,6 +42,23 @@ else:
 
         def __class_getitem__(cls, _: object) -> type:
             return cls
+
+
+class NamedTimesAdmin(ModelAdmin[Row]):
+    """The two fields of a moment have names of their own: for screen readers Django gives them none.
+
+    Their clock offers times as the site writes them.
+    """
+
+    class Media:
+        js = (forms.Script("core/times.js", defer=True),)
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and isinstance(field.widget, AdminSplitDateTime):
+            for widget, part in zip(field.widget.widgets, ("date", "time"), strict=True):
+                widget.attrs["aria-label"] = f"{field.label}: {part}"
+        return field
 
 
 class ReadOnlyAdmin(ModelAdmin[Row]):
@@ -66,29 +86,40 @@ class ReadOnlyAdmin(ModelAdmin[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked before an action. reason: what the text field is for; empty when none is needed."""
+    """What is asked before an action. number, reason: what the fields are for; empty when none is needed."""
 
     title: str
     consequence: str
     button: str
     reason: str = ""
+    number: str = ""
 
 
-class ReasonForm(forms.Form):
-    """A sentence that people will read."""
+class QuestionForm(forms.Form):
+    """A number from 1, and a sentence that people will read, as far as a question asks for them."""
 
-    reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80, "autofocus": True}))
+    number = forms.IntegerField(min_value=1, max_value=MOST_NUMBER)
+    reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80}))
+
+    def __init__(self, question: Question, data: QueryDict | None) -> None:
+        super().__init__(data, label_suffix="")
+        for name, label in (("number", question.number), ("reason", question.reason)):
+            if label:
+                self.fields[name].label = label
+            else:
+                del self.fields[name]
+        for field in list(self.fields.values())[:1]:
+            field.widget.attrs["autofocus"] = True
 
 
 def ask(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], question: Question) -> HttpResponse | str:
-    """Ask before an action is done: the page with the question, or the reason once it has been given."""
-    is_answered = "answered" in request.POST
-    form = ReasonForm(request.POST if is_answered else None, label_suffix="")
-    form.fields["reason"].label = question.reason
-    if is_answered and not question.reason:
-        return ""
-    if is_answered and form.is_valid():
-        reason: str = form.cleaned_data["reason"]
+    """Ask before an action is done: the page with the question, or the reason once it has been given.
+
+    The number, where it was asked for, is in `number_given`.
+    """
+    form = QuestionForm(question, request.POST if "answered" in request.POST else None)
+    if form.is_valid():
+        reason: str = form.cleaned_data.get("reason", "")
         return reason
     context = {
         **admin.site.each_context(request),
@@ -106,6 +137,11 @@ def ask(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], questi
     return TemplateResponse(request, "core/admin_question.html", context)
 
 
+def number_given(request: HttpRequest) -> int:
+    """The number of an answer that `ask` has found good."""
+    return int(request.POST["number"])
+
+
 def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], action: Callable[[Row], str]) -> None:
     """Run `action` on every row and say what happened. It returns a sentence, or raises to say why not."""
     news: dict[tuple[int, str], list[Row]] = {}
@@ -115,14 +151,15 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
     for row in rows:
         before = row_values(row)
         try:
-            level, sentence = messages.SUCCESS, action(row)
+            # Together: nothing is done that is not written down.
+            with transaction.atomic():
+                level, sentence = messages.SUCCESS, action(row)
+                deed.changes = row_changes(row, before)
+                page.log_change(request, row, sentence + reason)
         except StaleJob:
             level, sentence = messages.WARNING, "has moved on meanwhile, so nothing was done. Please look again."
         except (Refused, IllegalTransition) as refusal:
             level, sentence = messages.ERROR, f"nothing was done. {refusal}"
-        else:
-            deed.changes = row_changes(row, before)
-            page.log_change(request, row, sentence + reason)
         if level != messages.SUCCESS:
             write_down(request, deed.action, row, sentence + reason)
         news.setdefault((level, sentence), []).append(row)

@@ -15,8 +15,8 @@ from django.utils.safestring import SafeString
 
 from core.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
 from core.errors import Refused
-from core.models import Environment, SeedList, Submission, TournamentState, User
-from core.queues import wake
+from core.models import Environment, Play, SeedList, Submission, TournamentState, User
+from core.queues import TOURNAMENT_TASK, wake
 from core.services.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_list_reveal, seed_lists_ensure
 
 START_TASK = "tournament_manager.tasks.tournament_start"
@@ -31,10 +31,21 @@ REVEAL = Question(
     consequence="Everyone can read these seeds from then on. This cannot be taken back.",
     button="Reveal the seeds",
 )
-OF_DUELS = ("matches_per_duel",)
-MORE_THAN_0 = ("parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds")
+OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "has_gate", "stops_early", "test_elo0", "test_elo1",
+            "test_alpha", "test_beta", "test_cap")  # fmt: skip
+MORE_THAN_0 = ("test_cap", "parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds")
 NOT_BELOW_0 = ("move_seconds", "bank_seconds")
 OF_EVALUATIONS = ("episodes_per_evaluation", "takes_scripts")
+FIELDSETS: tuple[tuple[str | None, tuple[str, ...]], ...] = (
+    (None, ("name", "slug", "env_id", "version", "description", "image", "seats", "is_active")),
+    ("What is played", ("play", "active_per_owner", "matches_per_duel", "matches_per_validation",
+                        "episodes_per_evaluation", "takes_scripts", "parallel_matches")),
+    ("Tests between two versions", ("has_gate", "stops_early", "test_elo0", "test_elo1", "test_alpha", "test_beta",
+                                    "test_cap")),
+    ("What a player may use", ("cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
+                               "duel_seconds")),
+)  # fmt: skip
+"""All other fields are quotas."""
 
 if TYPE_CHECKING:
     EnvironmentModelForm = forms.ModelForm[Environment]
@@ -62,6 +73,13 @@ class EnvironmentForm(EnvironmentModelForm):
             value = self.cleaned_data.get(name)
             if value is not None and value < 0:
                 self.add_error(name, "This must not be below 0.")
+        low, high = self.cleaned_data.get("test_elo0"), self.cleaned_data.get("test_elo1")
+        if low is not None and high is not None and not -200 <= low < high <= 200:
+            self.add_error("test_elo1", "The bounds must lie from -200 to 200, and this one above the lower one.")
+        for name in ("test_alpha", "test_beta"):
+            value = self.cleaned_data.get(name)
+            if value is not None and not 0 < value < 0.5:
+                self.add_error(name, "This must be more than 0 and less than 0.5.")
         return self.cleaned_data
 
     def clean_quota_upload_bytes(self) -> int | None:
@@ -93,8 +111,17 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
     def get_exclude(self, request: HttpRequest, obj: Environment | None = None) -> tuple[str, ...]:
         return OF_DUELS if obj is not None and obj.is_scored else OF_EVALUATIONS
 
+    def get_fieldsets(self, request: HttpRequest, obj: Environment | None = None) -> Any:
+        shown = list(self.get_fields(request, obj))
+        groups = [(title, [name for name in names if name in shown]) for title, names in FIELDSETS]
+        named = {name for _, names in groups for name in names}
+        groups.append(("Quotas", [str(name) for name in shown if name not in named]))
+        return [(title, {"fields": names}) for title, names in groups if names]
+
     def save_model(self, request: HttpRequest, obj: Environment, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
+        if {"play", "active_per_owner"} & set(form.changed_data):
+            wake("tournament", TOURNAMENT_TASK, obj.pk)
         if obj.is_scored:
             # The public seeds are as many as the row says.
             seed_lists_ensure(environment=obj)
@@ -139,7 +166,9 @@ def start_tournament(environment: Environment) -> str:
         raise Refused("It is ranked by scores: nobody meets anybody there.")
     if not environment.is_active:
         raise Refused("The environment is not active.")
-    if environment.tournaments.filter(state=TournamentState.RUNNING).exists():
+    if environment.play == Play.LADDER:
+        raise Refused("It plays a ladder, which begins by itself.")
+    if environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).exists():
         raise Refused("An edition is running; wait for its end or cancel it.")
     valid = Submission.objects.valid().filter(agent__environment=environment)
     if valid.values("agent").distinct().count() < 2:

@@ -21,6 +21,7 @@ from core.services.agents import submission_rebuild
 from core.services.duels import duel_play_again, duel_void
 from core.services.jobs import job_cancel, job_requeue, job_wake
 from core.services.phases import publication_again
+from core.services.rounds import meeting_again
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 Phase = TypeVar("Phase", Build, Validation, Publication)
@@ -198,6 +199,9 @@ class DuelAdmin(JobAdmin[Duel]):
     readonly_fields = (*JobAdmin.readonly_fields, "is_struck", "files")
     actions = ("requeue", "cancel", "void", "run_again")
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Duel]:
+        return super().get_queryset(request).defer(*Duel.UNREAD)
+
     def view_on_site(self, duel: Duel) -> str:
         return reverse("web:duel", args=[duel.pk])
 
@@ -246,7 +250,14 @@ class DuelAdmin(JobAdmin[Duel]):
 
     @admin.action(description="Run again: play a void duel's pair anew", permissions=["change"])
     def run_again(self, request: HttpRequest, queryset: QuerySet[Duel]) -> None:
+        assert isinstance(request.user, User)
+        user = request.user
+
         def action(duel: Duel) -> str:
+            follows_plan = duel.tournament is not None and not duel.tournament.is_automatic
+            if follows_plan and duel.state == JobState.FAILED:
+                meeting_again(duel=duel, reason=f"The arena could not play it; run again by {user}.", user=user)
+                return "is struck; its meeting is played again."
             again = duel_play_again(duel=duel)
             return f"is played again as duel {again.pk}."
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from core.admin.base import ReadOnlyAdmin, Row
-from core.models import LedgerEntry, LedgerVoid, Rating
+from core.models import LedgerEntry, LedgerVoid, Lens, Rating, RatingPoint, RatingPool
 
 
 class AppendOnlyAdmin(ReadOnlyAdmin[Row]):
@@ -48,7 +51,7 @@ class LedgerVoidAdmin(AppendOnlyAdmin[LedgerVoid]):
 
 @admin.register(Rating)
 class RatingAdmin(AppendOnlyAdmin[Rating]):
-    list_display = ("submission", "environment", "value", "duel_count", "updated_at")
+    list_display = ("submission", "environment", "rank", "value", "low", "high", "live", "duel_count", "updated_at")
     list_filter = ("submission__agent__environment",)
     list_select_related = ("submission__agent__environment",)
     search_fields = ("submission__agent__name", "submission__agent__owner__username")
@@ -61,3 +64,41 @@ class RatingAdmin(AppendOnlyAdmin[Rating]):
     @admin.display(ordering="submission__agent__environment")
     def environment(self, rating: Rating) -> str:
         return str(rating.submission.agent.environment)
+
+
+@admin.register(RatingPoint)
+class RatingPointAdmin(AppendOnlyAdmin[RatingPoint]):
+    list_display = ("at", "submission", "environment", "rank", "value", "low", "high", "live")
+    list_filter = ("environment",)
+    list_select_related = ("submission__agent", "environment")
+    search_fields = ("submission__agent__name", "submission__agent__owner__username")
+    date_hierarchy = "at"
+    ordering = ("-at", "-pk")
+
+    def view_on_site(self, point: RatingPoint) -> str:
+        at = point.at.astimezone(UTC).isoformat()
+        return f"{reverse('web:environment', args=[point.environment.slug])}?{urlencode({'as_of': at})}"
+
+
+@admin.register(RatingPool)
+class RatingPoolAdmin(AppendOnlyAdmin[RatingPool]):
+    list_display = ("environment", "duel_count", "struck_count", "spread", "first_seat", "first_seat_low",
+                    "first_seat_high", "is_connected", "fitted_at", "fit_seconds")  # fmt: skip
+    list_filter = ("is_connected",)
+    list_select_related = ("environment",)
+    search_fields = ("environment__name", "environment__slug")
+    ordering = ("environment__name",)
+
+    def view_on_site(self, pool: RatingPool) -> str:
+        return reverse("web:environment", args=[pool.environment.slug])
+
+
+@admin.register(Lens)
+class LensAdmin(AppendOnlyAdmin[Lens]):
+    list_display = ("environment", "pair_count", "clear_count", "cycle_count", "computed_at")
+    list_select_related = ("environment",)
+    search_fields = ("environment__name", "environment__slug")
+    ordering = ("environment__name",)
+
+    def view_on_site(self, lens: Lens) -> str:
+        return reverse("web:lens", args=[lens.environment.slug])

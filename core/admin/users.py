@@ -8,6 +8,7 @@ from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import admin as auth
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -18,6 +19,7 @@ from core.errors import Refused
 from core.models import ApiToken, User
 from core.models.quota import QUOTA_FIELDS
 from core.services.bars import user_ban, user_unban
+from core.services.logins import login_unlock
 
 if TYPE_CHECKING:
     BaseUserAdmin = auth.UserAdmin[User]
@@ -34,6 +36,7 @@ BAN = Question(
     reason="Reason, shown to them when they try to log in",
 )
 QUOTAS = ("is_quota_exempt", *QUOTA_FIELDS)
+RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
 
 @admin.register(User)
@@ -56,7 +59,7 @@ class UserAdmin(BaseUserAdmin):
                 "description": "For every environment; of the account of anonymous clients: for all of them together.",
             },
         ),
-        ("Rights", {"fields": ("is_staff", "is_superuser", "groups", "user_permissions")}),
+        ("Rights", {"fields": RIGHTS}),
         ("Times", {"fields": ("date_joined", "last_login")}),
     )
     # Banning does more than this flag: see the actions of the list.
@@ -67,6 +70,24 @@ class UserAdmin(BaseUserAdmin):
 
     def view_on_site(self, user: User) -> str:
         return reverse("web:user", args=[user.username])
+
+    # Whoever may change people would otherwise be whoever they like: by rights for themselves, or by the password or
+    # the e-mail of somebody who has them.
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        """Rights are given by superusers alone."""
+        fixed = tuple(super().get_readonly_fields(request, obj))
+        return fixed if request.user.is_superuser else (*fixed, *RIGHTS)
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_change_permission(request, obj) and _is_theirs_to_change(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and _is_theirs_to_change(request, obj)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002  (Django's name)
+        # Together with its entry in the audit log; Django itself sees to that on its other pages.
+        with transaction.atomic():
+            return super().user_change_password(request, id, form_url)
 
     @admin.action(description="Ban, with a reason", permissions=["change"])
     def ban(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
@@ -96,11 +117,18 @@ class UserAdmin(BaseUserAdmin):
     @admin.action(description="Unlock logins after wrong passwords", permissions=["change"])
     def unlock_logins(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         def action(user: User) -> str:
-            if not AccessAttempt.objects.filter(username=user.email.casefold()).delete()[0]:
-                raise Refused("No wrong password is counted for it.")
+            if not login_unlock(user=user):
+                raise Refused("No wrong password is counted.")
             return "can log in again from everywhere."
 
         do_each(self, request, queryset, action)
+
+
+def _is_theirs_to_change(request: HttpRequest, person: User | None) -> bool:
+    """Whether this organiser may change or delete this account: that of another organiser only as a superuser."""
+    if person is None or request.user.is_superuser or person.pk == request.user.pk:
+        return True
+    return not (person.is_staff or person.is_superuser)
 
 
 @admin.register(AccessAttempt)

@@ -109,7 +109,8 @@ class Writer:
         hashing = Hashing(file)
         try:
             self._tar.addfile(_header(name, size), cast(IO[bytes], hashing))
-        except OSError as error:
+        # Each store has errors of its own.
+        except Exception as error:
             raise BackupError(f"{name} could not be copied whole: {error}.") from error
         if file.read(1):
             raise BackupError(f"{name} has grown while it was copied, which no file of the arena does.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,20 +24,25 @@ PREFIX, SUFFIX = "arena-", ".tar"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A finished backup. gone: files that the arena deleted meanwhile. missing: files that it had lost before."""
+    """A finished backup.
+
+    gone: files that the arena deleted meanwhile. missing: files that it had lost before. unread: by name, why the store
+    did not give files that it may still have.
+    """
 
     path: Path
     file_count: int
     size_bytes: int
     gone: tuple[str, ...]
     missing: tuple[str, ...]
+    unread: dict[str, str]
 
 
 def backup_make(path: Path, *, now: datetime) -> Made:
     """Write a backup to a new file, or into a folder under a name by the time. Raises BackupError.
 
     The database comes first, as it is at one moment; then every file that its rows name. Files are never changed, so
-    both fit each other, whatever workers finish meanwhile.
+    both fit each other, whatever workers finish meanwhile. A file that the store does not give is left out, and said.
     """
     path = path / f"{PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}" if path.is_dir() else path
     if path.exists():
@@ -52,12 +58,20 @@ def backup_make(path: Path, *, now: datetime) -> Made:
             dump = database_dump(copy)
             with copy.open("rb") as file:
                 writer.add(DATABASE, file, copy.stat().st_size)
-        lost = [name for name in sorted(dump.files) if not _add(writer, name)]
+        lost: list[str] = []
+        unread: dict[str, str] = {}
+        for name in sorted(dump.files):
+            try:
+                _add(writer, name)
+            except FileNotFoundError:
+                lost.append(name)
+            except _NotGiven as reason:
+                unread[name] = str(reason)
         # What no row names any more was deleted since the dump.
         missing = sorted(files_named().intersection(lost)) if lost else []
-        writer.finish(_manifest(writer, dump, lost, now))
+        writer.finish(_manifest(writer, dump, sorted([*lost, *unread]), now))
     gone = tuple(name for name in lost if name not in missing)
-    return Made(path, len(writer.parts) - 1, path.stat().st_size, gone, tuple(missing))
+    return Made(path, len(writer.parts) - 1, path.stat().st_size, gone, tuple(missing), unread)
 
 
 def backups_thin(folder: Path, *, keep: int) -> list[Path]:
@@ -76,17 +90,34 @@ def applied_migrations() -> dict[str, list[str]]:
     return found
 
 
-def _add(writer: Writer, name: str) -> bool:
-    """Copy a file out of the store; False when it is not there."""
+class _NotGiven(Exception):
+    """Why the store does not give a file, which it may have."""
+
+
+def _add(writer: Writer, name: str) -> None:
+    """Copy a file out of the store. Raises FileNotFoundError when it is not there, _NotGiven, and BackupError."""
+    with ExitStack() as opened:
+        try:
+            size = default_storage.size(name)
+            file = opened.enter_context(default_storage.open(name, "rb"))
+            # Stores that fetch it do so now: once the part has begun there is no way back.
+            file.read(1)
+            file.seek(0)
+        except FileNotFoundError:
+            raise
+        # Each store has errors of its own, also for what is not there.
+        except Exception as error:
+            if not _may_be_there(name):
+                raise FileNotFoundError(name) from error
+            raise _NotGiven(f"{type(error).__name__}: {error}") from error
+        writer.add(f"{FILES}{name}", file, size)
+
+
+def _may_be_there(name: str) -> bool:
     try:
-        size = default_storage.size(name)
-        with default_storage.open(name, "rb") as file:
-            writer.add(f"{FILES}{name}", file, size)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise BackupError(f"The store does not give {name}: {error}.") from error
-    return True
+        return bool(default_storage.exists(name))
+    except Exception:
+        return True
 
 
 def _manifest(writer: Writer, dump: Dump, lost: list[str], now: datetime) -> Manifest:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -20,8 +20,10 @@ from django.db.migrations.loader import MigrationLoader
 from core.backup.archive import DATABASE, Manifest, Part, Reader, part_of, reading
 from core.backup.database import database_keep, database_kind, database_load, files_named
 from core.backup.errors import BackupDamaged, BackupError, RestoreRefused
+from core.backup.in_use import who_works
 from core.models import JobState
 from core.models.user import ANONYMOUS_EMAIL
+from core.services.images import images_check_start
 from core.services.jobs import JOB_MODELS
 
 SIGNS_OF_USE = {"core_user": f"email <> '{ANONYMOUS_EMAIL}'", "core_agent": "id > 0", "core_tournament": "id > 0"}
@@ -38,9 +40,12 @@ class Restored:
     seconds: dict[str, float]
 
 
-def restore(path: Path, *, replace: bool, tell: Callable[[str], None] = lambda _: None) -> Restored:
-    """Put a backup in the place of what is here. replace: also where there are people or agents already.
+def restore(
+    path: Path, *, replace: bool, force: bool = False, tell: Callable[[str], None] = lambda _: None
+) -> Restored:
+    """Put a backup in the place of what is here.
 
+    replace: also where there are people or agents already. force: also while others seem to work on the database.
     Files that no row of the backup names stay in the store. `tell` is given a sentence before each step. Raises
     BackupDamaged and RestoreRefused before anything is touched, BackupError when it fails later; then database and
     store are as they were.
@@ -48,6 +53,11 @@ def restore(path: Path, *, replace: bool, tell: Callable[[str], None] = lambda _
     watch = _Watch(tell)
     with reading(path) as backup, tempfile.TemporaryDirectory(prefix="arena-restore-") as name, ExitStack() as undo:
         _check_fits(backup.manifest)
+        if not force and (others := who_works()):
+            raise RestoreRefused(
+                f"{others} Stop site and workers first, or what they write is lost or mixed with the backup; "
+                "--force goes on all the same."
+            )
         if not replace and _is_in_use():
             raise RestoreRefused("This arena is in use. Give --replace to put the backup in its place.")
         with watch.step("check", "Checks the backup ..."):
@@ -122,10 +132,22 @@ def _check_store(backup: Reader, *, replace: bool) -> None:
 
 def _stored(name: str) -> Part | None:
     """What the store has under a name."""
-    if not default_storage.exists(name):
-        return None
-    with default_storage.open(name, "rb") as file:
-        return part_of(file)
+    with _storing(name):
+        if not default_storage.exists(name):
+            return None
+        with default_storage.open(name, "rb") as file:
+            return part_of(file)
+
+
+@contextmanager
+def _storing(name: str) -> Iterator[None]:
+    """Turn what a store says, each with errors of its own, into BackupError."""
+    try:
+        yield
+    except BackupError:
+        raise
+    except Exception as error:
+        raise BackupError(f"The store fails at {name}: {type(error).__name__}: {error}.") from error
 
 
 def _store_files(backup: Reader, undo: ExitStack, folder: Path) -> None:
@@ -136,11 +158,11 @@ def _store_files(backup: Reader, undo: ExitStack, folder: Path) -> None:
             continue
         if there is not None:
             aside = folder / str(number)
-            with default_storage.open(name, "rb") as old, aside.open("wb") as copy:
+            with _storing(name), default_storage.open(name, "rb") as old, aside.open("wb") as copy:
                 shutil.copyfileobj(old, copy)
             undo.callback(_put, name, aside)
-            default_storage.delete(name)
-        undo.callback(default_storage.delete, name)
+            _remove(name)
+        undo.callback(_remove, name)
         with backup.open_file(name) as file:
             _save(name, file)
 
@@ -150,11 +172,17 @@ def _put(name: str, path: Path) -> None:
         _save(name, file)
 
 
+def _remove(name: str) -> None:
+    with _storing(name):
+        default_storage.delete(name)
+
+
 def _save(name: str, file: IO[bytes]) -> None:
-    saved = default_storage.save(name, File(file))
-    if saved != name:
-        default_storage.delete(saved)
-        raise BackupError(f"The store took {name} under another name.")
+    with _storing(name):
+        saved = default_storage.save(name, File(file))
+        if saved != name:
+            default_storage.delete(saved)
+            raise BackupError(f"The store took {name} under another name.")
 
 
 def _replace_database(backup: Reader, undo: ExitStack, folder: Path) -> None:
@@ -171,6 +199,8 @@ def _replace_database(backup: Reader, undo: ExitStack, folder: Path) -> None:
     for model in JOB_MODELS.values():
         # Messages are not in backups: the watchdog wakes what waits.
         model._default_manager.filter(state=JobState.QUEUED).update(woken_at=None)
+    # Nor are images.
+    images_check_start()
 
 
 def _put_back(before: Path | None) -> None:

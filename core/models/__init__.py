@@ -4,50 +4,87 @@ from core.models.agent import Agent, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.audit import AuditEntry
 from core.models.build import Build
+from core.models.challenge import Challenge, ChallengeKind
 from core.models.duel import Duel, DuelOutcome
-from core.models.environment import Environment
+from core.models.environment import Environment, Play
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import Job, JobFault, JobState, PlayedJob
-from core.models.ledger import LedgerEntry, LedgerVoid, Rating
+from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, RatingPool
+from core.models.lens import Lens
+from core.models.notice import Notice, NoticeChoice, NoticeKind
+from core.models.promotion import Promotion, PromotionState
 from core.models.publication import Publication
 from core.models.quota import QuotaName
+from core.models.schedule import TournamentSchedule
 from core.models.token import ApiToken
-from core.models.tournament import Participant, Tournament, TournamentState
+from core.models.tournament import (
+    LADDER,
+    Audience,
+    Eligibility,
+    Participant,
+    Registration,
+    Season,
+    Tournament,
+    TournamentState,
+)
 from core.models.user import User
 from core.models.validation import Validation
 from core.models.verdict import Verdict
+from core.models.webhook import Delivery, DeliveryState, EventKind, Webhook, WebhookFormat
 from core.models.worker import Duty, Worker
 
 __all__ = [
+    "LADDER",
     "Agent",
     "Alarm",
     "ApiToken",
+    "Audience",
     "AuditEntry",
     "Build",
+    "Challenge",
+    "ChallengeKind",
+    "Delivery",
+    "DeliveryState",
     "Duel",
     "DuelOutcome",
     "Duty",
+    "Eligibility",
     "Environment",
     "Evaluation",
+    "EventKind",
     "Job",
     "JobFault",
     "JobState",
     "LedgerEntry",
     "LedgerVoid",
+    "Lens",
+    "Notice",
+    "NoticeChoice",
+    "NoticeKind",
     "Participant",
+    "Play",
     "PlayedJob",
+    "Promotion",
+    "PromotionState",
     "Publication",
     "QuotaName",
     "Rating",
+    "RatingPoint",
+    "RatingPool",
     "Recording",
+    "Registration",
+    "Season",
     "SeedList",
     "SeedPurpose",
     "Submission",
     "SubmissionForm",
     "Tournament",
+    "TournamentSchedule",
     "TournamentState",
     "User",
     "Validation",
     "Verdict",
+    "Webhook",
+    "WebhookFormat",
     "Worker",
 ]

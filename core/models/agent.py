@@ -34,6 +34,7 @@ class Agent(models.Model):
     is_public = models.BooleanField(default=False, help_text="Source and logs can be read by everyone.")
     is_disabled = models.BooleanField(default=False, help_text="A disabled agent takes part in nothing.")
     disabled_reason = models.CharField(max_length=200, blank=True)
+    is_resting = models.BooleanField(default=False, help_text="Its owner lets it take part in nothing new.")
     quarantined_at = models.DateTimeField(
         null=True, editable=False, help_text="Set where the arena itself has disabled it, because it crashed."
     )
@@ -76,7 +77,15 @@ def archive_name(submission: Submission, filename: str) -> str:
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def valid(self) -> SubmissionQuerySet:
-        """Submissions that may play: latest build and validation succeeded, image kept, agent and owner in play."""
+        """Submissions that may play: validated, agent and owner in play."""
+        return self.validated().filter(agent__is_disabled=False, agent__owner__is_active=True)
+
+    def active(self) -> SubmissionQuerySet:
+        """Submissions that may play for their agent; of each agent the newest one does."""
+        return self.valid().filter(is_benched=False, agent__is_resting=False)
+
+    def validated(self) -> SubmissionQuerySet:
+        """Submissions that could play: latest build and validation succeeded, image kept."""
         latest = {"submission": models.OuterRef("pk")}
         builds = apps.get_model("core", "Build").objects.filter(**latest).order_by("-pk")
         validations = apps.get_model("core", "Validation").objects.filter(**latest).order_by("-pk")
@@ -88,8 +97,6 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
             validation_state="SUCCEEDED",
             deleted_at=None,
             image_removed_at=None,
-            agent__is_disabled=False,
-            agent__owner__is_active=True,
         )
 
 
@@ -136,6 +143,10 @@ class Submission(models.Model):
         default=False, help_text="Cannot be forked: found out by the validation."
     )
     warnings = models.JSONField(default=list, help_text="Sentences of the build for the owner.")
+    is_benched = models.BooleanField(
+        default=False,
+        help_text="It does not play for its agent: the newest one that is not benched does.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
 

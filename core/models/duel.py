@@ -3,8 +3,11 @@ from __future__ import annotations
 from django.db import models
 
 from core.models.agent import Submission
+from core.models.challenge import Challenge
+from core.models.environment import Environment
 from core.models.job import PlayedJob
 from core.models.limits import finite, positive
+from core.models.promotion import Promotion
 from core.models.tournament import Tournament
 from core.models.verdict import Checkable
 
@@ -19,12 +22,18 @@ class DuelOutcome(models.TextChoices):
 
 
 class Duel(PlayedJob, Checkable):
-    """N matches between two submissions. FAILED by a platform fault means void: it counts for nobody."""
+    """N matches between two submissions. FAILED by a platform fault means void: it counts for nobody.
+
+    It belongs to a tournament, or to a promotion or a challenge: those two are not in the ledger.
+    """
 
     KIND = "duel"
     RELATED = ("tournament", "player_1__agent__environment", "player_2__agent__environment")
+    UNREAD = ("tournament__standing",)
 
-    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="duels")
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
+    promotion = models.ForeignKey(Promotion, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
+    challenge = models.ForeignKey(Challenge, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
     number = models.PositiveIntegerField(help_text="Order in the schedule, from 1.")
     round = models.PositiveIntegerField(help_text="Round of the schedule, from 1.")
     player_1 = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="duels_as_player_1")
@@ -37,6 +46,12 @@ class Duel(PlayedJob, Checkable):
     draws = models.PositiveIntegerField(default=0, editable=False)
     player_1_score = models.FloatField(default=0.0, editable=False)
     player_2_score = models.FloatField(default=0.0, editable=False)
+    expected = models.FloatField(
+        null=True, editable=False, help_text="Predicted share of the points for player 1 when it was made, 0 to 1."
+    )
+    reason = models.CharField(max_length=200, blank=True, editable=False, help_text="Why the two meet, as a sentence.")
+    test = models.JSONField(null=True, editable=False, help_text="The sequential test that may end it early.")
+    test_result = models.JSONField(null=True, editable=False, help_text="What that test has found.")
 
     class Meta(PlayedJob.Meta):
         ordering = ["tournament", "number"]
@@ -63,11 +78,34 @@ class Duel(PlayedJob, Checkable):
                 name="duel_numbers_in_range",
             ),
             models.UniqueConstraint(fields=["tournament", "number"], name="duel_number_unique"),
+            models.UniqueConstraint(fields=["promotion", "number"], name="duel_number_in_promotion"),
+            models.UniqueConstraint(fields=["challenge", "number"], name="duel_number_in_challenge"),
+            models.CheckConstraint(
+                condition=models.Q(tournament__isnull=False, promotion=None, challenge=None)
+                | models.Q(tournament=None, promotion__isnull=False, challenge=None)
+                | models.Q(tournament=None, promotion=None, challenge__isnull=False),
+                name="duel_belongs_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(expected=None) | models.Q(expected__gte=0, expected__lte=1),
+                name="duel_expected_is_share",
+            ),
             models.CheckConstraint(condition=~models.Q(player_1=models.F("player_2")), name="duel_players_differ"),
         ]
 
     def __str__(self) -> str:
         return f"{self.player_1} against {self.player_2}"
+
+    @property
+    def its_tournament(self) -> Tournament:
+        """The tournament of a duel that is known to have one."""
+        assert self.tournament is not None
+        return self.tournament
+
+    @property
+    def environment(self) -> Environment:
+        """Where it is played."""
+        return self.player_1.agent.environment
 
     @property
     def is_void(self) -> bool:

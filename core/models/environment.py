@@ -5,9 +5,17 @@ from __future__ import annotations
 from django.core.validators import MinValueValidator
 from django.db import models
 
-from core.models.limits import positive
+from core.models.limits import finite, positive
 from core.models.quota import QuotaNumbers
 from environments.spec import Limits
+
+
+class Play(models.TextChoices):
+    """What the arena has agents play by itself, with two seats and more."""
+
+    EDITIONS = "EDITIONS", "an edition of everybody after every change"
+    LADDER = "LADDER", "a ladder without end"
+    NOTHING = "NOTHING", "nothing: tournaments of organisers only"
 
 
 class Environment(QuotaNumbers):
@@ -30,6 +38,23 @@ class Environment(QuotaNumbers):
     episodes_per_evaluation = models.PositiveIntegerField(
         default=0, help_text="Length of the next hidden list of seeds. Used with one seat only."
     )
+    play = models.CharField(
+        max_length=8, choices=Play.choices, default=Play.EDITIONS, help_text="What agents play by themselves."
+    )
+    active_per_owner = models.PositiveIntegerField(
+        default=2, help_text="Agents of one owner in a ladder, or registered for a tournament. 0: no limit."
+    )
+    has_gate = models.BooleanField(
+        default=False, help_text="New versions play only once a test has shown that they are better."
+    )
+    stops_early = models.BooleanField(
+        default=False, help_text="Duels of automatic tournaments end as soon as a test has decided them."
+    )
+    test_elo0 = models.FloatField(default=0.0, help_text="Lower bound of the test, in normalised Elo.")
+    test_elo1 = models.FloatField(default=50.0, help_text="Upper bound of the test, in normalised Elo.")
+    test_alpha = models.FloatField(default=0.05, help_text="Chance to call better what is at the lower bound.")
+    test_beta = models.FloatField(default=0.05, help_text="Chance to miss what is at the upper bound.")
+    test_cap = models.PositiveIntegerField(default=500, help_text="Pairs of matches after which it ends undecided.")
     takes_scripts = models.BooleanField(
         default=False, help_text="Whether scripts that report their score themselves may be submitted."
     )
@@ -49,7 +74,14 @@ class Environment(QuotaNumbers):
                 & models.Q(memory_limit_bytes__gt=0, cpu_count__gt=0, start_seconds__gt=0, duel_seconds__gt=0)
                 & models.Q(move_seconds__gte=0, bank_seconds__gte=0),
                 name="environment_numbers_in_range",
-            )
+            ),
+            models.CheckConstraint(
+                condition=finite("test_elo0")
+                & positive("test_cap")
+                & models.Q(test_elo0__gte=-200, test_elo1__lte=200, test_elo1__gt=models.F("test_elo0"))
+                & models.Q(test_alpha__gt=0, test_alpha__lt=0.5, test_beta__gt=0, test_beta__lt=0.5),
+                name="environment_test_is_possible",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -59,6 +59,7 @@ class Evaluation(Job, Checkable):
     KIND = "evaluation"
     OWNER = "agent__owner"
     RELATED = ("submission__agent__environment", "submission__agent__owner", "seed_list")
+    LINES = ("is_verified",)
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="evaluations")
     agent = models.ForeignKey("core.Agent", on_delete=models.PROTECT, related_name="evaluations")

@@ -6,6 +6,7 @@ from django.db import models
 
 from core.models.agent import Submission
 from core.models.duel import Duel
+from core.models.environment import Environment
 from core.models.limits import finite
 from core.models.user import User
 
@@ -73,17 +74,146 @@ class LedgerVoid(models.Model):
 
 
 class Rating(models.Model):
-    """Skill estimate of a submission over all editions; recomputed from the ledger."""
+    """Strength of a submission over all editions, in points of the Elo scale; recomputed from the ledger.
+
+    The official one is fitted to everything that was played; who may not play, or has a newer version that has played,
+    is rated without a rank. See docs/ratings.md.
+    """
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="rating")
     value = models.FloatField()
+    low = models.FloatField(help_text="Begin of its 95% interval.")
+    high = models.FloatField(help_text="End of its 95% interval.")
+    rank = models.PositiveIntegerField(null=True, blank=True, help_text="Ties share: 1, 1, 3.")
+    best_rank = models.PositiveIntegerField(
+        null=True, blank=True, help_text="First of the ranks that it may truly have."
+    )
+    worst_rank = models.PositiveIntegerField(null=True, blank=True, help_text="Last of them.")
+    best_chance = models.FloatField(null=True, blank=True, help_text="Probability to be the strongest that is ranked.")
+    live = models.FloatField(
+        help_text="Elo, which moves with every duel; where very many were played, with the next fit."
+    )
     duel_count = models.PositiveIntegerField()
+    match_count = models.PositiveIntegerField()
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         ordering = ["-value"]
         indexes = [models.Index(fields=["-value", "id"], name="rating_best")]
-        constraints = [models.CheckConstraint(condition=finite("value"), name="rating_is_a_number")]
+        constraints = [
+            models.CheckConstraint(
+                condition=finite("low", "high", "live")
+                & models.Q(low__lte=models.F("value"), high__gte=models.F("value")),
+                name="rating_in_interval",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(rank=None, best_rank=None, worst_rank=None, best_chance=None)
+                | models.Q(
+                    rank__isnull=False,
+                    best_rank__isnull=False,
+                    worst_rank__isnull=False,
+                    best_chance__isnull=False,
+                    best_rank__gte=1,
+                    rank__gte=models.F("best_rank"),
+                    worst_rank__gte=models.F("rank"),
+                    best_chance__gte=0,
+                    best_chance__lte=1,
+                ),
+                name="rating_rank_is_whole",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.submission}: {self.value:.0f}"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it comes of a fit, which always has an interval: until the first one Elo stands in for it."""
+        return self.low < self.high
+
+
+class RatingPool(models.Model):
+    """All submissions that are rated together: what the last fit of an environment found, and what it was made of."""
+
+    environment = models.OneToOneField(Environment, on_delete=models.CASCADE, related_name="rating_pool")
+    spread = models.FloatField(help_text="Fitted standard deviation of the pool, in points.")
+    first_seat = models.FloatField(help_text="Points that the first seat is worth.")
+    first_seat_low = models.FloatField(help_text="Begin of its 95% interval.")
+    first_seat_high = models.FloatField(help_text="End of its 95% interval.")
+    is_connected = models.BooleanField(help_text="Whether matches link all who played.")
+    duel_count = models.PositiveIntegerField(help_text="Duels behind the official ratings.")
+    struck_count = models.PositiveIntegerField(help_text="Duels that were struck by then.")
+    live_duel_count = models.PositiveIntegerField(help_text="Duels behind the live ratings.")
+    duel_sum = models.BigIntegerField(
+        default=0, help_text="Sum of the ids of the duels behind the official ratings: tells them from as many others."
+    )
+    fitted_at = models.DateTimeField()
+    fit_seconds = models.FloatField(default=0.0, help_text="How long the last fit took: the next one waits longer.")
+    failed_at = models.DateTimeField(null=True, help_text="When a fit was last tried in vain since the last good one.")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=finite("spread", "first_seat_low", "first_seat_high", "fit_seconds")
+                & models.Q(
+                    spread__gt=0,
+                    fit_seconds__gte=0,
+                    first_seat__gte=models.F("first_seat_low"),
+                    first_seat__lte=models.F("first_seat_high"),
+                ),
+                name="rating_pool_in_range",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"ratings of {self.environment}"
+
+
+class RatingPoint(models.Model):
+    """How a submission stood at a moment. All that had a rank then have a point at that time: together a leaderboard.
+
+    Written when an edition ends, and now and then while a ladder runs; old moments are thinned out, the ledger never.
+    """
+
+    # Without indexes of their own: those below begin with them.
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="+", db_index=False)
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="rating_points", db_index=False)
+    at = models.DateTimeField()
+    value = models.FloatField()
+    low = models.FloatField(null=True, help_text="Begin of its 95% interval. Empty in editions before there were any.")
+    high = models.FloatField(null=True, help_text="End of its 95% interval.")
+    rank = models.PositiveIntegerField(null=True, help_text="Ties share: 1, 1, 3. Empty where none was kept.")
+    best_rank = models.PositiveIntegerField(null=True, help_text="First of the ranks that it may truly have had.")
+    worst_rank = models.PositiveIntegerField(null=True, help_text="Last of them.")
+    live = models.FloatField(null=True, help_text="Elo.")
+
+    class Meta:
+        ordering = ["at", "pk"]
+        indexes = [models.Index(fields=["environment", "at"], name="rating_point_moment")]
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "at"], name="rating_point_unique"),
+            models.CheckConstraint(
+                condition=finite("value", "low", "high", "live")
+                & (
+                    models.Q(low=None, high=None)
+                    | models.Q(
+                        low__isnull=False, high__isnull=False, low__lte=models.F("value"), high__gte=models.F("value")
+                    )
+                )
+                & (
+                    models.Q(rank=None, best_rank=None, worst_rank=None)
+                    | models.Q(
+                        rank__isnull=False,
+                        best_rank__isnull=False,
+                        worst_rank__isnull=False,
+                        best_rank__gte=1,
+                        rank__gte=models.F("best_rank"),
+                        worst_rank__gte=models.F("rank"),
+                    )
+                ),
+                name="rating_point_in_range",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.submission} at {self.at:%Y-%m-%d %H:%M}: {self.value:.0f}"

@@ -13,6 +13,7 @@ class QuotaName(models.TextChoices):
     STORAGE_BYTES = "storage_bytes", "storage"
     CONCURRENT_JOBS = "concurrent_jobs", "versions in progress"
     UPLOAD_BYTES = "upload_bytes", "size of an upload"
+    CHALLENGES_PER_DAY = "challenges_per_day", "duels of challenges a day"
 
 
 def _number(what: str) -> models.PositiveBigIntegerField[int | None, int | None]:
@@ -27,6 +28,7 @@ class QuotaNumbers(models.Model):
     quota_storage_bytes = _number("All archives of one person in an environment together.")
     quota_concurrent_jobs = _number("Versions of one person that are built, validated or evaluated at once.")
     quota_upload_bytes = _number("One archive; never above MAX_UPLOAD_BYTES.")
+    quota_challenges_per_day = _number("Duels that one person asks for in an environment, per day in UTC.")
 
     class Meta:
         abstract = True

@@ -3,25 +3,106 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
-from core.models.agent import Submission
+from core.models.agent import Agent, Submission
 from core.models.environment import Environment
 from core.models.limits import finite
+from core.models.user import User
 
 
 class TournamentState(models.TextChoices):
+    PLANNED = "PLANNED", "planned"
     RUNNING = "RUNNING", "running"
     FINISHED = "FINISHED", "finished"
     CANCELLED = "CANCELLED", "cancelled"
 
 
+LADDER = "ladder"
+"""The format of tournaments without end, whose pairs are chosen one round at a time: `tournament_manager.ladder`."""
+
+
+class Eligibility(models.TextChoices):
+    """Who may register."""
+
+    EVERYBODY = "EVERYBODY", "everybody"
+    TEAMS = "TEAMS", "members of certain teams"
+    INVITED = "INVITED", "invited people"
+
+
+class Audience(models.TextChoices):
+    """Who sees results."""
+
+    PUBLIC = "PUBLIC", "everybody"
+    PARTICIPANTS = "PARTICIPANTS", "participants"
+    HIDDEN = "HIDDEN", "organisers"
+
+
+class Season(models.Model):
+    """A named time of an environment whose tournaments are summed up in one table."""
+
+    environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="seasons")
+    name = models.CharField(max_length=100)
+    begins_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["environment", "-begins_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["environment", "name"], name="season_name_unique"),
+            models.CheckConstraint(condition=models.Q(ends_at__gt=models.F("begins_at")), name="season_ends_later"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.environment}: {self.name}"
+
+
 class Tournament(models.Model):
-    """Duels among participants; its edition counts from 1 per environment."""
+    """Duels among participants; its edition counts from 1 per environment.
+
+    Automatic ones are made by the arena itself, one at a time in an environment; organisers plan all others.
+    """
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="tournaments")
     edition = models.PositiveIntegerField()
+    name = models.CharField(max_length=100, blank=True, help_text="Empty for automatic editions.")
     state = models.CharField(max_length=10, choices=TournamentState.choices, default=TournamentState.RUNNING)
-    started_at = models.DateTimeField(auto_now_add=True)
+    format = models.SlugField(max_length=30, default="round-robin", help_text="tournament_manager.formats, or ladder.")
+    settings = models.JSONField(default=dict, blank=True, help_text="Of the format, as plain values.")
+    seed = models.PositiveBigIntegerField(default=0, help_text="All seeds of its duels follow from it.")
+    is_automatic = models.BooleanField(default=True, help_text="Made by the arena itself, not by an organiser.")
+    is_rated = models.BooleanField(default=True, help_text="Whether its duels count for ratings.")
+    results = models.CharField(
+        max_length=12,
+        choices=Audience.choices,
+        default=Audience.PUBLIC,
+        help_text="Who sees results. They count for ratings once everybody does.",
+    )
+    season = models.ForeignKey(Season, on_delete=models.SET_NULL, null=True, blank=True, related_name="tournaments")
+    registration_opens_at = models.DateTimeField(null=True, blank=True)
+    registration_closes_at = models.DateTimeField(null=True, blank=True)
+    freezes_at = models.DateTimeField(
+        null=True, blank=True, help_text="Versions that were uploaded later do not take part."
+    )
+    starts_at = models.DateTimeField(null=True, blank=True, help_text="When a planned one begins.")
+    ends_at = models.DateTimeField(null=True, blank=True, help_text="When a ladder ends; empty for never.")
+    eligibility = models.CharField(max_length=9, choices=Eligibility.choices, default=Eligibility.EVERYBODY)
+    teams = models.JSONField(default=list, blank=True, help_text="Names of teams that may register.")
+    invited = models.ManyToManyField(User, blank=True, related_name="invitations")
+    max_participants = models.PositiveIntegerField(null=True, blank=True, help_text="Empty for no limit.")
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    standing = models.JSONField(
+        null=True, blank=True, editable=False, help_text="The plan as drawn: stages, meetings, table. Derived."
+    )
+    shortfall = models.CharField(
+        max_length=200, blank=True, editable=False, help_text="Why a ladder makes no pairs at the moment; a sentence."
+    )
+    schedule = models.ForeignKey(
+        "core.TournamentSchedule", on_delete=models.SET_NULL, null=True, blank=True, related_name="tournaments"
+    )
+    due_at = models.DateTimeField(null=True, blank=True, help_text="The time of its schedule that it was planned for.")
+    cancel_reason = models.CharField(max_length=200, blank=True, help_text="Why it was cancelled, as its page says.")
+    started_at = models.DateTimeField(default=timezone.now, null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -29,17 +110,82 @@ class Tournament(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["environment", "edition"], name="tournament_edition_unique"),
             models.UniqueConstraint(
-                fields=["environment"], condition=models.Q(state="RUNNING"), name="tournament_one_running"
+                fields=["environment"],
+                condition=models.Q(state="RUNNING", is_automatic=True),
+                name="tournament_one_running",
             ),
+            # Whoever plans for a time of a schedule that another worker has planned for is refused.
+            models.UniqueConstraint(fields=["schedule", "due_at"], name="tournament_scheduled_once"),
             models.CheckConstraint(
-                condition=models.Q(edition__gte=1, state="RUNNING", ended_at=None)
-                | models.Q(edition__gte=1, state__in=["FINISHED", "CANCELLED"], ended_at__isnull=False),
+                condition=models.Q(edition__gte=1, state="PLANNED", started_at=None, ended_at=None, is_automatic=False)
+                | models.Q(edition__gte=1, state="RUNNING", started_at__isnull=False, ended_at=None)
+                | models.Q(edition__gte=1, state="FINISHED", started_at__isnull=False, ended_at__isnull=False)
+                # A planned one may be called off.
+                | models.Q(edition__gte=1, state="CANCELLED", ended_at__isnull=False),
                 name="tournament_state_is_whole",
+            ),
+            # A window that is open upwards or downwards passes: what is empty compares to nothing.
+            models.CheckConstraint(
+                condition=(
+                    models.Q(registration_closes_at=None)
+                    | models.Q(registration_opens_at=None)
+                    | models.Q(registration_closes_at__gt=models.F("registration_opens_at"))
+                )
+                & (
+                    models.Q(starts_at=None)
+                    | models.Q(registration_closes_at=None)
+                    | models.Q(starts_at__gte=models.F("registration_closes_at"))
+                )
+                & (models.Q(starts_at=None) | models.Q(ends_at=None) | models.Q(ends_at__gt=models.F("starts_at")))
+                & (models.Q(max_participants=None) | models.Q(max_participants__gte=2)),
+                name="tournament_windows_in_order",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.environment} edition {self.edition}"
+        if self.name:
+            return f"{self.environment}: {self.name}"
+        return f"{self.environment} {'ladder, ' if self.is_ladder else ''}edition {self.edition}"
+
+    @property
+    def is_ladder(self) -> bool:
+        """Whether it is a ladder: participants come and go, and stand in the order of their ratings."""
+        return self.format == LADDER
+
+    @property
+    def title(self) -> str:
+        """What pages call it where its environment is known."""
+        return self.name or f"{'Ladder, edition' if self.is_ladder else 'Edition'} {self.edition}"
+
+    @property
+    def in_words(self) -> str:
+        """The same within a sentence or a line of links: Spring Cup, the ladder, edition 3."""
+        return self.name or ("the ladder" if self.is_ladder else f"edition {self.edition}")
+
+    @property
+    def has_registration(self) -> bool:
+        """Whether owners register for it. Where they do not, every agent that may play takes part."""
+        return self.registration_opens_at is not None
+
+    @property
+    def counts_for_ratings(self) -> bool:
+        """Whether its duels are behind ratings: those that are held back would tell of themselves there."""
+        return self.is_rated and self.results == Audience.PUBLIC
+
+
+class Registration(models.Model):
+    """That an agent wants to take part in a planned tournament."""
+
+    tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="registrations")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="registrations")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["tournament", "agent"], name="registration_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.agent} for {self.tournament}"
 
 
 class Participant(models.Model):
@@ -53,10 +199,22 @@ class Participant(models.Model):
     points = models.PositiveIntegerField(default=0, help_text="2 for a duel won, 1 for a draw.")
     total_score = models.FloatField(default=0.0, help_text="Sum of the scores of its matches.")
     rank = models.PositiveIntegerField(default=1, help_text="Ties share: 1, 1, 3.")
+    seeding = models.PositiveIntegerField(null=True, blank=True, help_text="Place in the order of seeds, from 1.")
+    joined_after = models.PositiveIntegerField(
+        null=True, editable=False, help_text="Last round that had been drawn when it joined a ladder; 0 for none."
+    )
+    left_after = models.PositiveIntegerField(
+        null=True, editable=False, help_text="Last round that had been drawn when it was taken out; 0 for none."
+    )
     withdrawn_at = models.DateTimeField(
-        null=True, editable=False, help_text="Taken out while the edition ran: its duels count for nobody's standing."
+        null=True,
+        editable=False,
+        help_text="Taken out while the edition ran: its duels count for nobody's standing. In a ladder they do count, "
+        "and it may join again.",
     )
     rating = models.FloatField(null=True, blank=True, help_text="As it stood when the edition ended.")
+    rating_low = models.FloatField(null=True, blank=True, help_text="Begin of its 95% interval then.")
+    rating_high = models.FloatField(null=True, blank=True, help_text="End of its 95% interval then.")
 
     class Meta:
         ordering = ["rank", "submission__agent__name"]
@@ -73,7 +231,25 @@ class Participant(models.Model):
                 & finite("total_score", "rating"),
                 name="participant_adds_up",
             ),
+            # Editions that ended before there were intervals have a rating alone.
+            models.CheckConstraint(
+                condition=models.Q(rating_low=None, rating_high=None)
+                | models.Q(
+                    rating__isnull=False,
+                    rating_low__isnull=False,
+                    rating_high__isnull=False,
+                    rating__gte=models.F("rating_low"),
+                    rating__lte=models.F("rating_high"),
+                )
+                & finite("rating_low", "rating_high"),
+                name="participant_rating_in_interval",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.submission} in {self.tournament}"
+
+    @property
+    def has_played(self) -> bool:
+        """Whether any of its duels counts: before that everybody is first."""
+        return bool(self.wins or self.draws or self.losses)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Lower
 
 from core.models.quota import QuotaNumbers
+from core.text import plain_line
 
 github_name = RegexValidator(
     r"\A[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}\Z",
@@ -17,6 +21,14 @@ github_name = RegexValidator(
 ANONYMOUS_NAME = "anonymous"
 ANONYMOUS_EMAIL = "anonymous@arena.invalid"
 """Of the account that owns what nobody in particular submits; no mail ever reaches it (RFC 2606)."""
+
+
+def email_problem(email: str) -> str:
+    """What is wrong with an e-mail that Django takes for one; empty: nothing.
+
+    RFC 5322 allows control characters between quotes, of which no header of a mail can be made.
+    """
+    return "" if plain_line(email) == email else "Only characters that everybody can see may stand in an e-mail."
 
 
 class User(AbstractUser, QuotaNumbers):
@@ -43,6 +55,11 @@ class User(AbstractUser, QuotaNumbers):
 
     def __str__(self) -> str:
         return self.username
+
+    def clean_fields(self, exclude: Collection[str] | None = None) -> None:
+        super().clean_fields(exclude=exclude)
+        if "email" not in (exclude or ()) and (problem := email_problem(self.email)):
+            raise ValidationError({"email": problem})
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """What every session of theirs must know: of the password, as Django has it, and of the epoch."""

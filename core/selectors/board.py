@@ -50,7 +50,10 @@ Level = tuple[bool, float]
 
 @dataclass(frozen=True, slots=True)
 class BoardFilter:
-    """What of a board is wanted; texts are looked for anywhere and in any case, days are whole days in UTC."""
+    """What of a board is wanted; texts are looked for anywhere and in any case, days are whole days in UTC.
+
+    as_of: the board as it stood at a moment, None for now.
+    """
 
     id_query: str = ""
     user: str = ""
@@ -60,6 +63,7 @@ class BoardFilter:
     date_from: date | None = None
     date_to: date | None = None
     verified: bool | None = None
+    as_of: datetime | None = None
     sort: str = DEFAULT_SORT
 
 
@@ -175,16 +179,30 @@ def standing(environment: Environment | int) -> QuerySet[Evaluation]:
     Those of deleted submissions are not current. Who is barred is looked up by small indexes instead of joining every
     row with its agent and owner: one index answers what is left.
     """
+    return _not_barred(environment, Evaluation.objects.filter(environment=environment, is_current=True))
+
+
+def stood(environment: Environment, moment: datetime) -> QuerySet[Evaluation]:
+    """The evaluations that stood on the board at a moment: of each agent's newest version that had one the newest.
+
+    Versions that were deleted since, and agents that are barred now, are shown no longer.
+    """
+    over = Evaluation.objects.filter(
+        environment=environment, state=JobState.SUCCEEDED, ended_at__lte=moment, submission__deleted_at=None
+    )
+    newest = over.filter(agent=OuterRef("agent")).order_by("-submission__number", "-pk").values("pk")[:1]
+    return _not_barred(environment, over.filter(pk=Subquery(newest)))
+
+
+def _not_barred(environment: Environment | int, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
     barred = Agent.objects.filter(environment=environment)
-    return (
-        Evaluation.objects.filter(environment=environment, is_current=True)
-        .exclude(agent__in=barred.filter(is_disabled=True))
-        .exclude(agent__in=barred.filter(owner__in=User.objects.filter(is_active=False)))
+    return rows.exclude(agent__in=barred.filter(is_disabled=True)).exclude(
+        agent__in=barred.filter(owner__in=User.objects.filter(is_active=False))
     )
 
 
 def _page(environment: Environment, filters: BoardFilter, offset: int, limit: int) -> BoardPage:
-    on_board = standing(environment)
+    on_board = standing(environment) if filters.as_of is None else stood(environment, filters.as_of)
     wanted = _filtered(on_board, filters)
     order = SORTS.get(filters.sort, SORTS[DEFAULT_SORT])
     # The row above the first one comes along, to be compared with.

@@ -8,9 +8,10 @@ from enum import StrEnum
 from uuid import UUID
 
 from core.models import Agent, Environment, Evaluation, JobState, Submission
-from core.selectors.agents import Viewer, agent_source_visible
+from core.selectors.agents import agent_source_visible
 from core.selectors.episodes import submission_by_id
-from core.selectors.phases import decisive_job
+from core.selectors.phases import decisive_job, evaluations_of
+from core.selectors.results import Viewer
 from core.selectors.visibility import error_shown
 
 
@@ -89,10 +90,5 @@ def client_result(submission: Submission, viewer: Viewer) -> ClientResult:
 
 def _finished(submission: Submission) -> Evaluation | None:
     """The newest evaluation of the latest build that gave a score."""
-    build = submission.latest_build
-    found = [
-        one
-        for one in submission.evaluations.all()
-        if one.state == JobState.SUCCEEDED and build is not None and one.created_at >= build.created_at
-    ]
+    found = [one for one in evaluations_of(submission) if one.state == JobState.SUCCEEDED]
     return max(found, key=lambda one: one.pk, default=None)

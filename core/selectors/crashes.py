@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from core.models import LedgerEntry, Submission, Tournament
+from core.models import Audience, LedgerEntry, Submission, Tournament
 from core.models.ledger import CRASHED
 
 
 def crashed_in(tournament: Tournament) -> list[Submission]:
     """Submissions still in an edition that have forfeited all matches of a duel from one seat there.
 
-    One look into an index of such entries alone: it is asked whenever standings are refreshed.
+    Of one whose results are held back nobody: to be paused would tell of them. One look into an index of such entries
+    alone: it is asked whenever standings are refreshed.
     """
     entries = LedgerEntry.objects.filter(
         CRASHED,
         duel__tournament=tournament,
+        duel__tournament__results=Audience.PUBLIC,
         submission__agent__is_disabled=False,
         submission__participations__tournament=tournament,
         submission__participations__withdrawn_at=None,
@@ -23,13 +25,17 @@ def crashed_in(tournament: Tournament) -> list[Submission]:
 
 
 def crash_streak(submission: Submission, *, most: int) -> int:
-    """In how many of its last rated duels in a row a submission has forfeited every match; counted up to `most`.
+    """In how many of its last duels in a row a submission has forfeited every match; counted up to `most`.
 
+    Of tournaments, rated or not, whose results everybody sees; once results are released, as if they always had been.
     Not counted, as if they had not been, are duels that were struck, that an organiser has forgiven, or in which the
     opponent forfeited every match: those say nothing of this one. One look into an index.
     """
     entries = LedgerEntry.objects.filter(
-        submission=submission, pk__gt=submission.agent.forgiven_entry, duel__void__isnull=True
+        submission=submission,
+        pk__gt=submission.agent.forgiven_entry,
+        duel__void__isnull=True,
+        duel__tournament__results=Audience.PUBLIC,
     )
     columns = ("duel", "wins", "losses", "draws", "errors", "opponent_errors")
     # Two entries a duel, and room for duels that are not counted.

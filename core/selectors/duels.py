@@ -61,13 +61,20 @@ class MatchGroup:
 
 def duels_next(*, count: int) -> list[Duel]:
     """The duels that workers will take next, with what it takes to play them."""
-    return list(line(Duel).select_related(*Duel.RELATED)[:count])
+    return list(line(Duel).select_related(*Duel.RELATED).defer(*Duel.UNREAD)[:count])
 
 
 def duel_get(duel_id: int) -> Duel:
     """A duel with everything its page names. Raises Duel.DoesNotExist."""
-    related = ("tournament__environment", "player_1__agent__owner", "player_2__agent__owner", "void")
-    return Duel.objects.select_related(*related).get(pk=duel_id)
+    related = (
+        "tournament",
+        "promotion",
+        "player_1__agent__environment",
+        "player_1__agent__owner",
+        "player_2__agent__owner",
+        "void",
+    )
+    return Duel.objects.select_related(*related).defer(*Duel.UNREAD).get(pk=duel_id)
 
 
 def validation_get(validation_id: int) -> Validation:

@@ -34,6 +34,17 @@ def submissions_to_rank(environment: Environment) -> list[Submission]:
     return list(valid.filter(pk=Subquery(newest)).select_related("agent__environment").order_by("agent_id"))
 
 
+def is_evaluated(submission: Submission, environment: Environment) -> bool:
+    """Whether the last that was asked of a player has a score by the rules and seeds of its environment."""
+    last = submission.evaluations.order_by("-pk").first()
+    return (
+        last is not None
+        and last.state == JobState.SUCCEEDED
+        and last.seed_list == ranking_list(environment)
+        and last.environment_version == environment.spec_id
+    )
+
+
 def evaluation_to_stand_with(agent: Agent) -> Evaluation | None:
     """What an agent should stand on the board with: the newest good evaluation of its newest version that has one.
 

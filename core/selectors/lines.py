@@ -1,4 +1,4 @@
-"""The lines of waiting jobs, one for each kind: who is next, and how many are before somebody."""
+"""The lines of waiting jobs, one for each kind (two of evaluations): who is next, and how many are before somebody."""
 
 from __future__ import annotations
 
@@ -17,16 +17,10 @@ def line(kind: type[AnyJob]) -> QuerySet[AnyJob]:
     return kind._default_manager.filter(state=JobState.QUEUED, not_before=None).order_by("turn", "pk")
 
 
-def jobs_in_line(kind: type[Job], *, count: int) -> list[int]:
-    """The ids of the next jobs of a kind."""
-    return list(line(kind).values_list("pk", flat=True)[:count])
-
-
 def places_of(kind: type[AnyJob], ids: Collection[int]) -> dict[int, int]:
-    """Which in the line of their kind jobs are, from 1, by id; without those that do not stand there. One query."""
+    """Which in their lines jobs of a kind are, from 1, by id; without those that do not stand there. One query."""
     # As an index can answer it: a range, less what comes after the job within its own turn.
-    before = (
-        line(kind).order_by().filter(turn__lte=OuterRef("turn")).exclude(turn=OuterRef("turn"), pk__gt=OuterRef("pk"))
-    )
+    same_line = line(kind).order_by().filter(**{name: OuterRef(name) for name in kind.LINES})
+    before = same_line.filter(turn__lte=OuterRef("turn")).exclude(turn=OuterRef("turn"), pk__gt=OuterRef("pk"))
     count = before.annotate(one=Value(1)).values("one").annotate(count=Count("pk")).values("count")
     return dict(line(kind).order_by().filter(pk__in=ids).values_list("pk", Subquery(count)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Max, QuerySet
+from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 
 from core.models import (
     Agent,
@@ -11,8 +11,11 @@ from core.models import (
     Evaluation,
     Job,
     Participant,
+    Promotion,
     Rating,
     Recording,
+    Registration,
+    Season,
     Submission,
     Tournament,
 )
@@ -24,7 +27,7 @@ LONG_OF_DUELS = ("log", "verification")
 # A list of seeds is long, and hidden.
 LONG_OF_EVALUATIONS = ("log", "verification", "metrics", "episodes", "runtime", "seed_list__seeds")
 JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
-    Duel: (PLAYERS, LONG_OF_DUELS),
+    Duel: (("tournament", *PLAYERS), LONG_OF_DUELS),
     Recording: (
         ("evaluation__submission__agent",),
         ("log", "evaluation__log", "evaluation__verification", "evaluation__metrics", "evaluation__episodes"),
@@ -34,38 +37,63 @@ JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
 """By kind: the rows to read along with a job, and the columns to leave where they are."""
 
 
+def _own(model: type[Model], *long: str) -> tuple[str, ...]:
+    """The names of a model's own columns but for the long ones."""
+    return tuple(field.name for field in model._meta.concrete_fields if field.name not in long)
+
+
+def _version(path: str) -> tuple[str, ...]:
+    """What lists show of a submission and its agent: tables join it row by row, with all that is asked for."""
+    return tuple(
+        f"{path}__{name}"
+        for name in ("public_id", "number", "agent__name", "agent__is_public", "agent__owner__username")
+    )
+
+
 def environment_rows() -> QuerySet[Environment]:
     return Environment.objects.order_by("name", "pk")
 
 
 def agent_rows() -> QuerySet[Agent]:
     """Agents with `latest_number`, the number of their newest version."""
-    return (
-        Agent.objects.select_related("environment", "owner")
-        .annotate(latest_number=Max("submissions__number"))
-        .order_by("-pk")
-    )
+    # Of each agent that is shown, not grouped over all: then no index would give the order.
+    latest = Submission.objects.filter(agent=OuterRef("pk")).order_by("-number").values("number")[:1]
+    return Agent.objects.select_related("environment", "owner").annotate(latest_number=Subquery(latest)).order_by("-pk")
 
 
 def submission_rows() -> QuerySet[Submission]:
-    """Submissions with their phases, newest first."""
-    return submissions_with_phases().select_related("agent__owner").order_by("-pk")
+    """Submissions with their phases and promotions, newest first."""
+    duels = Prefetch("duels", Duel.objects.only("pk", "promotion"))
+    promotions = Prefetch("promotions", Promotion.objects.select_related("incumbent").prefetch_related(duels))
+    rows = submissions_with_phases().select_related("agent__owner").prefetch_related(promotions)
+    return rows.order_by("-pk")
 
 
 def tournament_rows() -> QuerySet[Tournament]:
-    return Tournament.objects.select_related("environment").order_by("-pk")
+    """Tournaments without their plans, newest first."""
+    return Tournament.objects.select_related("environment").defer("standing").order_by("-pk")
 
 
 def participant_rows() -> QuerySet[Participant]:
     """The table of editions, by rank."""
-    return Participant.objects.select_related("submission__agent__owner", "submission__rating").order_by("rank", "pk")
+    rows = Participant.objects.select_related("submission__agent__owner")
+    return rows.only(*_own(Participant), *_version("submission")).order_by("rank", "pk")
+
+
+def registration_rows() -> QuerySet[Registration]:
+    """Registrations, in the order in which they came."""
+    return Registration.objects.select_related("agent__owner").order_by("pk")
+
+
+def season_rows() -> QuerySet[Season]:
+    return Season.objects.select_related("environment").order_by("-begins_at", "-pk")
 
 
 def duel_rows() -> QuerySet[Duel]:
     """Duels, newest first."""
-    return (
-        Duel.objects.select_related("tournament__environment", "void", *PLAYERS).defer(*LONG_OF_DUELS).order_by("-pk")
-    )
+    shown = (*_version("player_1"), *_version("player_2"), "player_1__agent__environment__slug", "void")
+    rows = Duel.objects.select_related("tournament", "player_1__agent__environment", "void", *PLAYERS)
+    return rows.only(*_own(Duel, *LONG_OF_DUELS), *shown, "tournament__results").order_by("-pk")
 
 
 def evaluation_rows() -> QuerySet[Evaluation]:

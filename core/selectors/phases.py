@@ -98,12 +98,24 @@ def validation_of(submission: Submission) -> Validation | None:
     return validation
 
 
+def evaluations_of(submission: Submission) -> list[Evaluation]:
+    """The evaluations that belong to the latest build: those since it, or those that its validation has left standing.
+
+    A player that is built and validated again keeps its score, unless rules or seeds are other ones by now: then a new
+    evaluation is there at the moment at which it is validated (core.services.phases.validation_succeed).
+    """
+    build, every = submission.latest_build, list(submission.evaluations.all())
+    if build is None:
+        return []
+    newer = [evaluation for evaluation in every if evaluation.created_at >= build.created_at]
+    validation = validation_of(submission)
+    is_kept = not newer and validation is not None and validation.state == JobState.SUCCEEDED
+    return every if is_kept else newer
+
+
 def evaluation_of(submission: Submission) -> Evaluation | None:
     """The newest evaluation that belongs to the latest build."""
-    build, evaluation = submission.latest_build, submission.latest_evaluation
-    if build is None or evaluation is None or evaluation.created_at < build.created_at:
-        return None
-    return evaluation
+    return max(evaluations_of(submission), key=lambda evaluation: evaluation.pk, default=None)
 
 
 def decisive_job(submission: Submission) -> Job | None:

@@ -8,11 +8,12 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Sum
 
 from core.models import (
     Agent,
     Build,
+    Duel,
     Environment,
     Evaluation,
     JobFault,
@@ -25,6 +26,8 @@ from core.models import (
 from core.selectors.phases import decisive_job
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
+SPARED = Q(state=JobState.CANCELLED) | Q(state=JobState.FAILED, fault=JobFault.PLATFORM)
+"""Duels of challenges that are not charged."""
 ONE_DAY = timedelta(days=1)
 
 
@@ -61,6 +64,10 @@ class Usage:
     agents: int = 0
     storage_bytes: int = 0
     jobs: int = 0
+    challenges: int = 0
+    """Duels that were asked for."""
+    challenges_spared: int = 0
+    """Of these: what the arena failed on, or was called off."""
 
     def charged(self, limit: int) -> int:
         """The uploads that count.
@@ -69,6 +76,10 @@ class Usage:
         upload for ever.
         """
         return max(self.uploads - self.spared, self.uploads - limit)
+
+    def challenges_charged(self, limit: int) -> int:
+        """The duels of challenges that count, as above."""
+        return max(self.challenges - self.challenges_spared, self.challenges - limit)
 
 
 def day_begin(now: datetime) -> datetime:
@@ -94,8 +105,8 @@ def quota_limit(name: QuotaName, *, owner: User, environment: Environment) -> in
 
 
 COUNTED = tuple(name for name in QuotaName if name != QuotaName.UPLOAD_BYTES)
-NOT_OF_ANONYMOUS = frozenset({QuotaName.STORAGE_BYTES, QuotaName.ACTIVE_AGENTS})
-"""An anonymous client has none of these to itself: nobody knows tomorrow which were its own."""
+NOT_OF_ANONYMOUS = frozenset({QuotaName.STORAGE_BYTES, QuotaName.ACTIVE_AGENTS, QuotaName.CHALLENGES_PER_DAY})
+"""An anonymous client has none of these to itself: nobody knows tomorrow which were its own, and none challenges."""
 
 
 def quotas_shared(anonymous: User, environment: Environment, *, now: datetime) -> list[Quota]:
@@ -150,6 +161,8 @@ def quotas(owner: User, environment: Environment, usage: Usage, *, now: datetime
                 found.append(Quota(name, limit, usage.jobs))
             case QuotaName.UPLOAD_BYTES:
                 found.append(Quota(name, limit))
+            case QuotaName.CHALLENGES_PER_DAY:
+                found.append(Quota(name, limit, usage.challenges_charged(limit), tomorrow))
     return found
 
 
@@ -176,7 +189,19 @@ def usage_by_environment(
     active = active_agents(owner).filter(environment__in=wanted).order_by()
     for pk, count in active.values_list("environment").annotate(Count("pk")):
         usage[pk].agents = count
+    for pk, (count, spared) in _challenges(owner, wanted, now=now).items():
+        usage[pk].challenges, usage[pk].challenges_spared = count, spared
     return usage
+
+
+def challenge_quota(owner: User, environment: Environment, *, now: datetime) -> Quota | None:
+    """What a person may still ask for of challenges, in one query; None: as much as they like."""
+    limit = quota_limit(QuotaName.CHALLENGES_PER_DAY, owner=owner, environment=environment)
+    if limit is None:
+        return None
+    count, spared = _challenges(owner, [environment.pk], now=now).get(environment.pk, (0, 0))
+    charged = Usage(challenges=count, challenges_spared=spared).challenges_charged(limit)
+    return Quota(QuotaName.CHALLENGES_PER_DAY, limit, charged, day_begin(now) + ONE_DAY)
 
 
 def active_agents(owner: User) -> QuerySet[Agent]:
@@ -194,6 +219,16 @@ def in_progress(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
         | Exists(Validation.objects.filter(**of_row))
         | Exists(Evaluation.objects.filter(~Exists(earlier), **of_row))
     )
+
+
+def _challenges(owner: User, environments: list[int], *, now: datetime) -> dict[int, tuple[int, int]]:
+    """Duels that a person has asked for today, and those of them that are not charged, by environment."""
+    rows = Duel.objects.filter(challenge__user=owner, challenge__created_at__gte=day_begin(now)).order_by()
+    of_environment = rows.filter(player_1__agent__environment__in=environments)
+    found = of_environment.values_list("player_1__agent__environment").annotate(
+        count=Count("pk"), spared=Count("pk", filter=SPARED)
+    )
+    return {pk: (count, spared) for pk, count, spared in found}
 
 
 def _uploads(rows: QuerySet[Submission]) -> QuerySet[Submission]:

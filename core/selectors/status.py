@@ -19,7 +19,7 @@ from django.utils import timezone
 from django_q.brokers import get_broker
 
 from core.engine import NoEngine, engine_version
-from core.models import Alarm, Duty, Job, JobState
+from core.models import Alarm, Duty, Job, JobState, Tournament, TournamentState
 from core.queues import waiting_count
 from core.selectors.waits import WaitCode, waits_of
 from core.selectors.workers import worker_rows, workers_alive
@@ -58,6 +58,18 @@ class RunningJob:
     worker: str
     attempt: int
     started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTournament:
+    """A tournament that is played. open: its duels that wait or are played. note: why a ladder plays nothing."""
+
+    name: str
+    format: str
+    started_at: datetime | None
+    played: int
+    open: int
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +145,7 @@ class Status:
     queues: list[QueueStatus]
     workers: list[WorkerStatus]
     running: list[RunningJob]
+    tournaments: list[RunningTournament]
     stuck: list[StuckJob]
     alarms: list[OpenAlarm]
     disks: list[Disk]
@@ -149,10 +162,22 @@ def status() -> Status:
         queues=queue_statuses(),
         workers=_workers(),
         running=_running(),
+        tournaments=_tournaments(),
         stuck=_stuck(),
         alarms=[OpenAlarm(row.key, row.message, row.raised_at) for row in Alarm.objects.filter(settled_at=None)],
         disks=_disks((settings.DATA_DIR, settings.MEDIA_ROOT, settings.CHANNEL_DIR)),
     )
+
+
+def _tournaments() -> list[RunningTournament]:
+    counted = Tournament.objects.filter(state=TournamentState.RUNNING).annotate(
+        played=Count("duels", filter=Q(duels__state=JobState.SUCCEEDED)),
+        open=Count("duels", filter=Q(duels__state__in=[JobState.QUEUED, JobState.RUNNING])),
+    )
+    return [
+        RunningTournament(str(row), row.format, row.started_at, row.played, row.open, row.shortfall)
+        for row in counted.select_related("environment").order_by("pk")
+    ]
 
 
 def watchdog_runs() -> bool:

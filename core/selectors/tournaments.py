@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, F, Manager, OuterRef, Q, QuerySet, Subquery, When, Window
+from django.db.models.functions import Coalesce, RowNumber
 
-from core.models import Duel, Environment, Evaluation, JobState, Participant, Tournament, TournamentState
+from core.models import (
+    LADDER,
+    Audience,
+    Duel,
+    Environment,
+    Evaluation,
+    JobState,
+    Participant,
+    RatingPool,
+    Tournament,
+    TournamentState,
+    User,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +54,7 @@ class EnvironmentCard:
     agent_count: int
     user_count: int
     leader: Participant | None = None
-    """First of the last finished edition."""
+    """First of the arena's own last finished edition, or of the ladder."""
     best: Evaluation | None = None
     """Where submissions are ranked by scores: the first of the board."""
 
@@ -53,14 +66,7 @@ def environment_cards() -> list[EnvironmentCard]:
             agent_count=Count("agents", distinct=True), user_count=Count("agents__owner", distinct=True)
         )
     )
-    leaders: dict[int, Participant] = {}
-    first = Participant.objects.filter(
-        rank=1, tournament__environment__in=environments, tournament__state=TournamentState.FINISHED
-    )
-    for row in first.select_related(
-        "tournament", "submission__agent__owner", "submission__agent__environment"
-    ).order_by("tournament__edition", "-submission__agent__name"):
-        leaders[row.tournament.environment_id] = row
+    leaders = _leaders([environment for environment in environments if not environment.is_scored])
     best = _best([environment for environment in environments if environment.is_scored])
     return [
         EnvironmentCard(
@@ -78,6 +84,29 @@ def environment_groups() -> list[tuple[str, list[Environment]]]:
     """Active environments by name, in the groups of the home page."""
     rows = list(Environment.objects.filter(is_active=True).only("slug", "name", "seats"))
     return [("Games", [row for row in rows if not row.is_scored]), ("Tasks", [row for row in rows if row.is_scored])]
+
+
+def _leaders(environments: list[Environment]) -> dict[int, Participant]:
+    """The first of the arena's own last finished edition, or of the ladder. One query, none without environments.
+
+    Of those that all may see, and not of what organisers plan: any of them may hold a cup, of few, by rules of its own.
+    """
+    if not environments:
+        return {}
+    # A ladder never ends, but has somebody at its top.
+    has_leader = Q(tournament__state=TournamentState.FINISHED)
+    has_leader |= Q(tournament__state=TournamentState.RUNNING, tournament__format=LADDER, withdrawn_at=None)
+    ranked = Participant.objects.filter(
+        has_leader,
+        tournament__environment=OuterRef("pk"),
+        tournament__is_automatic=True,
+        tournament__results=Audience.PUBLIC,
+        rank=1,
+    )
+    first = ranked.order_by("-tournament__edition", "submission__agent__name").values("pk")[:1]
+    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
+    shown = Participant.objects.filter(pk__in=chosen).select_related("tournament", "submission__agent__owner")
+    return {row.tournament.environment_id: row for row in shown.defer("tournament__standing")}
 
 
 def _best(environments: list[Environment]) -> dict[int, Evaluation]:
@@ -99,21 +128,30 @@ def _best(environments: list[Environment]) -> dict[int, Evaluation]:
 
 
 def tournament_latest(environment: Environment) -> Tournament | None:
-    """The edition a page shows by itself: the newest that was not cancelled."""
-    return environment.tournaments.exclude(state=TournamentState.CANCELLED).order_by("-edition").first()
+    """The edition a page shows by itself: the newest of the arena's own that was not cancelled."""
+    own = environment.tournaments.filter(is_automatic=True).exclude(state=TournamentState.CANCELLED)
+    return own.order_by("-edition").first()
+
+
+def rating_pool_get(environment: Environment) -> RatingPool | None:
+    """What the last fit found of all who are rated together; None before the first."""
+    return RatingPool.objects.filter(environment=environment).first()
 
 
 _IN_TABLES = (
     *(field.name for field in Participant._meta.concrete_fields),
-    "submission__number",
+    *(f"submission__{name}" for name in ("number", "public_id", "created_at")),
     *(f"submission__agent__{name}" for name in ("name", "is_disabled", "quarantined_at")),
     *(f"submission__agent__owner__{name}" for name in ("username", "team", "is_active")),
-    "submission__rating__value",
+    *(
+        f"submission__rating__{name}"
+        for name in ("value", "low", "high", "best_rank", "worst_rank", "best_chance", "match_count")
+    ),
 )
 
 
 def participant_list(tournament: Tournament) -> QuerySet[Participant]:
-    """The table of an edition, with live ratings. It may have hundreds of rows, so only what pages show is read."""
+    """The table of an edition, with ratings of now. It may have hundreds of rows, so only what pages show is read."""
     return (
         tournament.participants.select_related("submission__agent__owner", "submission__rating")
         .only(*_IN_TABLES)
@@ -121,8 +159,52 @@ def participant_list(tournament: Tournament) -> QuerySet[Participant]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class OwnPlace:
+    """Where an agent of the one who looks stands in the table of an edition. row: from 1."""
+
+    agent: str
+    rank: int | None
+    """None where it was taken out."""
+    row: int
+
+
+def own_place_list(tournament: Tournament, owner: User) -> list[OwnPlace]:
+    """The places of a user's agents in an edition, the first of the table first."""
+    row = Window(RowNumber(), order_by=[F("rank"), F("submission__agent__name")])
+    # No row is 0: in one condition with the row the owner's are picked after counting, alone they would be before.
+    own = Q(submission__agent__owner=owner) | Q(row=0)
+    found = tournament.participants.annotate(row=row).filter(own).order_by("row")
+    return [
+        OwnPlace(agent, rank if withdrawn_at is None else None, row)
+        for agent, rank, withdrawn_at, row in found.values_list(
+            "submission__agent__name", "rank", "withdrawn_at", "row"
+        )
+    ]
+
+
+def leavable_list(tournament: Tournament, owner: User) -> list[Participant]:
+    """Those of a user's agents that may withdraw: from what organisers have planned, while it is played."""
+    if tournament.is_automatic or tournament.state != TournamentState.RUNNING:
+        return []
+    rows = tournament.participants.filter(submission__agent__owner=owner, withdrawn_at=None)
+    return list(rows.select_related("submission__agent").order_by("submission__agent__name"))
+
+
 def tournament_progress(tournament: Tournament) -> Progress:
-    counts = tournament.duels.aggregate(
+    """How far its duels are; in what organisers have planned without those that were struck or are not played."""
+    if tournament.is_automatic:
+        return _progress(tournament.duels)
+    return _progress(tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED))
+
+
+def participant_progress(participant: Participant) -> Progress:
+    """The same of one participant's duels."""
+    return _progress(_duels_of(participant))
+
+
+def _progress(duels: Manager[Duel] | QuerySet[Duel]) -> Progress:
+    counts = duels.aggregate(
         total=Count("pk"),
         succeeded=Count("pk", filter=Q(state=JobState.SUCCEEDED)),
         void=Count("pk", filter=Q(state__in=[JobState.FAILED, JobState.CANCELLED])),
@@ -131,8 +213,10 @@ def tournament_progress(tournament: Tournament) -> Progress:
 
 
 def edition_window(environment: Environment, edition: int) -> list[int | None]:
-    """Editions for a pager: first, two before, this one, two after, last; None stands for a gap."""
-    editions = list(environment.tournaments.order_by("edition").values_list("edition", flat=True))
+    """The arena's own editions for a pager: first, two before, this one, two after, last; None stands for a gap."""
+    editions = list(
+        environment.tournaments.filter(is_automatic=True).order_by("edition").values_list("edition", flat=True)
+    )
     ends = {*editions[:1], *editions[-1:]}
     window: list[int | None] = []
     for place, number in enumerate(editions):
@@ -159,33 +243,40 @@ class OpponentRow:
     own_log: str
 
 
-def opponent_list(participant: Participant) -> list[OpponentRow]:
-    """A participant's duels, opponents by rank; figures always from its own side."""
-    tournament = participant.tournament
+def opponent_list(participant: Participant, *, offset: int = 0, limit: int | None = None) -> list[OpponentRow]:
+    """Some of a participant's duels, all without a limit, opponents by rank; figures always from its own side."""
+    tournament, own = participant.tournament, participant.submission_id
+    opponent = Case(When(player_1=own, then=F("player_2")), default=F("player_1"))
+    place = tournament.participants.filter(submission=OuterRef("opponent")).values("rank")
+    duels = _duels_of(participant).select_related("void").defer("log", "history", "verification")
+    # Who has left the edition has no rank.
+    ordered = duels.annotate(opponent=opponent, place=Coalesce(Subquery(place), 0)).order_by("place", "number")
+    shown = list(ordered[offset : None if limit is None else offset + limit])
+    theirs = participant_list(tournament).filter(submission__in=[duel.opponent for duel in shown])
+    by_submission = {row.submission_id: row for row in theirs}
+    return [_opponent_row(duel, by_submission.get(duel.opponent), is_first=duel.player_1_id == own) for duel in shown]
+
+
+def _duels_of(participant: Participant) -> QuerySet[Duel]:
     own = participant.submission_id
-    by_submission = {row.submission_id: row for row in participant_list(tournament)}
-    duels = tournament.duels.filter(Q(player_1=own) | Q(player_2=own)).select_related("void")
-    rows = []
-    for duel in duels.defer("log", "history", "verification"):
-        is_first = duel.player_1_id == own
-        opponent = by_submission.get(duel.player_2_id if is_first else duel.player_1_id)
-        mine, theirs = ("PLAYER_1", "PLAYER_2") if is_first else ("PLAYER_2", "PLAYER_1")
-        wins, losses = duel.player_1_wins, duel.player_2_wins
-        errors, other_errors = duel.player_1_errors, duel.player_2_errors
-        if not is_first:
-            wins, losses, errors, other_errors = losses, wins, other_errors, errors
-        result = {mine: "Won", theirs: "Lost", "DRAW": "Drawn"}.get(duel.outcome, duel.get_state_display().capitalize())
-        rows.append(
-            OpponentRow(
-                duel=duel,
-                opponent=opponent,
-                result="Void" if duel.is_void else result,
-                wins=wins,
-                losses=losses,
-                draws=duel.draws,
-                own_errors=errors,
-                opponent_errors=other_errors,
-                own_log="player_1" if is_first else "player_2",
-            )
-        )
-    return sorted(rows, key=lambda row: (row.opponent.rank if row.opponent else 0, row.duel.number))
+    return participant.tournament.duels.filter(Q(player_1=own) | Q(player_2=own))
+
+
+def _opponent_row(duel: Duel, opponent: Participant | None, *, is_first: bool) -> OpponentRow:
+    mine, theirs = ("PLAYER_1", "PLAYER_2") if is_first else ("PLAYER_2", "PLAYER_1")
+    wins, losses = duel.player_1_wins, duel.player_2_wins
+    errors, other_errors = duel.player_1_errors, duel.player_2_errors
+    if not is_first:
+        wins, losses, errors, other_errors = losses, wins, other_errors, errors
+    result = {mine: "Won", theirs: "Lost", "DRAW": "Drawn"}.get(duel.outcome, duel.get_state_display().capitalize())
+    return OpponentRow(
+        duel=duel,
+        opponent=opponent,
+        result="Void" if duel.is_void else result,
+        wins=wins,
+        losses=losses,
+        draws=duel.draws,
+        own_errors=errors,
+        opponent_errors=other_errors,
+        own_log="player_1" if is_first else "player_2",
+    )

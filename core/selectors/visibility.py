@@ -1,12 +1,16 @@
-"""Who may read what of an evaluation: hidden seeds stay hidden, whatever a player tells of them."""
+"""Who may read what of a job: hidden seeds stay hidden, whatever a player tells of them.
+
+Who sees results of tournaments that are held back is in `results`.
+"""
 
 from __future__ import annotations
 
 import re
 
 from core.models import Build, Duel, Evaluation, Job, JobFault, Publication, Recording, Submission, Validation
-from core.selectors.agents import Viewer, agent_source_visible
+from core.selectors.agents import agent_source_visible
 from core.selectors.episodes import seeds_hidden
+from core.selectors.results import Viewer, duel_visible
 
 _SENTENCE = re.compile(r"(?:Episode \d+: )?[^:.]*")
 """What the arena itself says of a failure; what follows a colon or a full stop may be the player's words."""
@@ -65,7 +69,7 @@ def job_log_visible(job: Job, viewer: Viewer) -> bool:
     """Whether a person may read a job's log: a duel's holds the arena's words alone, a recording's is for staff."""
     match job:
         case Duel():
-            return True
+            return duel_visible(job, viewer)
         case Evaluation():
             return arena_log_visible(job, viewer)
         case Recording():

@@ -16,7 +16,7 @@ from core.models import Alarm, Job, JobState
 from core.selectors.lines import places_of
 from core.selectors.workers import workers_alive
 from core.services.alarms import standstill_key
-from core.services.jobs import QUEUES_AND_TASKS, QUICK_KINDS, QUICK_QUEUE
+from core.services.jobs import LOST_CODE, QUEUES_AND_TASKS, QUICK_QUEUE, is_quick
 
 ENGINE_DOWN_CODE = "engine_unavailable"
 """The code of a fault of the platform that says: no container engine answered."""
@@ -83,9 +83,8 @@ def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
         return found
     queues = _queues()
     for kind, waiting in in_line.items():
-        queue = _serving(queues, kind.KIND)
         places = places_of(kind, [job.pk for job in waiting])
-        found |= {(kind.KIND, job.pk): _in_line(queue, places.get(job.pk)) for job in waiting}
+        found |= {(kind.KIND, job.pk): _in_line(_serving(queues, job), places.get(job.pk)) for job in waiting}
     return found
 
 
@@ -102,7 +101,7 @@ def _rest(job: Job, now: datetime) -> Wait | None:
     if job.error_code == "worker_stopped" or (is_over and not job.error_code):
         return Wait(WaitCode.WORKER_STOPPED, f"Its worker was stopped; another one takes it {when}.", until=until)
     attempts = f" (attempt {job.attempt + 1} of {settings.JOB_MAX_ATTEMPTS})"
-    if job.error_code == "worker_lost":
+    if job.error_code == LOST_CODE:
         sentence = f"Its worker was lost; another one takes it {when}{attempts}."
         return Wait(WaitCode.WORKER_LOST, sentence, until=until)
     if job.error_code == ENGINE_DOWN_CODE:
@@ -124,10 +123,10 @@ def _in_line(queue: _Queue, place: int | None) -> Wait:
     return Wait(WaitCode.IN_LINE, f"{where[0].upper()}{where[1:]}.", place)
 
 
-def _serving(queues: Mapping[str, _Queue], kind: str) -> _Queue:
-    """Those whom a kind of jobs waits for."""
-    queue = queues.get(QUEUES_AND_TASKS[kind][0], _Queue())
-    quick = queues.get(QUICK_QUEUE, _Queue()) if kind in QUICK_KINDS else _Queue()
+def _serving(queues: Mapping[str, _Queue], job: Job) -> _Queue:
+    """Those whom a job waits for."""
+    queue = queues.get(QUEUES_AND_TASKS[job.KIND][0], _Queue())
+    quick = queues.get(QUICK_QUEUE, _Queue()) if is_quick(job) else _Queue()
     return _Queue(queue.workers + quick.workers, queue.deaf + quick.deaf, queue.still_since)
 
 

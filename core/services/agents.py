@@ -27,14 +27,16 @@ from core.models import (
     Publication,
     Submission,
     SubmissionForm,
+    TournamentState,
     User,
     Validation,
 )
-from core.queues import IMAGES_TASK, wake
+from core.queues import IMAGES_TASK, TOURNAMENT_TASK, wake
 from core.requirements import RequirementsRefused, read_requirements
 from core.selectors.phases import decisive_job
 from core.services.evaluations import OPEN, agent_lock, evaluation_again, standing_decide
 from core.services.jobs import job_cancel_if_open, job_enqueue
+from core.services.promotions import promotions_review
 from core.services.quotas import makes_agent_active, owner_lock, quota_check
 from core.text import plain_line
 
@@ -173,16 +175,25 @@ def submission_delete(*, submission: Submission) -> None:
         submission.deleted_at = timezone.now()
         submission.save(update_fields=["deleted_at"])
         standing_decide(agent=agent)
+        promotions_review(agent=agent)
+        planned = submission.participations.filter(tournament__is_automatic=False)
+        if planned.filter(tournament__state=TournamentState.RUNNING).exists():
+            # It has withdrawn from there.
+            wake("tournament", TOURNAMENT_TASK, agent.environment_id)
         storage, name = submission.archive.storage, str(submission.archive.name)
-        transaction.on_commit(lambda: storage.delete(name))
+        # What the store fails on, the retention deletes later.
+        transaction.on_commit(lambda: storage.delete(name), robust=True)
         wake("build", IMAGES_TASK, submission.pk)
 
 
 def submission_rebuild(*, submission: Submission) -> Build:
-    """Build and validate a submission again, e.g. after a platform fault; open jobs of it are cancelled."""
-    if submission.deleted_at is not None:
-        raise Refused("A deleted submission cannot be built.")
+    """Build and validate a submission again; open jobs of it are cancelled. Raises Refused when it is deleted."""
     with transaction.atomic():
+        # Who deletes it, or asks for the same, at this moment comes before or after.
+        agent_lock(submission.agent_id)
+        submission = Submission.objects.get(pk=submission.pk)
+        if submission.deleted_at is not None:
+            raise Refused("A deleted submission cannot be built.")
         phases = (submission.latest_build, submission.latest_validation)
         for job in (*phases, *submission.evaluations.filter(state__in=OPEN)):
             if job is not None:

@@ -10,7 +10,8 @@ from django.core.mail import mail_admins
 from django.db import transaction
 from django.utils import timezone
 
-from core.models import Alarm
+from core.models import Alarm, EventKind
+from core.services.notices import announce
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,8 @@ def alarm_raise(*, key: str, message: str, address: str = "") -> Alarm:
             alarm.raised_at, alarm.settled_at = now, None
         alarm.message, alarm.address = message, address
         alarm.save(update_fields=["message", "address", "raised_at", "settled_at"])
+    if calls:
+        announce(kind=EventKind.ALARM, title=f"Alarm: {key}", text=message, address=address, data={"key": key})
     if calls and settings.ADMINS:
         transaction.on_commit(lambda: _mail(alarm))
     return alarm

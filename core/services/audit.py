@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from core.addresses import client_address
 from core.log_context import bound_fields
 from core.models import AuditEntry, User
 
 Changes = dict[str, list[Any]]
 SECRET_WORDS = ("password", "token", "secret", "digest", "key")
 HIDDEN = "(not shown)"
-LONG = frozenset({"log", "episodes", "metrics", "seeds", "result", "args", "kwargs"})
+LONG = frozenset({"log", "episodes", "metrics", "seeds", "result", "args", "kwargs", "standing"})
 TEXT_LIMIT = 500
 LENGTHS = {field.name: field.max_length for field in AuditEntry._meta.concrete_fields}
 
@@ -33,26 +34,37 @@ class Operator:
     request_id: str = ""
 
 
-def operator_of(request: HttpRequest, channel: AuditEntry.Channel) -> Operator:
-    """Who sends a request."""
-    user = request.user
+def operator_of(
+    request: HttpRequest, channel: AuditEntry.Channel, user: User | AnonymousUser | None = None
+) -> Operator:
+    """Who sends a request. user: who that is, where the request does not know it yet."""
+    user = request.user if user is None else user
     return Operator(
         channel=channel,
         name=user.username if isinstance(user, User) else "nobody",
         user_id=user.pk,
-        address=client_address(request),
+        address=client_address(request.META),
         request_id=str(bound_fields().get("request_id", "")),
     )
 
 
-def client_address(request: HttpRequest) -> str:
-    """The visitor's address, as the trusted proxies (TRUSTED_PROXIES) have written it down."""
-    proxies: int = settings.REST_FRAMEWORK["NUM_PROXIES"]
-    passed_on = [part.strip() for part in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
-    if not proxies or not passed_on:
-        return str(request.META.get("REMOTE_ADDR", ""))
-    address: str = passed_on[-min(proxies, len(passed_on))]
-    return address
+def account_record(
+    request: HttpRequest,
+    user: User,
+    action: str,
+    *,
+    row: Model | None = None,
+    note: str = "",
+    channel: AuditEntry.Channel = AuditEntry.Channel.SITE,
+    is_known: bool = True,
+) -> None:
+    """Write down what an organiser does with their own account, or what is tried with it; nothing of other people.
+
+    row: what it is done to, if not to the account itself. is_known: False where it may have been anybody.
+    """
+    if user.is_staff:
+        operator = operator_of(request, channel, user if is_known else AnonymousUser())
+        audit_record(operator=operator, action=action, row=row or user, note=note)
 
 
 def audit_record(

@@ -2,7 +2,8 @@
 
 Out of a running edition a submission is withdrawn: its open duels are cancelled, and those it has played count for
 nobody's standing there, so that everybody else has met the same opponents. They stay in the ledger and in the
-ratings: they were played.
+ratings: they were played. In a tournament of organisers what they have played counts as its format says, and an owner
+may withdraw, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from django.conf import settings
-from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
 from django.utils import timezone
@@ -26,6 +26,8 @@ from core.models import (
     JobState,
     LedgerEntry,
     Participant,
+    Promotion,
+    PromotionState,
     Submission,
     Tournament,
     TournamentState,
@@ -35,15 +37,20 @@ from core.queues import TOURNAMENT_TASK, wake
 from core.selectors.crashes import crash_streak, crashed_in
 from core.selectors.phases import decisive_job
 from core.services.agents import PHASES, submission_rebuild
+from core.services.challenges import challenge_duels_cancel, challenged_agents
 from core.services.evaluations import OPEN, agent_lock, evaluation_again
 from core.services.jobs import job_cancel_if_open
+from core.services.news import agent_quarantined
 from core.services.phases import publication_again
+from core.services.promotions import promotion_pass, promotions_review
+from core.services.rounds import GONE, last_round
 
 logger = logging.getLogger(__name__)
 
 DISABLED = "Its agent was disabled."
 BANNED = "Its owner's account was closed."
-WITHDRAWN = "A player was taken out of the edition."
+BARRED = "One of its players takes part in nothing any more."
+PAUSED = "One of its players was paused for crashing."
 
 
 def agent_disable(*, agent: Agent, reason: str) -> None:
@@ -84,7 +91,8 @@ def user_ban(*, user: User, reason: str) -> None:
         # Nothing new can begin: uploads hold the owner's row.
         working = _agents_with_jobs(locked, state__in=OPEN)
         playing = set(_running(locked.agents.all()).values_list("submission__agent", flat=True))
-        _stop([agent_lock(pk) for pk in sorted(working | playing)], BANNED)
+        playing |= set(challenged_agents(locked.agents.all()))
+        _stop([agent_lock(pk) for pk in sorted(working | playing | _tested(locked))], BANNED)
     user.refresh_from_db()
 
 
@@ -101,7 +109,7 @@ def user_unban(*, user: User) -> None:
 
 
 def quarantine_where_due(*, tournament: Tournament) -> list[Agent]:
-    """Quarantine whoever has crashed in too many rated duels in a row; return the agents that this call has caught.
+    """Quarantine whoever has crashed in too many duels in a row; return the agents that this call has caught.
 
     Safe to call at any time, any number of times, by several workers at once: each agent is quarantined once.
     """
@@ -111,55 +119,64 @@ def quarantine_where_due(*, tournament: Tournament) -> list[Agent]:
 
 
 def participants_withdraw_barred(*, tournament: Tournament) -> None:
-    """Withdraw from a running edition whoever may not play: also those who were barred while it was being made."""
-    barred = Q(submission__agent__is_disabled=True) | Q(submission__agent__owner__is_active=False)
+    """Withdraw from a running edition whoever may not play: also those who were barred while it was being made.
+
+    Who had left after the end of a tournament that goes on once more keeps the place, see `rounds.drawn_again_leave`.
+    """
+    if tournament.is_automatic:
+        # Drawn whole: its players are kept to its end.
+        barred = Q(submission__agent__is_disabled=True) | Q(submission__agent__owner__is_active=False)
+    else:
+        barred = GONE & Q(left_after=None)
     rows = tournament.participants.filter(barred, withdrawn_at=None)
     if rows.exists():
         with transaction.atomic():
             _withdraw(rows.select_related("tournament"))
 
 
+def participant_withdraw(*, participant: Participant, user: User) -> None:
+    """Take one's own agent out of a running tournament of organisers, for good. Raises Refused, saying why not."""
+    with transaction.atomic():
+        agent = agent_lock(participant.submission.agent_id)
+        if agent.owner_id != user.pk:
+            raise Refused("Only the owner of an agent may withdraw it.", code="not_yours")
+        tournament = Tournament.objects.get(pk=participant.tournament_id)
+        if tournament.is_automatic:
+            raise Refused("What the arena plays by itself is not withdrawn from.", code="automatic")
+        if not _withdraw(_running([agent]).filter(pk=participant.pk), by_owner=True):
+            raise Refused(f"{agent} does not take part any more: it has left, or the tournament is over.", code="over")
+
+
 def _quarantine(submission: Submission) -> bool:
     most: int = settings.QUARANTINE_AFTER
+    # Where a ladder goes on for months many have crashed once.
+    if crash_streak(submission, most=most) < most:
+        return False
     with transaction.atomic():
         agent = agent_lock(submission.agent_id)
         submission.agent = agent
         # Again, now that nobody else can change it.
         if agent.is_disabled or crash_streak(submission, most=most) < most:
             return False
-        newer = Submission.objects.valid().filter(agent=agent, number__gt=submission.number)
-        if newer.exists():
+        newer = Submission.objects.valid().filter(agent=agent, number__gt=submission.number, is_benched=False)
+        why = f"Version {submission.number}, which it was tested against, crashed in {most} duels in a row."
+        if newer.exists() or promotion_pass(agent=agent, why=why):
             # The agent has a better one already, which plays from the next edition on.
             _withdraw(_running([agent]).filter(submission=submission))
             return False
         _write(
             agent,
             is_disabled=True,
-            disabled_reason=f"Version {submission.number} forfeited every match of {most} rated duels in a row.",
+            disabled_reason=f"Version {submission.number} forfeited every match of {most} duels in a row.",
             quarantined_at=timezone.now(),
             quarantined_number=submission.number,
         )
-        # Not its builds and validations: a new version is its way out.
+        # Not its builds and validations: a new version is its way out. In the order of `_stop`.
+        challenge_duels_cancel([agent], reason=PAUSED)
         _withdraw(_running([agent]))
-        transaction.on_commit(lambda: _tell_owner(agent, submission), robust=True)
+        agent_quarantined(agent, submission)
     logger.warning("%s of %s is quarantined: %s", agent, agent.environment, agent.disabled_reason)
     return True
-
-
-def _tell_owner(agent: Agent, submission: Submission) -> None:
-    owner = agent.owner
-    if owner.is_system or not owner.email:
-        return
-    send_mail(
-        f"{settings.SITE_NAME}: {agent.name} is paused",
-        f"Hello {owner.username},\n\n"
-        f"{agent.name} in {agent.environment} is paused. {agent.disabled_reason}\n\n"
-        "It takes part in no duel until you upload a new version: once that one is validated, the agent is back by "
-        f"itself. The duels of version {submission.number} and what it printed are on the agent's page. If you think "
-        "that the arena is to blame, tell the organisers: they can let it play again.\n",
-        None,
-        [owner.email],
-    )
 
 
 def _write(agent: Agent, **fields: object) -> None:
@@ -177,36 +194,87 @@ def _agents_with_jobs(owner: User, **condition: object) -> set[int]:
     return found
 
 
+def _tested(owner: User) -> set[int]:
+    promotions = Promotion.objects.filter(candidate__agent__owner=owner, state=PromotionState.TESTING)
+    return set(promotions.order_by().values_list("candidate__agent", flat=True))
+
+
 def _running(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Participant]:
     rows = Participant.objects.filter(submission__agent__in=agents, withdrawn_at=None)
-    return rows.filter(tournament__state=TournamentState.RUNNING).select_related("tournament")
+    return (
+        rows.filter(tournament__state=TournamentState.RUNNING)
+        .select_related("tournament")
+        .defer("tournament__standing")
+    )
 
 
 def _stop(agents: Collection[Agent], reason: str) -> None:
-    """Cancel all work for locked agents: a worker that is at it is refused, and nothing of it is rated."""
+    """Cancel all work for locked agents: a worker that is at it is refused, and nothing of it is rated.
+
+    In one order, as `_quarantine`: of tests, of challenges, then of tournaments; else two might wait for each other.
+    """
     for kind in PHASES:
         jobs = kind.objects.filter(submission__agent__in=agents, state__in=OPEN)
         for job in jobs.order_by("pk"):
             job_cancel_if_open(job=job, reason=reason)
+    for agent in agents:
+        promotions_review(agent=agent)
+    challenge_duels_cancel(agents, reason=BARRED)
     _withdraw(_running(agents))
 
 
-def _withdraw(rows: QuerySet[Participant]) -> None:
-    """Participants first, then duels, each by key: of two who withdraw opponents at once none waits for the other."""
-    duels: dict[int, Duel] = {}
+def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
+    """Withdraw participants and return how many. by_owner: whether they asked for it.
+
+    Participants first, then duels, each by key: of two who withdraw opponents at once none waits for the other.
+    """
+    duels: dict[int, tuple[Duel, str]] = {}
+    count = 0
     for row in rows.order_by("pk"):
-        Participant.objects.filter(pk=row.pk, withdrawn_at=None).update(withdrawn_at=timezone.now())
+        if not row.tournament.is_automatic and not _held(row.tournament):
+            # It has ended a moment ago: whoever leaves now keeps the place.
+            continue
+        count += Participant.objects.filter(pk=row.pk, withdrawn_at=None).update(
+            withdrawn_at=timezone.now(), left_after=_left_after(row.tournament)
+        )
         plays = Q(player_1=row.submission_id) | Q(player_2=row.submission_id)
-        duels |= Duel.objects.filter(plays, tournament=row.tournament_id, state__in=OPEN).in_bulk()
+        why = _why_left(row.tournament, by_owner=by_owner)
+        open_duels = Duel.objects.filter(plays, tournament=row.tournament_id, state__in=OPEN)
+        duels |= {duel.pk: (duel, why) for duel in open_duels}
         # The others' standings change, and it may have been the last that was missing.
         wake("tournament", TOURNAMENT_TASK, row.tournament.environment_id)
-    for _, duel in sorted(duels.items()):
-        job_cancel_if_open(job=duel, reason=WITHDRAWN)
+    for _, (duel, why) in sorted(duels.items()):
+        job_cancel_if_open(job=duel, reason=why)
+    return count
+
+
+def _why_left(tournament: Tournament, *, by_owner: bool) -> str:
+    """Why a duel is not played, for people."""
+    where = "ladder" if tournament.is_ladder else "edition" if tournament.is_automatic else "tournament"
+    return f"A player has withdrawn from the {where}." if by_owner else f"A player was taken out of the {where}."
+
+
+def _held(tournament: Tournament) -> bool:
+    """Hold a tournament's row, as each of its steps does; return whether it still runs."""
+    running = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING)
+    return running.select_for_update(no_key=True).values_list("pk").first() is not None
+
+
+def _left_after(tournament: Tournament) -> int | None:
+    """The round in which somebody leaves a tournament of organisers, before their duels are cancelled.
+
+    None where nothing is open: then the manager, which knows whether it is over, finds it out.
+    """
+    if tournament.is_automatic or not tournament.duels.filter(state__in=OPEN).exists():
+        return None
+    return last_round(tournament)
 
 
 def _go_on(agents: Collection[Agent], reason: str) -> None:
     """Do again what was cancelled for this reason, of locked agents. Duels stay cancelled: their edition goes on."""
-    for submission in Submission.objects.filter(agent__in=agents, deleted_at=None).select_related("agent__environment"):
+    submissions = Submission.objects.filter(agent__in=agents, deleted_at=None).select_related("agent__environment")
+    # What is evaluated again holds its environment until all is done.
+    for submission in submissions.order_by("agent__environment_id", "pk"):
         job, publication = decisive_job(submission), submission.latest_publication
         # What cannot go on, e.g. for an image that is gone, stays cancelled, as its page says.
         with suppress(Refused):

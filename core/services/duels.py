@@ -11,16 +11,69 @@ from django.db import transaction
 
 from core.errors import Refused
 from core.metrics import matches_played
-from core.models import Duel, JobState, LedgerEntry, LedgerVoid, Tournament, TournamentState, User
-from core.queues import TOURNAMENT_TASK, wake
+from core.models import (
+    Challenge,
+    Duel,
+    JobState,
+    LedgerEntry,
+    LedgerVoid,
+    Promotion,
+    Submission,
+    Tournament,
+    TournamentState,
+    User,
+)
+from core.queues import CHALLENGE_TASK, TOURNAMENT_TASK, wake
+from core.sequential import SequentialTest, decide
 from core.services.artifacts import DuelArtifacts
 from core.services.jobs import job_enqueue, job_succeed, written_once
-from environments.records import DuelRecord, DuelSummary, MatchRecord, summarise
+from core.services.rounds import meeting_void
+from environments.records import DuelRecord, DuelSummary, MatchRecord, half_points, summarise
 
 STANDINGS_SECONDS = 1.0
 """A worker asks at most this often for fresh standings of a running edition."""
 _told_at: dict[int, float] = {}
 """By edition: when this process has asked last."""
+
+
+def duel_create(
+    *,
+    tournament: Tournament | None = None,
+    promotion: Promotion | None = None,
+    challenge: Challenge | None = None,
+    number: int,
+    round: int = 1,  # noqa: A002  (the row's word; nothing is rounded here)
+    player_1: Submission,
+    player_2: Submission,
+    seed: int,
+    match_count: int,
+    expected: float | None = None,
+    reason: str = "",
+    test: SequentialTest | None = None,
+) -> Duel:
+    """Have two submissions play each other by today's rules, for exactly one of tournament, promotion and challenge.
+
+    number: in the schedule of that, from 1. expected: predicted share of the points of player_1. reason: why they
+    meet. test: ends it early; match_count is the most it takes.
+    """
+    with transaction.atomic():
+        duel = Duel.objects.create(
+            tournament=tournament,
+            promotion=promotion,
+            challenge=challenge,
+            number=number,
+            round=round,
+            player_1=player_1,
+            player_2=player_2,
+            environment_version=player_1.agent.environment.spec_id,
+            seed=seed,
+            match_count=match_count,
+            expected=expected,
+            reason=reason[:200],
+            test=None if test is None else test.as_json,
+        )
+        job_enqueue(job=duel)
+    return duel
 
 
 @written_once
@@ -30,8 +83,10 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
     Raises StaleJob when the claim was lost: then nothing is written.
     """
     with transaction.atomic():
-        job_succeed(job=duel, log=log, **result_fields(record.summary), **asdict(artifacts))
-        LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
+        found = {"test_result": test_result(duel, record), **result_fields(record.summary)}
+        job_succeed(job=duel, log=log, **found, **asdict(artifacts))
+        if duel.tournament is not None:
+            LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
         matches_played(
             kind=duel.KIND,
             env_id=duel.player_1.agent.environment.env_id,
@@ -39,14 +94,21 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
             moves=sum(sum(match.move_counts) for match in record.matches),
         )
         # Robust: the result stands, whatever becomes of the message.
-        transaction.on_commit(lambda: _tell_tournament(duel.tournament), robust=True)
+        transaction.on_commit(lambda: _tell_tournament(duel), robust=True)
 
 
-def _tell_tournament(tournament: Tournament) -> None:
+def _tell_tournament(duel: Duel) -> None:
     """Have the standings refreshed, and the edition ended after its last duel: not for every one of many quick duels.
 
     Called after the commit, so that of two last duels at least one sees that it was the last.
     """
+    if duel.challenge_id is not None:
+        wake("tournament", CHALLENGE_TASK, duel.challenge_id)
+    if duel.promotion_id is not None:
+        # Which is decided by whoever looks after the environment, or by the lookout.
+        wake("tournament", TOURNAMENT_TASK, duel.environment.pk)
+    if (tournament := duel.tournament) is None:
+        return
     now = time.monotonic()
     is_recent = now - _told_at.get(tournament.pk, -math.inf) < STANDINGS_SECONDS
     if is_recent and tournament.duels.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
@@ -56,7 +118,16 @@ def _tell_tournament(tournament: Tournament) -> None:
 
 
 def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:
-    """Strike a played duel from standings and ratings. Its entries and records stay as they are."""
+    """Strike a played duel from standings and ratings. Its entries and records stay as they are.
+
+    In a tournament of organisers it is played again, with all that depended on it, see `meeting_void`.
+    Raises Refused for one that is in neither.
+    """
+    if duel.tournament is None:
+        raise Refused("It is not rated: it stands in no table that it could be struck from.")
+    if not duel.tournament.is_automatic:
+        meeting_void(duel=duel, reason=reason, user=user)
+        return
     with transaction.atomic():
         LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
         wake("tournament", TOURNAMENT_TASK, duel.tournament.environment_id)
@@ -69,6 +140,12 @@ def duel_play_again(*, duel: Duel) -> Duel:
     """
     if not duel.is_void:
         raise Refused("It is not void: only a duel that counts for nobody can be played again.")
+    if duel.tournament_id is None:
+        raise Refused("It is not rated; ask for another one instead.")
+    if duel.tournament is not None and not duel.tournament.is_automatic:
+        raise Refused("Its tournament follows a plan, by which it is played again as far as it is needed.")
+    if duel.its_tournament.is_ladder:
+        raise Refused("A ladder plays no duel again: it chooses what is played next by itself.")
     if any(player.deleted_at is not None or not player.image for player in (duel.player_1, duel.player_2)):
         raise Refused("One of its players has been deleted or has no image.")
     with transaction.atomic():
@@ -111,6 +188,24 @@ def result_fields(summary: DuelSummary) -> dict[str, object]:
         "draws": summary.draws,
         "player_1_score": summary.scores[0],
         "player_2_score": summary.scores[1],
+    }
+
+
+def test_result(duel: Duel, record: DuelRecord) -> dict[str, object] | None:
+    """What a duel's sequential test has found, as its row keeps it; None without a test.
+
+    pairs: those looked at. counts: of them by half points of player_1, 0 to 4. llr: their log-likelihood ratio.
+    """
+    if duel.test is None:
+        return None
+    found = decide(SequentialTest(**duel.test), dict(enumerate(half_points(record.matches))))
+    return {
+        "state": found.state.value,
+        "pairs": found.pairs,
+        "counts": list(found.counts),
+        # Versions of NumPy differ in the last digits.
+        "llr": round(found.llr, 4),
+        "sentence": found.sentence(str(duel.player_1), str(duel.player_2)),
     }
 
 

@@ -11,7 +11,8 @@ from core.errors import Refused
 from core.metrics import evaluation_completed, matches_played
 from core.models import Agent, Environment, Evaluation, JobFault, JobState, Recording, Submission, SubmissionForm
 from core.scores import summarise_scores
-from core.selectors.evaluations import evaluation_to_stand_with, ranking_list, submissions_to_rank
+from core.selectors.evaluations import evaluation_to_stand_with, is_evaluated, ranking_list, submissions_to_rank
+from core.selectors.phases import validation_of
 from core.services.artifacts import EvaluationArtifacts
 from core.services.jobs import job_cancel_if_open, job_enqueue, job_fail, job_succeed, written_once
 from core.states import seconds_running
@@ -27,7 +28,7 @@ def evaluation_create(*, submission: Submission) -> Evaluation:
     is_verified = submission.form == SubmissionForm.PLAYER
     with transaction.atomic():
         # A final phase that begins meanwhile would leave this evaluation behind, on seeds that count no more.
-        environment = Environment.objects.select_for_update(no_key=True).get(pk=submission.agent.environment_id)
+        environment = _environment_lock(submission)
         seed_list = ranking_list(environment) if is_verified else None
         assert seed_list is not None or not is_verified, "sync_environments gives every one-seat environment a list"
         evaluation = Evaluation.objects.create(
@@ -43,17 +44,32 @@ def evaluation_create(*, submission: Submission) -> Evaluation:
     return evaluation
 
 
+def evaluation_ensure(*, submission: Submission) -> None:
+    """Have a player evaluated that was just validated, unless it has a score by today's rules and seeds.
+
+    One that is built again keeps it: what stands on a board does not change with the machine.
+    """
+    with transaction.atomic():
+        # Before it is asked what ranks: a final phase that begins meanwhile does not see yet that this one is valid.
+        if not is_evaluated(submission, _environment_lock(submission)):
+            evaluation_create(submission=submission)
+
+
 def evaluation_again(*, submission: Submission) -> Evaluation:
     """Evaluate a submission once more, e.g. after a platform fault; the old one stays as history. Raises Refused."""
     with transaction.atomic():
+        agent_lock(submission.agent_id)
         submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
         if submission.deleted_at is not None:
             raise Refused("A deleted submission cannot be evaluated.")
         if not submission.agent.environment.is_scored:
             raise Refused(f"{submission.agent.environment} is not ranked by scores.")
-        last = submission.latest_build if submission.form == SubmissionForm.SCRIPT else submission.latest_validation
+        # Of its latest build: while it is built again it has no image, or one that goes.
+        last = submission.latest_build if submission.form == SubmissionForm.SCRIPT else validation_of(submission)
         if last is None or last.state != JobState.SUCCEEDED:
             raise Refused("Only versions that are built and validated are evaluated; build it again first.")
+        if submission.image_removed_at is not None:
+            raise Refused("Its image is not kept any longer; build it again first.")
         if submission.evaluations.filter(state__in=OPEN).exists():
             raise Refused("An evaluation of it waits or runs already.")
         return evaluation_create(submission=submission)
@@ -186,10 +202,18 @@ def _count(evaluation: Evaluation, agent: Agent, episodes: list[EpisodeRow]) -> 
 def agent_lock(agent_id: int) -> Agent:
     """Hold an agent's row until the transaction ends: only who holds it may change what the agent stands with.
 
-    Take it before any row of a job, as everybody does; rows that refer to the agent can be written meanwhile.
+    Rows that refer to the agent can be written meanwhile. Everybody takes rows in one order, or each of two might wait
+    for the other: a person, their agents by key, the agents' jobs, submissions, environments by key; of an edition its
+    own row, participants by key, duels by key. Only `evaluations_renew` has an environment before its open evaluations:
+    nobody who holds one of those asks for the environment.
     """
     agents = Agent.objects.select_related("environment")
     return agents.select_for_update(of=("self",), no_key=True).get(pk=agent_id)
+
+
+def _environment_lock(submission: Submission) -> Environment:
+    """Hold the row of its environment: its rules and the seeds that rank stay until the transaction ends."""
+    return Environment.objects.select_for_update(no_key=True).get(pk=submission.agent.environment_id)
 
 
 def standing_decide(*, agent: Agent) -> None:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection
+from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection, transaction
 from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 from core.models import Build, Duel, Evaluation, Job, JobFault, JobState, Publication, Recording, Validation
 from core.queues import QUICK_TASK, wake
 from core.selectors.workers import workers_alive
+from core.services.news import version_failed
 from core.services.turns import FRONT, turn_next
 from core.states import StaleJob, transition
 
@@ -33,6 +34,8 @@ UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """What a job that leaves its worker no longer has."""
 AGAIN: dict[str, int | None] = {**UNCLAIMED, "turn": FRONT}
 """What a job is that waits again: whoever lost its worker need not wait for a whole edition."""
+LOST_CODE = "worker_lost"
+"""Of an attempt whose lease has ended."""
 LOG_LIMIT_CHARACTERS = 64 * 1024
 HISTORY_LIMIT = 20
 """Attempts that a job's history keeps, the latest of them."""
@@ -51,8 +54,45 @@ QUEUES_AND_TASKS = {
     "recording": ("duel", "duel_runner.tasks.recording_run"),
     "publication": ("publish", "publisher.tasks.publication_run"),
 }
-QUICK_QUEUE, QUICK_KINDS = "quick", ("validation", "evaluation")
-"""The queue of workers that are reserved for what somebody waits for, and what that is."""
+QUICK_QUEUE, QUICK_KINDS = "quick", ("validation", "evaluation", "recording")
+"""The queue of workers that are reserved for what is short and somebody waits for, and what that is: see `is_quick`."""
+
+
+def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
+    """Try to write a job's result again while the database is away: that costs less than playing again.
+
+    write: takes a running job and all else by name, and writes in one transaction, by `transition`. So nothing is
+    written twice: where only the answer to a COMMIT was lost, the row says that the result is there. `job_succeed` and
+    `job_fail` are written so by themselves; who calls them in a transaction of theirs has that one tried again.
+    """
+
+    @functools.wraps(write)
+    def patient(*arguments: Named.args, **named: Named.kwargs) -> None:
+        job = next(value for value in named.values() if isinstance(value, Job))
+        # Within a transaction of the caller's there is nothing to try again.
+        pauses = iter(() if connection.in_atomic_block else WRITE_AGAIN_SECONDS)
+        was_away = False
+        while True:
+            try:
+                return write(*arguments, **named)
+            except StaleJob:
+                ended = type(job)._default_manager.filter(pk=job.pk, claim_token=job.claim_token)
+                # A last attempt whose lease ended meanwhile ended without this result.
+                ended = ended.exclude(error_code=LOST_CODE)
+                if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
+                    return None
+                raise
+            except Error as error:
+                # The last is what a driver calls a connection that broke in the middle of an answer.
+                is_away = isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
+                if not is_away or (pause := next(pauses, None)) is None:
+                    raise
+                logger.warning("The result of %s %s could not be written yet: %s", job.KIND, job.pk, error)
+                was_away, job.state = True, JobState.RUNNING
+                connection.close()
+                time.sleep(pause)
+
+    return patient
 
 
 def job_enqueue(*, job: Job) -> None:
@@ -68,8 +108,13 @@ def job_wake(*, job: Job) -> None:
     type(job)._default_manager.filter(pk=job.pk).update(woken_at=Now(), not_before=None)
     wake(queue, task, job.pk)
     # Both may have it: who comes second finds nothing to do.
-    if job.KIND in QUICK_KINDS and workers_alive(QUICK_QUEUE).exists():
+    if is_quick(job) and workers_alive(QUICK_QUEUE).exists():
         wake(QUICK_QUEUE, QUICK_TASK, job.pk)
+
+
+def is_quick(job: Job) -> bool:
+    """Whether reserved workers take it, too: a script may run for minutes, in which a validation would wait for it."""
+    return job.KIND in QUICK_KINDS and getattr(job, "is_verified", True)
 
 
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
@@ -77,7 +122,7 @@ def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
     rested = Q(not_before=None) | Q(not_before__lte=Now())
     waiting = kind._default_manager.filter(rested, pk=job_id, state=JobState.QUEUED)
     # With all that its worker needs, in one query.
-    job = waiting.select_related(*kind.RELATED).first()
+    job = waiting.select_related(*kind.RELATED).defer(*kind.UNREAD).first()
     return job if job is not None and job_take(job=job, worker=worker) else None
 
 
@@ -119,14 +164,18 @@ def job_heartbeat(*, job: Job, log: str | None = None, progress: Mapping[str, ob
         raise StaleJob(f"{job.KIND} {job.pk} is no longer running under this claim.")
 
 
+@written_once
 def job_succeed(*, job: Job, log: str = "", **fields: object) -> None:
     """Finish a running job; call it inside the transaction that writes the job's result."""
     _finish(job, JobState.SUCCEEDED, fault=JobFault.NONE, error_code="", error="", log=log_tail(log), **fields)
 
 
+@written_once
 def job_fail(*, job: Job, fault: JobFault, code: str, error: str, log: str = "", **fields: object) -> None:
-    """Finish a running job as failed, with a typed code and a sentence for a person."""
-    _finish(job, JobState.FAILED, fault=fault, error_code=code[:50], error=error, log=log_tail(log), **fields)
+    """Finish a running job as failed, with a typed code and a sentence for a person, and tell its owner."""
+    with transaction.atomic():
+        _finish(job, JobState.FAILED, fault=fault, error_code=code[:50], error=error, log=log_tail(log), **fields)
+        version_failed(job)
 
 
 def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool = True) -> None:
@@ -231,17 +280,14 @@ def jobs_requeue_expired() -> int:
     """
     count = 0
     for model in JOB_MODELS.values():
-        for job in model._default_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now()):
-            try:
-                job_release(
-                    job=job,
-                    code="worker_lost",
-                    error="The worker stopped answering.",
-                    log=job.log,
-                    rests=False,
-                )
-            except StaleJob:
-                continue
+        expired = model._default_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now())
+        for number in expired.values_list("pk", flat=True):
+            with transaction.atomic():
+                # Again, with its row held: a heartbeat may have come meanwhile, and none may come now.
+                job = expired.select_for_update(of=("self",), no_key=True).filter(pk=number).first()
+                if job is None:
+                    continue
+                job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, rests=False)
             logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
             count += 1
     return count
@@ -257,7 +303,9 @@ def jobs_wake_waiting(*, older_than: timedelta = timedelta(), queues: Collection
     lost = Q(not_before=None) & (Q(woken_at=None) | Q(woken_at__lt=_in(-older_than)))
     for kind, model in JOB_MODELS.items():
         is_looked_after = queues is None or QUEUES_AND_TASKS[kind][0] in queues
-        for job in model._default_manager.filter(rested | lost if is_looked_after else rested, state=JobState.QUEUED):
+        waiting = model._default_manager.filter(rested | lost if is_looked_after else rested, state=JobState.QUEUED)
+        # All that it takes to wake one: logs and episodes of a whole edition are long.
+        for job in waiting.only("pk", *model.LINES):
             job_wake(job=job)
             count += 1
     return count
@@ -269,40 +317,6 @@ def log_tail(log: str) -> str:
     if len(clean) <= LOG_LIMIT_CHARACTERS:
         return clean
     return "[start of the log cut]\n" + clean[-LOG_LIMIT_CHARACTERS:]
-
-
-def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
-    """Try to write a job's result again while the database is away: that costs less than playing again.
-
-    write: takes a running job and all else by name, and writes in one transaction, by `transition`. So nothing is
-    written twice: where only the answer to a COMMIT was lost, the row says that the result is there.
-    """
-
-    @functools.wraps(write)
-    def patient(*arguments: Named.args, **named: Named.kwargs) -> None:
-        job = next(value for value in named.values() if isinstance(value, Job))
-        # Within a transaction of the caller's there is nothing to try again.
-        pauses = iter(() if connection.in_atomic_block else WRITE_AGAIN_SECONDS)
-        was_away = False
-        while True:
-            try:
-                return write(*arguments, **named)
-            except StaleJob:
-                ended = type(job)._default_manager.filter(pk=job.pk, claim_token=job.claim_token)
-                if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
-                    return None
-                raise
-            except Error as error:
-                # The last is what a driver calls a connection that broke in the middle of an answer.
-                is_away = isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
-                if not is_away or (pause := next(pauses, None)) is None:
-                    raise
-                logger.warning("The result of %s %s could not be written yet: %s", job.KIND, job.pk, error)
-                was_away, job.state = True, JobState.RUNNING
-                connection.close()
-                time.sleep(pause)
-
-    return patient
 
 
 def _in(span: timedelta) -> ExpressionWrapper[CombinedExpression]:

@@ -12,8 +12,10 @@ from core.errors import Refused
 from core.models import Agent, Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
 from core.queues import TOURNAMENT_TASK, wake
 from core.services.artifacts import DuelArtifacts
-from core.services.evaluations import agent_lock, evaluation_create
+from core.services.evaluations import agent_lock, evaluation_create, evaluation_ensure
 from core.services.jobs import job_enqueue, job_fail, job_succeed, written_once
+from core.services.news import version_validated
+from core.services.promotions import promotion_begin
 
 
 @written_once
@@ -56,17 +58,22 @@ def build_succeed(
 
 @written_once
 def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log: str) -> None:
-    """The submission may play from now on. Raises StaleJob when the claim was lost."""
-    agent = validation.submission.agent
+    """The submission may play from now on, unless it is tested first. Raises StaleJob when the claim was lost."""
+    submission = validation.submission
     with transaction.atomic():
-        agent_lock(agent.pk)
+        # As it is now: it may have been quarantined since the validation was begun.
+        agent = agent_lock(submission.agent_id)
         job_succeed(job=validation, log=log, **asdict(artifacts))
-        validation.submission.save(update_fields=["needs_fresh_container"])
-        _publish(validation.submission)
+        submission.save(update_fields=["needs_fresh_container"])
+        submission.refresh_from_db(fields=["is_benched"])
+        _publish(submission)
         if agent.environment.is_scored:
-            evaluation_create(submission=validation.submission)
+            version_validated(submission)
+            evaluation_ensure(submission=submission)
             return
-        _quarantine_end(validation.submission)
+        promotion = promotion_begin(agent=agent, submission=submission)
+        version_validated(submission, promotion)
+        _quarantine_end(submission)
         wake("tournament", TOURNAMENT_TASK, agent.environment_id)
 
 
@@ -87,6 +94,7 @@ def publication_again(*, publication: Publication) -> Publication:
     """Publish a submission once more after a publication that failed or was cancelled. Raises Refused."""
     submission = publication.submission
     with transaction.atomic():
+        agent_lock(submission.agent_id)
         latest = Submission.objects.select_for_update(no_key=True).get(pk=submission.pk).latest_publication
         if submission.deleted_at is not None or not submission.agent.is_public:
             raise Refused("Only versions of public agents that are still there are published.")

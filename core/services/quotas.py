@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 from datetime import datetime
 
@@ -10,13 +9,12 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
+from core.addresses import network_of
 from core.errors import QuotaExceeded, Refused
 from core.models import Agent, Environment, QuotaName, User
-from core.selectors.quotas import Quota, day_begin, quotas, quotas_shared, usage_by_environment
+from core.selectors.quotas import Quota, challenge_quota, day_begin, quotas, quotas_shared, usage_by_environment
 
 DIGEST_CHARACTERS = 32
-IPV6_PREFIX = 64
-"""What one visitor has of version 6 of the protocol: usually a whole network."""
 JOBS_RETRY_SECONDS = 30
 """How soon a version in progress may be over."""
 CLOSED = "This account is closed."
@@ -26,7 +24,7 @@ ACCOUNT_CLOSED = "account_closed"
 def owner_lock(owner: User) -> User:
     """Hold a person's row until the transaction ends: what they upload at once is decided one after the other.
 
-    Take it before the row of any agent. Raises Refused when the account is closed.
+    Take it before the row of any agent, see `agent_lock`. Raises Refused when the account is closed.
     """
     locked = User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     if not locked.is_active:
@@ -56,6 +54,25 @@ def quota_check(
             _check(quota, environment, archive_bytes, makes_agent=makes_agent, now=now, whose="all anonymous clients")
 
 
+def challenge_quota_check(
+    *, owner: User, environment: Environment, duel_count: int, now: datetime | None = None
+) -> None:
+    """Raise QuotaExceeded unless a person whose row is locked may ask for so many duels."""
+    now = now or timezone.now()
+    quota = challenge_quota(owner, environment, now=now)
+    if quota is None or quota.left is None or duel_count <= quota.left:
+        return
+    assert quota.resets_at is not None
+    asked = "one duel" if duel_count == 1 else f"{duel_count} duels"
+    raise QuotaExceeded(
+        f"This challenge has {asked}, and of your {quota.limit} a day in {environment} {quota.left or 'none'} "
+        f"{'is' if quota.left == 1 else 'are'} left. The next day begins at 00:00 UTC. Duels that the arena failed on "
+        "do not count.",
+        code=f"quota_{quota.name.value}",
+        retry_after_seconds=math.ceil((quota.resets_at - now).total_seconds()),
+    )
+
+
 def makes_agent_active(agent: Agent) -> bool:
     """Whether an agent has no version at the moment, so that the next one makes it count again."""
     return not agent.submissions.filter(deleted_at=None).exists()
@@ -66,19 +83,6 @@ def address_digest(address: str, *, now: datetime) -> str:
     return salted_hmac("core.quotas", f"{day_begin(now):%Y-%m-%d} {network_of(address)}").hexdigest()[
         :DIGEST_CHARACTERS
     ]
-
-
-def network_of(address: str) -> str:
-    """An address as limits count it: of IPv6 its network. What is no address stands for itself."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((parsed.packed, IPV6_PREFIX), strict=False).network_address)
-    return str(parsed)
 
 
 def _check(

@@ -21,12 +21,15 @@ from django.utils import timezone
 from django_q.models import Task
 
 from core.models import (
+    LADDER,
     Alarm,
+    Delivery,
+    DeliveryState,
     Duel,
     Evaluation,
     Job,
     JobState,
-    Participant,
+    Notice,
     Recording,
     Submission,
     TournamentState,
@@ -34,7 +37,9 @@ from core.models import (
     Verdict,
 )
 from core.removed import REMOVED, removed_name
+from core.services.images import has_to_play
 from core.services.jobs import JOB_MODELS
+from core.services.ratings import rating_points_thin
 
 logger = logging.getLogger(__name__)
 Row = TypeVar("Row", bound=Model)
@@ -79,6 +84,9 @@ def retention_apply(*, now: datetime, dry_run: bool = False) -> list[Cleared]:
         ("images", settings.KEEP_IMAGES_DAYS, _images),
         ("ended sessions", settings.KEEP_SESSIONS_DAYS, _sessions),
         ("messages", settings.KEEP_MESSAGES_DAYS, _messages),
+        ("ratings of the past", settings.KEEP_RATINGS_DAYS, _ratings),
+        ("notices", settings.KEEP_NOTICES_DAYS, _notices),
+        ("deliveries to webhooks", settings.KEEP_NOTICES_DAYS, _deliveries),
     )
     done = [
         Cleared(what, days, act(now - timedelta(days=days), now, dry_run) if days else 0) for what, days, act in kinds
@@ -107,7 +115,9 @@ def _player_logs(before: datetime, now: datetime, dry_run: bool) -> int:
 
 def _records(before: datetime, now: datetime, dry_run: bool) -> int:
     """Records that nobody will have to check: looked at already, of no open dispute, and not of what stands now."""
-    duels = _over(Duel, before).exclude(tournament__state=TournamentState.RUNNING)
+    # A ladder never ends: its records go as they grow old.
+    running = Q(tournament__state=TournamentState.RUNNING) & ~Q(tournament__format=LADDER)
+    duels = _over(Duel, before).exclude(running)
     drawn = Recording.objects.filter(evaluation=OuterRef("pk"), state__in=OPEN)
     evaluations = _over(Evaluation, before).filter(~Exists(drawn), is_current=False)
     count = _remove_files(_over(Validation, before), "records", now, dry_run)
@@ -135,15 +145,10 @@ def _images(before: datetime, now: datetime, dry_run: bool) -> int:
     None goes that still has to play.
     """
     newer = Submission.objects.valid().filter(
-        agent=OuterRef("agent"), number__gt=OuterRef("number"), created_at__lt=before
+        agent=OuterRef("agent"), number__gt=OuterRef("number"), created_at__lt=before, is_benched=False
     )
     replaced = Submission.objects.exclude(image="").filter(Exists(newer), deleted_at=None)
-    playing = Participant.objects.filter(tournament__state=TournamentState.RUNNING)
-    replaced = replaced.exclude(pk__in=playing.order_by().values("submission"))
-    for model in JOB_MODELS.values():
-        named = [field.name for field in model._meta.fields if field.related_model is Submission]
-        for name in named:
-            replaced = replaced.exclude(pk__in=model._default_manager.filter(state__in=OPEN).order_by().values(name))
+    replaced = replaced.exclude(has_to_play())
     if dry_run:
         return replaced.count()
     # By key: the database would have to read the table that it writes.
@@ -163,15 +168,33 @@ def _messages(before: datetime, now: datetime, dry_run: bool) -> int:
     return count
 
 
+def _ratings(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Moments of rating histories but for the last of each day. They can be computed again of the ledger."""
+    return rating_points_thin(before=before, dry_run=dry_run)
+
+
+def _notices(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Notices that were read, or that were only mailed; unread ones wait for their reader."""
+    rows = Notice.objects.filter(Q(read_at__lt=before) | Q(in_inbox=False, created_at__lt=before), mail_next_at=None)
+    return rows.count() if dry_run else rows.delete()[0]
+
+
+def _deliveries(before: datetime, now: datetime, dry_run: bool) -> int:
+    rows = Delivery.objects.filter(created_at__lt=before).exclude(state=DeliveryState.WAITING)
+    return rows.count() if dry_run else rows.delete()[0]
+
+
 def _deleted_archives(before: datetime, now: datetime, dry_run: bool) -> int:
     """Archives whose deletion failed, e.g. because the store was away."""
     rows = Submission.objects.filter(deleted_at__lt=before).exclude(archive="")
     if dry_run:
-        return sum(default_storage.exists(name) for _, name in _named(rows, "archive"))
+        return sum(_is_there(name) for _, name in _named(rows, "archive"))
     count = 0
-    for key, name in _named(rows, "archive"):
-        count += default_storage.exists(name)
+    for key, name in list(_named(rows, "archive")):
+        # Most have gone with their version; those are no news.
+        was_there = _is_there(name)
         if _delete(name):
+            count += was_there
             Submission.objects.filter(pk=key).update(archive=removed_name(now.date()))
     return count
 
@@ -204,10 +227,20 @@ def _remove_files(rows: QuerySet[AnyJob], field: str, now: datetime, dry_run: bo
     return count
 
 
+def _is_there(name: str) -> bool:
+    try:
+        return bool(default_storage.exists(name))
+    # As below; deleting it will say what is wrong.
+    except Exception:
+        return True
+
+
 def _delete(name: str) -> bool:
+    """Delete a file; False, with a warning, when the store does not. One bad file keeps no other."""
     try:
         default_storage.delete(name)
-    except OSError as error:
-        logger.warning("%s is still in the store: %s", name, error)
+    # Each store has errors of its own.
+    except Exception as error:
+        logger.warning("%s is still in the store: %s: %s", name, type(error).__name__, error)
         return False
     return True

@@ -14,6 +14,8 @@ SCHEDULES = {
     "artifacts": ("tournament_manager.tasks.artifacts_remove_unused", "tournament", 10),
     "images": ("builder.tasks.images_remove_unused", "build", 1),
     "retention": ("core.services.retention.retention_run", "tournament", 24 * 60),
+    "mails": ("core.services.mails.mails_send", "publish", 1),
+    "deliveries": ("core.services.deliveries.deliveries_run", "publish", 1),
     "verify": ("duel_runner.audit.sample.results_verify", "duel", 60),
 }
 """Name to (task, queue, minutes between two runs)."""

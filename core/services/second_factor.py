@@ -12,7 +12,7 @@ from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.errors import Refused
-from core.models import User
+from core.models import ApiToken, User
 from core.selectors.second_factor import second_factor_begun, second_factor_get
 
 RECOVERY_CODES = 10
@@ -33,7 +33,8 @@ def second_factor_begin(*, user: User) -> TOTPDevice:
 def second_factor_confirm(*, user: User, code: str) -> tuple[TOTPDevice, list[str]]:
     """Take an app for the second factor, because its first code is right; return it and new recovery codes.
 
-    From then on no password alone opens the account. Raises Refused.
+    From then on no password alone opens the account: neither do API tokens that were made before, by whoever knew it.
+    They are revoked. Raises Refused.
     """
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
@@ -43,6 +44,7 @@ def second_factor_confirm(*, user: User, code: str) -> tuple[TOTPDevice, list[st
         if _verified(device, code):
             device.confirmed = True
             device.save(update_fields=["confirmed"])
+            ApiToken.objects.filter(owner=user).delete()
             return device, _renew_codes(user)
     # Outside: a wrong try is counted.
     raise Refused(WRONG_CODE, field="code")

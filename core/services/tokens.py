@@ -53,9 +53,10 @@ def token_find(token: str, *, now: datetime) -> ApiToken | None:
     return row
 
 
-def token_revoke(*, owner: User, token_id: int) -> bool:
-    """Delete a token; False when this person has no such token."""
-    return ApiToken.objects.filter(owner=owner, pk=token_id).delete()[0] > 0
+def token_revoke(*, owner: User, token_id: int) -> ApiToken | None:
+    """Delete a token and return what it was; None when this person has no such token."""
+    row = ApiToken.objects.filter(owner=owner, pk=token_id).first()
+    return row if row is not None and ApiToken.objects.filter(pk=token_id).delete()[0] else None
 
 
 def token_digest(token: str) -> str:

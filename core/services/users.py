@@ -11,16 +11,21 @@ from django.http import HttpRequest
 
 from core.errors import Refused
 from core.models import User
-from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME
+from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
 
 MAIL_TAKEN = "There is an account with this e-mail already."
 NAME_TAKEN = "This user name is taken. Please try a different one."
 
 
 def user_create(*, email: str, username: str, password: str, team: str = "", github: str = "") -> User:
-    """Create an account. Raises Refused when the e-mail or the name is taken, also by somebody a moment ago."""
+    """Create an account.
+
+    Raises Refused when the e-mail or the name is taken, also by somebody a moment ago, or no mail could go there.
+    """
     # As it will be stored: other characters can become these.
     username = User.normalize_username(username)
+    if problem := email_problem(email):
+        raise Refused(problem, field="email")
     if email.casefold() == ANONYMOUS_EMAIL:
         raise Refused(MAIL_TAKEN, field="email")
     if username.casefold() == ANONYMOUS_NAME:

@@ -42,7 +42,10 @@ def watch(*, worker: str) -> bool:
 
 
 def duty_take(*, name: str, every: timedelta, worker: str) -> Duty | None:
-    """Claim a duty that is due; None when it was done within `every`. The clock is the database's."""
+    """Claim a duty that is due; None when it was done within `every`. The clock is the database's.
+
+    It counts as done from now on: a worker that dies amid it costs one turn, so its work must be safe to do later.
+    """
     due = Duty.objects.filter(name=name, done_at__lte=Now() - every)
     since = Case(When(done_at__lt=Now() - GAP, then=Now()), default=F("since"))
     fields = {"done_at": Now(), "worker": worker[:100]}

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from core.models import (
-    Environment,
-    Submission,
-)
+from core.models import Environment, Submission, User
 from core.tests import factories
+from core.tests.clocks import Clock
 from core.tests.organising import ready
 
 
@@ -32,3 +30,19 @@ def organiser(client: Client, people: factories.Cast) -> Client:
 @pytest.fixture
 def players(people: factories.Cast, environment: Environment) -> list[Submission]:
     return [ready(people, environment, name) for name in ("anna", "berta", "clara")]
+
+
+@pytest.fixture
+def archives_are_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling what is in them, in a process of its own each, is not what this is about."""
+    monkeypatch.setattr("core.services.agents.check_python_compiles", lambda _: None)
+
+
+@pytest.fixture
+def alice() -> User:
+    return factories.user("alice")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()

@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, count
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.core.files.base import ContentFile
 from django.db import transaction
 from django.db.models import F, QuerySet
+from django.utils import timezone
 
 from core.models import (
     Agent,
     Build,
+    Challenge,
+    ChallengeKind,
+    Delivery,
     Duel,
     DuelOutcome,
     Environment,
@@ -23,22 +27,32 @@ from core.models import (
     Job,
     JobFault,
     JobState,
+    Lens,
+    Notice,
+    NoticeChoice,
     Participant,
+    Promotion,
     Publication,
     Rating,
+    RatingPoint,
+    RatingPool,
     Recording,
+    Season,
     SeedList,
     Submission,
     SubmissionForm,
     Tournament,
+    TournamentSchedule,
     TournamentState,
     User,
     Validation,
+    Webhook,
 )
 from core.scores import summarise_scores
 from core.selectors.evaluations import ranking_list
 from core.services.environments import environment_sync
 from core.services.evaluations import agent_lock, standing_decide
+from core.services.planning import tournament_plan
 from environments.registry import get_spec
 
 PASSWORD = "correct-horse-battery"
@@ -219,11 +233,46 @@ def tournament(
         Participant.objects.create(
             tournament=row, submission=player, wins=wins, losses=losses, points=2 * wins, total_score=wins - losses
         )
-        Rating.objects.update_or_create(
-            submission=player, defaults={"value": 1500 + 10 * (wins - losses), "duel_count": wins + losses}
-        )
+        rating(player, 1500 + 10 * (wins - losses), duel_count=wins + losses, worst_rank=len(submissions))
     _rank(row)
+    rating_pool(row.environment, duel_count=len(played))
     return row
+
+
+def rating(submission: Submission, value: float = 1500.0, *, duel_count: int = 1, **fields: object) -> Rating:
+    """A rating with an interval of 50 points to each side, first of the ranked, with a live one 20 above."""
+    figures = {"low": value - 50, "high": value + 50, "live": value + 20, "duel_count": duel_count}
+    ranks = {"rank": 1, "best_rank": 1, "worst_rank": 2, "best_chance": 0.5, "match_count": 10 * duel_count}
+    row, _ = Rating.objects.update_or_create(
+        submission=submission, defaults={"value": value, **figures, **ranks, **fields}
+    )
+    return row
+
+
+def rating_point(submission: Submission, at: datetime, value: float = 1500.0, **fields: object) -> RatingPoint:
+    """A moment of its history: an interval of 50 points to each side, rank 1 of 2."""
+    figures: dict[str, Any] = {"low": value - 50, "high": value + 50, "live": value + 20}
+    ranks = {"rank": 1, "best_rank": 1, "worst_rank": 2}
+    return RatingPoint.objects.create(
+        environment=submission.agent.environment, submission=submission, at=at, value=value,
+        **{**figures, **ranks, **fields},
+    )  # fmt: skip
+
+
+def rating_pool(environment: Environment, *, duel_count: int = 1) -> RatingPool:
+    """What the last fit found of an environment, when so many duels had been played."""
+    counts = {"duel_count": duel_count, "live_duel_count": duel_count, "struck_count": 0}
+    found = {"spread": 200.0, "first_seat": 10.0, "first_seat_low": -10.0, "first_seat_high": 30.0}
+    row, _ = RatingPool.objects.update_or_create(
+        environment=environment, defaults={**counts, **found, "is_connected": True, "fitted_at": NOON}
+    )
+    return row
+
+
+def lens(environment: Environment) -> Lens:
+    """What was seen of an environment: one pair, in which one beats the other."""
+    found = {"nash": [], "cycles": [], "cycle_count": 0, "pair_count": 1, "clear_count": 1}
+    return Lens.objects.update_or_create(environment=environment, defaults=found)[0]
 
 
 def duel(tournament: Tournament, player_1: Submission, player_2: Submission, *, number: int, state: JobState) -> Duel:
@@ -244,6 +293,73 @@ def duel(tournament: Tournament, player_1: Submission, player_2: Submission, *, 
         player_2_score=-10.0 if is_played else 0.0,
     )
     return _job(row, state, seconds=3, matches_done=10 if is_played else 0)
+
+
+def season(environment: Environment, name: str = "autumn") -> Season:
+    """Thirty days."""
+    return Season.objects.create(environment=environment, name=name, begins_at=NOON, ends_at=NOON + timedelta(days=30))
+
+
+def planned(environment: Environment, **fields: object) -> Tournament:
+    """A tournament of an organiser that registration is open for until tomorrow; it begins then."""
+    now = timezone.now()
+    values: dict[str, object] = {
+        "name": "cup",
+        "registration_opens_at": now - timedelta(hours=1),
+        "registration_closes_at": now + timedelta(days=1),
+        "starts_at": now + timedelta(days=1),
+    }
+    return tournament_plan(tournament=Tournament(environment=environment, **values | fields), now=now)
+
+
+def schedule(environment: Environment, name: str = "weekly", **fields: object) -> TournamentSchedule:
+    """Every Friday at 18:00, since noon of the first of March 2026, a Sunday; not in django-q's table."""
+    values: dict[str, object] = {"cron": "0 18 * * 5", "handled_until": NOON, **fields}
+    return TournamentSchedule.objects.create(environment=environment, name=name, **values)
+
+
+def promotion(candidate: Submission, incumbent: Submission) -> Promotion:
+    """A test that goes on, without a duel."""
+    return Promotion.objects.create(candidate=candidate, incumbent=incumbent, test={"elo0": 0.0, "elo1": 50.0})
+
+
+def challenge(submission: Submission) -> Challenge:
+    """Its owner's, of the top ten, without duels."""
+    return Challenge.objects.create(user=submission.agent.owner, submission=submission, kind=ChallengeKind.TOP_TEN)
+
+
+def challenged(submission: Submission, *rivals: Submission, state: JobState = JobState.SUCCEEDED) -> Challenge:
+    """A challenge with a duel against each, won eight to one with one draw."""
+    row = challenge(submission)
+    for number, rival in enumerate(rivals, start=1):
+        duel = Duel.objects.create(
+            challenge=row,
+            number=number,
+            round=1,
+            player_1=submission,
+            player_2=rival,
+            environment_version=submission.agent.environment.spec_id,
+            seed=number,
+            match_count=10,
+        )
+        result = {"outcome": DuelOutcome.PLAYER_1, "player_1_wins": 8, "player_2_wins": 1, "draws": 1}
+        moved(Duel.objects.filter(pk=duel.pk), state, **result if state == JobState.SUCCEEDED else {})
+    return row
+
+
+def notice(user: User, title: str = "anna v1 is validated") -> Notice:
+    """An unread notice of somebody who has chosen what to hear of."""
+    NoticeChoice.objects.get_or_create(user=user, kind="VALIDATED", defaults={"in_inbox": True, "by_mail": False})
+    return Notice.objects.create(user=user, kind="VALIDATED", title=title, text="It may play.", created_at=NOON)
+
+
+def webhook(name: str = "chat", **fields: object) -> Webhook:
+    """A webhook that has been sent one event."""
+    values = {"secret_url": "https://hooks.example/t0ken", "secret": "s", "kinds": ["ALARM"]} | fields
+    row = Webhook.objects.create(name=name, **values)
+    sent = {"event_id": UUID(int=1), "kind": "TEST", "body": "{}", "created_at": NOON, "done_at": NOON}
+    Delivery.objects.create(webhook=row, state="DONE", **sent)
+    return row
 
 
 def moved(rows: QuerySet[AnyJob], state: JobState, **fields: object) -> None:

@@ -13,7 +13,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
-from core.models import AuditEntry, Environment, LedgerVoid
+from core.models import AuditEntry, Environment, LedgerVoid, RatingPool, Registration
 from core.selectors.evaluations import ranking_list
 from core.services.alarms import alarm_raise
 from core.services.audit import Operator, audit_record
@@ -41,7 +41,12 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
     times = {"started": timezone.now(), "stopped": timezone.now()}
     ledger_void = LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     anna = players[0]
+    hook = factories.webhook()
     rows: list[Model | None] = [
+        hook,
+        hook.deliveries.get(),
+        factories.notice(people.alice),
+        people.alice.notice_choices.get(),
         people.charlie,
         environment,
         anna.agent,
@@ -55,9 +60,17 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         entry,
         ledger_void,
         tournament.participants.earliest("pk").submission.rating,
+        RatingPool.objects.get(),
+        factories.rating_point(anna, timezone.now()),
+        factories.lens(environment),
         evaluation,
         factories.recording(evaluation),
         ranking_list(task),
+        factories.season(environment),
+        factories.schedule(environment),
+        Registration.objects.create(tournament=tournament, agent=anna.agent),
+        factories.promotion(players[1], players[0]),
+        factories.challenge(anna),
         alarm_raise(key="anna", message="Anna's record does not verify."),
         token_create(owner=people.alice, name="anna's laptop", now=timezone.now(), days=1)[0],
         audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "root"), action="migrate"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.apps import apps
@@ -26,11 +26,16 @@ from core.models import (
     JobState,
     LedgerEntry,
     LedgerVoid,
+    Lens,
     Rating,
+    RatingPoint,
+    RatingPool,
     Recording,
+    Registration,
     SeedList,
     Submission,
     Tournament,
+    TournamentState,
     User,
     Validation,
 )
@@ -43,6 +48,7 @@ from core.services.watch import watch
 from core.services.workers import worker_appear
 from core.tests import factories
 from core.tests.organising import REASON, act, enter_ledger, ready
+from core.times import moment
 
 pytestmark = pytest.mark.django_db
 CORE_MODELS = list(apps.get_app_config("core").get_models())
@@ -63,6 +69,15 @@ def test_lists_details_search_and_dates_can_be_opened(
         factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task())))
     )
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
+    factories.season(tournament.environment, "anna's autumn")
+    factories.schedule(tournament.environment, "anna's week")
+    Registration.objects.create(tournament=tournament, agent=players[0].agent)
+    factories.promotion(players[1], players[0])
+    factories.challenge(players[0])
+    factories.rating_point(players[0], timezone.now())
+    factories.notice(players[0].agent.owner)
+    factories.webhook("anna's chat")
+    factories.lens(tournament.environment)
     alarm_raise(key="anna", message="Anna's record does not verify.")
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
     worker_appear(name="anna:1", host="anna", pid=1, queue="duel", version="1", python="3", job_kind="duel", job_id=1)
@@ -75,6 +90,13 @@ def test_lists_details_search_and_dates_can_be_opened(
     row = model._default_manager.first()
     assert row is not None
     assert organiser.get(reverse(f"admin:core_{model._meta.model_name}_change", args=[row.pk])).status_code == 200
+
+
+def test_planned_tournaments_stand_first_on_every_database(organiser: Client, players: list[Submission]) -> None:
+    factories.tournament(players)
+    planned = factories.planned(players[0].agent.environment)
+    page = organiser.get(reverse("admin:core_tournament_changelist"))
+    assert page.context["cl"].result_list[0] == planned
 
 
 @pytest.mark.parametrize("model", CORE_MODELS, ids=lambda model: model.__name__)
@@ -96,6 +118,15 @@ def test_lists_ask_the_database_equally_often_for_few_and_many_rows(
             factories.publication(row)
             evaluated = factories.ready(factories.agent(people.alice, task, f"{row.agent.name}-alone"))
             factories.recording(factories.evaluation(evaluated))
+            factories.season(environment, row.agent.name)
+            factories.schedule(environment, row.agent.name)
+            Registration.objects.create(tournament=duel.its_tournament, agent=row.agent)
+            factories.challenge(row)
+            factories.rating_point(row, timezone.now())
+            factories.notice(factories.user(f"of-{row.agent.name}"))
+            factories.webhook(row.agent.name)
+            factories.lens(environment)
+        factories.promotion(new[1], new[0])
         if edition == 1:
             organiser.get(address)
             with CaptureQueriesContext(connection) as few:
@@ -106,7 +137,21 @@ def test_lists_ask_the_database_equally_often_for_few_and_many_rows(
 
 
 @pytest.mark.parametrize(
-    "model", [LedgerEntry, LedgerVoid, Rating, Duel, Build, Validation, Tournament, Evaluation, Recording, SeedList]
+    "model",
+    [
+        LedgerEntry,
+        LedgerVoid,
+        Lens,
+        Rating,
+        RatingPoint,
+        RatingPool,
+        Duel,
+        Build,
+        Validation,
+        Evaluation,
+        Recording,
+        SeedList,
+    ],
 )
 def test_what_is_append_only_or_derived_cannot_be_added_changed_or_deleted(
     model: type[Model], organiser: Client, players: list[Submission]
@@ -116,6 +161,8 @@ def test_what_is_append_only_or_derived_cannot_be_added_changed_or_deleted(
     factories.recording(
         factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task())))
     )
+    factories.rating_point(players[0], timezone.now())
+    factories.lens(players[0].agent.environment)
     row = model._default_manager.all()[0]
     before = model._default_manager.filter(pk=row.pk).values().get()
     name = model._meta.model_name
@@ -164,7 +211,8 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
     organiser: Client, environment: Environment
 ) -> None:
     fields = ("matches_per_duel", "matches_per_validation", "parallel_matches", "cpu_count", "memory_limit_bytes",
-              "move_seconds", "bank_seconds", "start_seconds", "duel_seconds")  # fmt: skip
+              "move_seconds", "bank_seconds", "start_seconds", "duel_seconds", "play", "active_per_owner",
+              "test_elo0", "test_elo1", "test_alpha", "test_beta", "test_cap")  # fmt: skip
     form = {name: getattr(environment, name) for name in fields} | {"is_active": "on"}
     address = reverse("admin:core_environment_change", args=[environment.pk])
 
@@ -175,6 +223,8 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
     # What the database would refuse.
     assertContains(organiser.post(address, {**form, "cpu_count": 0}), "This must be more than 0.")
     assertContains(organiser.post(address, {**form, "bank_seconds": -1}), "This must not be below 0.")
+    assertContains(organiser.post(address, {**form, "test_elo1": -1}), "and this one above the lower one")
+    assertContains(organiser.post(address, {**form, "test_alpha": 0.5}), "This must be more than 0 and less than 0.5.")
 
 
 LIMITS = ("parallel_matches", "cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
@@ -212,6 +262,51 @@ def test_an_environment_with_two_seats_offers_nothing_of_evaluations(
     assertContains(page, 'name="matches_per_duel"')
     for name in ("episodes_per_evaluation", "takes_scripts"):
         assertNotContains(page, f'name="{name}"')
+
+
+def test_who_looks_after_people_makes_nobody_an_organiser_and_takes_no_organiser_s_account(
+    client: Client, people: factories.Cast
+) -> None:
+    dora = factories.user("dora", is_staff=True)
+    dora.user_permissions.set(Permission.objects.filter(codename__in=("change_user", "delete_user")))
+    client.force_login(dora)
+    new = {"usable_password": "true", "password1": "a-very-new-one", "password2": "a-very-new-one"}
+    rights = {"is_staff": "on", "is_superuser": "on", "user_permissions": [Permission.objects.all()[0].pk]}
+
+    def change(person: User) -> int:
+        form = {"email": f"new-{person.email}", "username": person.username, **rights}
+        return client.post(reverse("admin:core_user_change", args=[person.pk]), form).status_code
+
+    assert [change(person) for person in (people.bob, dora, people.olga)] == [302, 302, 403]
+    for person, status in ((people.bob, 302), (people.olga, 403)):
+        assert client.post(reverse("admin:auth_user_password_change", args=[person.pk]), new).status_code == status
+    assert client.post(reverse("admin:core_user_delete", args=[people.olga.pk]), {"post": "yes"}).status_code == 403
+
+    found = {row.username: row for row in User.objects.all()}
+    assert {name for name, row in found.items() if row.is_staff} == {"dora", "olga"}
+    assert {name for name, row in found.items() if row.is_superuser} == {"olga"}
+    assert {name for name, row in found.items() if row.email.startswith("new-")} == {"bob", "dora"}
+    assert not found["bob"].user_permissions.exists()
+    assert found["bob"].check_password("a-very-new-one")
+    assert found["olga"].check_password(factories.PASSWORD)
+
+
+def test_rights_and_schedules_are_closed_to_an_organiser_with_every_right(client: Client) -> None:
+    dora = factories.user("dora", is_staff=True)
+    dora.user_permissions.set(Permission.objects.all())
+    client.force_login(dora)
+    reserved = ("admin:auth_group", "admin:django_q_schedule")
+    # A schedule runs whatever function it names.
+    form = {"func": "os.system", "args": "'id'", "schedule_type": "O", "repeats": -1}
+
+    statuses = {
+        (name, page): client.post(reverse(f"{name}_{page}"), form).status_code if page == "add" else
+        client.get(reverse(f"{name}_{page}")).status_code
+        for name in (*reserved, "admin:core_agent") for page in ("changelist", "add")
+    }  # fmt: skip
+
+    assert {page for page, status in statuses.items() if status != 403} == {("admin:core_agent", "changelist")}
+    assertNotContains(client.get(reverse("admin:index")), "/admin/auth/group/")
 
 
 @pytest.mark.parametrize("is_superuser", [True, False])
@@ -282,3 +377,20 @@ def test_a_jobs_page_shows_what_forms_may_not_hold(organiser: Client, players: l
     for text in ("failed", "worker-9", "step() raised ValueError", "&lt;b&gt;step 1&lt;/b&gt;"):
         assertContains(page, text)
     assertNotContains(page, 'name="_save"')
+
+
+def test_screen_readers_are_told_which_moment_a_date_and_a_time_belong_to(organiser: Client) -> None:
+    page = organiser.get(reverse("admin:core_tournament_add"))
+    for name in ("Registration opens at", "Registration closes at", "Freezes at", "Starts at"):
+        assertContains(page, f'aria-label="{name}: date"')
+        assertContains(page, f'aria-label="{name}: time"')
+
+
+def test_moments_are_written_as_on_the_site(organiser: Client, environment: Environment) -> None:
+    morning, evening = datetime(2126, 3, 1, 3, 13, tzinfo=UTC), datetime(2126, 3, 1, 18, 5, tzinfo=UTC)
+    cup = factories.planned(environment, registration_closes_at=morning, starts_at=evening)
+    assertContains(organiser.get(reverse("admin:core_tournament_changelist")), "1 Mar 2126, 18:05 UTC")
+    Tournament.objects.update(state=TournamentState.CANCELLED, ended_at=morning)
+    page = organiser.get(reverse("admin:core_tournament_change", args=[cup.pk]))
+    for at in (morning, evening):
+        assertContains(page, moment(at))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -20,12 +21,13 @@ from core.models import (
     JobState,
     LedgerEntry,
     LedgerVoid,
+    Play,
     Submission,
     Tournament,
     TournamentState,
     Validation,
 )
-from core.services import jobs as services
+from core.services.audit import row_values
 from core.tests import factories
 from core.tests.organising import REASON, act, enter_ledger, ready, waiting_messages
 
@@ -75,13 +77,13 @@ def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
     organiser: Client, players: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build = factories.build(players[0], JobState.RUNNING)
-    real = services.job_requeue
 
-    def too_late(*, job: Build, reason: str) -> None:
-        factories.moved(Build.objects.filter(pk=job.pk), JobState.SUCCEEDED, claim_token=UUID(int=2))
-        real(job=job, reason=reason)
+    def moved_on(row: Build) -> dict[str, Any]:
+        factories.moved(Build.objects.filter(pk=row.pk), JobState.SUCCEEDED, claim_token=UUID(int=2))
+        return row_values(row)
 
-    monkeypatch.setattr("core.admin.jobs.job_requeue", too_late)
+    # Looked at before the action begins, and with it its transaction.
+    monkeypatch.setattr("core.admin.base.row_values", moved_on)
 
     said = act(organiser, "requeue", build)
 
@@ -257,11 +259,26 @@ def test_a_tournament_that_cannot_start_is_not_asked_for(
         running = factories.tournament([player, ready(people, environment, "berta")], state=TournamentState.RUNNING)
         assert "An edition is running" in act(organiser, "start_tournament", environment)[-1]
         running.delete()
+        environment.play = Play.LADDER
+        environment.save()
+        assert "plays a ladder, which begins by itself" in act(organiser, "start_tournament", environment)[-1]
         environment.is_active = False
         environment.save()
         assert "not active" in act(organiser, "start_tournament", environment)[-1]
 
     assert waiting_messages() == []
+
+
+def test_a_ladder_is_ended_by_playing_nothing(
+    organiser: Client, environment: Environment, players: list[Submission]
+) -> None:
+    tournament = factories.tournament(players, state=TournamentState.RUNNING)
+    assert "It is no ladder that runs." in act(organiser, "end_ladder", tournament)[-1]
+    Tournament.objects.update(format="ladder")
+    Environment.objects.update(play=Play.LADDER)
+    assert "ends within seconds" in act(organiser, "end_ladder", tournament)[-1]
+    environment.refresh_from_db()
+    assert environment.play == Play.NOTHING
 
 
 def test_cancelling_an_edition_cancels_what_is_left_of_it(organiser: Client, players: list[Submission]) -> None:

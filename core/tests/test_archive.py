@@ -120,6 +120,7 @@ def test_unpacking_never_writes_over_a_file_or_through_a_link(tmp_path: Path) ->
         (b"PK\x03\x04" + b"\0" * 100, "damaged_zip"),
         (zip_of().getvalue()[:-10], "damaged_zip"),
     ],
+    ids=["nothing", "rar", "program", "beginning", "zeros", "without its end"],
 )
 def test_what_is_no_whole_zip_is_refused(content: bytes, code: str) -> None:
     assert refusal(io.BytesIO(content)).code == code

@@ -266,6 +266,20 @@ def test_a_ban_stops_all_agents_and_its_end_lets_them_go_on(alice: User, environ
     assert Submission.objects.valid().filter(agent__owner=alice).get() == rows[0]
 
 
+def test_of_two_people_who_are_let_in_again_neither_holds_an_environment_that_the_other_wants_first(
+    alice: User,
+) -> None:
+    earlier, later = factories.task("cart-pole"), factories.task("frozen-lake")
+    for task in (later, earlier):
+        factories.evaluation(factories.ready(factories.agent(alice, task)), JobState.QUEUED)
+    user_ban(user=alice, reason="Uploads viruses.")
+
+    user_unban(user=alice)
+
+    again = Evaluation.objects.filter(state=JobState.QUEUED).order_by("pk")
+    assert [row.environment for row in again] == [earlier, later]
+
+
 def test_what_a_program_sends_again_at_the_moment_of_a_ban_is_not_built(alice: User, environment: Environment) -> None:
     content = b"an archive"
     submission = factories.submission(factories.agent(alice, environment))

@@ -20,25 +20,20 @@ from pytest_django.fixtures import Settings
 import core.cache
 from conftest import redis_server
 from core.cache import Outage, SteadyRedisCache, cached
+from core.tests.clocks import Clock
 
 UNUSED = "redis://127.0.0.1:1/0"
 """Nobody listens there."""
 SHORT = {"socket_timeout": 0.05, "socket_connect_timeout": 0.05}
+LONG = {"socket_timeout": 60.0, "socket_connect_timeout": 60.0}
+KEPT_SECONDS = core.cache.KEPT_SECONDS
 
 
-class Clock:
-    """A clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+@pytest.fixture(autouse=True)
+def no_real_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stands still for a second must not change what the tests' own clock decides."""
+    monkeypatch.setattr(core.cache, "KEPT_SECONDS", 600)
+    monkeypatch.setattr(core.cache, "PATIENCE_SECONDS", 600)
 
 
 @pytest.fixture
@@ -168,19 +163,21 @@ def test_an_outage_is_told_once_a_minute_in_one_line(clock: Clock, caplog: pytes
 
 
 @pytest.fixture
-def use(settings: Settings, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[[str], None]:
+def use(settings: Settings, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[..., None]:
     """Let Django's cache be in this Redis."""
     monkeypatch.setattr(SteadyRedisCache, "outage", Outage(clock))
 
-    def use(server: str) -> None:
-        settings.CACHES = {"default": {"BACKEND": "core.cache.SteadyRedisCache", "LOCATION": server, "OPTIONS": SHORT}}
+    def use(server: str, options: dict[str, float] = LONG) -> None:
+        settings.CACHES = {
+            "default": {"BACKEND": "core.cache.SteadyRedisCache", "LOCATION": server, "OPTIONS": options}
+        }
         SteadyRedisCache(server, {}).own.clear()
 
     return use
 
 
 def test_while_redis_refuses_connections_a_process_keeps_its_own(
-    use: Callable[[str], None], ask: Callable[[], int], clock: Clock, caplog: pytest.LogCaptureFixture
+    use: Callable[..., None], ask: Callable[[], int], clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     use(UNUSED)
     assert [ask(), ask()] == [1, 1]
@@ -189,7 +186,7 @@ def test_while_redis_refuses_connections_a_process_keeps_its_own(
     assert len(caplog.records) == 1
 
 
-def test_everything_that_a_cache_can_do_goes_on_without_redis(use: Callable[[str], None]) -> None:
+def test_everything_that_a_cache_can_do_goes_on_without_redis(use: Callable[..., None]) -> None:
     use(UNUSED)
     cache.set("a", 1)
     assert cache.add("a", 2) is False
@@ -209,7 +206,7 @@ def test_everything_that_a_cache_can_do_goes_on_without_redis(use: Callable[[str
 
 
 def test_a_redis_that_does_not_answer_costs_one_time_out_in_five_seconds(
-    use: Callable[[str], None], clock: Clock, monkeypatch: pytest.MonkeyPatch
+    use: Callable[..., None], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     get = RedisCache.get
@@ -220,7 +217,7 @@ def test_a_redis_that_does_not_answer_costs_one_time_out_in_five_seconds(
 
     monkeypatch.setattr(RedisCache, "get", counting)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        use(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        use(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", SHORT)
         for _ in range(20):
             assert cache.get("key") is None
         assert len(asked) == 1
@@ -241,7 +238,7 @@ def redis_socket() -> Iterator[Path]:
 @pytest.mark.redis
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="a Redis of its own is started and killed")
 def test_answers_stay_right_while_redis_is_used_flushed_killed_and_started_again(
-    use: Callable[[str], None], ask: Callable[[], int], clock: Clock, redis_socket: Path
+    use: Callable[..., None], ask: Callable[[], int], clock: Clock, redis_socket: Path
 ) -> None:
     use(f"unix://{redis_socket}?db=0")
     with redis_server(redis_socket) as server:
@@ -262,7 +259,7 @@ def test_answers_stay_right_while_redis_is_used_flushed_killed_and_started_again
 
 @pytest.mark.redis
 def test_processes_share_what_is_in_redis_and_take_turns(
-    use: Callable[[str], None], clock: Clock, redis_url: str
+    use: Callable[..., None], clock: Clock, redis_url: str
 ) -> None:
     use(redis_url)
     other = SteadyRedisCache(redis_url, {})
@@ -272,17 +269,20 @@ def test_processes_share_what_is_in_redis_and_take_turns(
 
     clock.now += 0.8
     # Another process has begun to renew it.
-    assert other.add(f"shared:renewed:{clock.now - 0.8}", True, timeout=1)
+    renewed = f"shared:renewed:{clock.now - 0.8}"
+    assert other.add(renewed, True, timeout=600)
     assert cached("shared", lambda: "second", clock=clock) == "first"
     clock.now += 0.2
     assert cached("shared", lambda: "second", clock=clock) == "second"
-    other.delete("shared")
+    other.delete_many(["shared", renewed])
 
 
 @pytest.mark.redis
-def test_redis_itself_drops_an_answer_after_a_second(use: Callable[[str], None], clock: Clock, redis_url: str) -> None:
+def test_redis_itself_drops_an_answer(use: Callable[..., None], clock: Clock, redis_url: str) -> None:
     """Whatever the clocks of two hosts say."""
+    assert KEPT_SECONDS == core.cache.FRESH_SECONDS
     use(redis_url)
     cached("dropped", lambda: 1, clock=clock)
     client = SteadyRedisCache(redis_url, {}).shared._cache.get_client()
-    assert 0 < client.pttl(":1:dropped") <= 1000
+    assert 0 < client.pttl(":1:dropped") <= 600_000
+    cache.delete("dropped")

@@ -9,7 +9,9 @@ from uuid import uuid4
 import pytest
 from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
+from core.errors import Refused
 from core.models import Agent, Environment, Evaluation, JobState, Recording, SeedPurpose, Submission
 from core.scores import summarise_scores
 from core.selectors.board import standing
@@ -317,6 +319,29 @@ def test_a_validated_player_is_evaluated_on_the_seeds_that_rank_now(agent: Agent
     assert (evaluation.state, evaluation.environment_version) == (JobState.QUEUED, "cart-pole-v1")
     assert evaluation.seed_list == agent.environment.seed_lists.get(purpose=SeedPurpose.RANKING)
     assert evaluation.episode_count == 4
+
+
+def test_a_player_that_is_built_again_keeps_its_score_as_long_as_rules_and_seeds_are_the_same(agent: Agent) -> None:
+    submission = factories.ready(agent)
+    score = factories.evaluation(submission)
+
+    def validate_again() -> None:
+        validation = factories.validation(submission, JobState.RUNNING)
+        validation_succeed(validation=validation, artifacts=DuelArtifacts(2, "", "", ""), log="")
+
+    validate_again()
+    assert submission.evaluations.get() == score
+
+    Evaluation.objects.update(environment_version="cart-pole-v0")
+    validate_again()
+    assert submission.evaluations.latest("pk").state == JobState.QUEUED
+
+
+def test_an_image_that_is_gone_is_not_evaluated_again(agent: Agent) -> None:
+    submission = factories.ready(agent)
+    Submission.objects.update(image="", image_removed_at=timezone.now())
+    with pytest.raises(Refused, match="build it again first"):
+        evaluation_again(submission=submission)
 
 
 def test_a_built_script_is_run_at_once(agent: Agent) -> None:

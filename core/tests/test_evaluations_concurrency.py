@@ -12,7 +12,7 @@ from core.errors import Refused
 from core.models import Agent, Environment, Evaluation, JobFault, JobState, SeedPurpose, Submission
 from core.selectors.board import standing
 from core.selectors.evaluations import ranking_list
-from core.services.agents import submission_create, submission_delete
+from core.services.agents import submission_create, submission_delete, submission_rebuild
 from core.services.artifacts import DuelArtifacts
 from core.services.environments import environment_sync
 from core.services.evaluations import evaluation_again
@@ -117,6 +117,45 @@ def test_a_version_that_is_validated_while_a_final_phase_begins_is_played_on_its
     assert open_ones.get().seed_list == task.seed_lists.get(purpose=SeedPurpose.FINAL)
 
 
+def test_a_version_that_would_keep_its_score_while_a_final_phase_begins_is_played_on_its_seeds(
+    task: Environment, agent: Agent
+) -> None:
+    submission = factories.ready(agent)
+    factories.evaluation(submission)
+    factories.build(submission)
+    validation = factories.validation(submission, JobState.RUNNING)
+
+    at_once(
+        attempt(lambda: validation_succeed(validation=validation, artifacts=DuelArtifacts(2, "", "", ""), log="")),
+        attempt(lambda: final_phase_start(environment=task, by=None)),
+    )
+
+    open_ones = submission.evaluations.filter(state=JobState.QUEUED)
+    assert open_ones.get().seed_list == task.seed_lists.get(purpose=SeedPurpose.FINAL)
+
+
+def test_whether_a_score_is_kept_is_asked_of_an_environment_that_is_held(agent: Agent) -> None:
+    submission = factories.ready(agent)
+    factories.evaluation(submission)
+    validation = factories.validation(submission, JobState.RUNNING)
+
+    with CaptureQueriesContext(connection) as queries:
+        validation_succeed(validation=validation, artifacts=DuelArtifacts(2, "", "", ""), log="")
+
+    tables = ('FROM "core_environment"', 'FROM "core_seedlist"')
+    touched = [table for query in queries for table in tables if table in query["sql"]]
+    assert list(dict.fromkeys(touched)) == list(tables)
+    assert not submission.evaluations.filter(state=JobState.QUEUED).exists()
+
+
+def test_what_is_built_again_is_not_evaluated_before_it_is_validated(agent: Agent) -> None:
+    submission = factories.ready(agent)
+    factories.build(submission, JobState.QUEUED)
+
+    with pytest.raises(Refused, match="built and validated"):
+        evaluation_again(submission=submission)
+
+
 @pytest.mark.parametrize("repetition", range(3))
 def test_the_same_archive_that_comes_while_a_final_phase_begins_waits_for_nobody_who_waits_for_it(
     task: Environment, agent: Agent, repetition: int
@@ -148,6 +187,32 @@ def test_a_build_that_ends_takes_its_agent_before_its_own_row(agent: Agent) -> N
     tables = ('FROM "core_agent"', 'UPDATE "core_build"', 'UPDATE "core_submission"')
     touched = [table for query in queries for table in tables if table in query["sql"]]
     assert touched[:3] == list(tables)
+
+
+def test_who_asks_for_an_evaluation_takes_the_agent_before_submission_and_environment(agent: Agent) -> None:
+    submission = factories.ready(agent)
+
+    with CaptureQueriesContext(connection) as queries:
+        evaluation_again(submission=submission)
+
+    tables = ('FROM "core_agent"', 'FROM "core_submission"', 'FROM "core_environment"')
+    touched = [table for query in queries for table in tables if table in query["sql"]]
+    assert list(dict.fromkeys(touched)) == list(tables)
+
+
+def test_who_builds_again_takes_the_agent_before_its_jobs_and_sees_what_was_deleted_a_moment_ago(agent: Agent) -> None:
+    submission = factories.ready(agent)
+    factories.build(submission, JobState.QUEUED)
+
+    with CaptureQueriesContext(connection) as queries:
+        submission_rebuild(submission=submission)
+
+    tables = ('FROM "core_agent"', 'FROM "core_submission"', 'FROM "core_build"')
+    touched = [table for query in queries for table in tables if table in query["sql"]]
+    assert list(dict.fromkeys(touched)) == list(tables)
+    submission_delete(submission=Submission.objects.get())
+    with pytest.raises(Refused, match="deleted"):
+        submission_rebuild(submission=submission)
 
 
 @pytest.mark.parametrize("repetition", range(3))

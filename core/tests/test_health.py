@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.core.cache import cache
@@ -93,6 +95,16 @@ def test_a_redis_that_does_not_answer_is_not_healthy(db: None, client: Client, s
 def test_a_folder_that_cannot_be_written_to_is_not_healthy(db: None, client: Client, settings: Settings) -> None:
     settings.MEDIA_ROOT = "/proc/self"
     assert components(client)[1]["storage"] == "unhealthy"
+
+
+def test_a_disk_without_room_for_an_upload_is_not_healthy(
+    client: Client, worker: Worker, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MAX_UPLOAD_BYTES = 1000
+    for free, expected in ((999, (503, "unhealthy")), (1000, (200, "healthy"))):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        status, found = components(client)
+        assert (status, found["storage"]) == expected
 
 
 @pytest.fixture

@@ -7,23 +7,32 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import IntegrityError, models, transaction
+from django.db import DatabaseError, IntegrityError, connection, models, transaction
 from django.db.models import F
 
+from core.append_only import unprotected
 from core.models import (
     Agent,
+    Delivery,
     Duel,
     Environment,
     Evaluation,
     JobState,
     LedgerEntry,
     LedgerVoid,
+    Lens,
+    Notice,
     Participant,
+    Promotion,
     Rating,
+    RatingPoint,
+    RatingPool,
     Recording,
+    Season,
     SeedList,
     Submission,
     Tournament,
+    TournamentSchedule,
     TournamentState,
 )
 from core.services.jobs import JOB_MODELS
@@ -32,6 +41,7 @@ from core.tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 INFINITE = float("inf")
+LATER = NOON + timedelta(days=1)
 
 ENDED: dict[str, Any] = {"state": "SUCCEEDED", "ended_at": NOON, "lease_expires_at": None, "fault": "NONE"}
 RUNNING: dict[str, Any] = {
@@ -80,14 +90,61 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("ledger_entry_in_range", LedgerEntry, {"score": -INFINITE}),
     ("ledger_entry_has_matches", LedgerEntry, {"wins": 0}),
     ("ledger_void_has_reason", LedgerVoid, {"reason": ""}),
-    ("rating_is_a_number", Rating, {"value": INFINITE}),
+    ("rating_in_interval", Rating, {"value": INFINITE}),
+    ("rating_in_interval", Rating, {"value": INFINITE, "high": INFINITE}),
+    ("rating_in_interval", Rating, {"low": F("value") + 1}),
+    ("rating_in_interval", Rating, {"high": F("value") - 1}),
+    ("rating_in_interval", Rating, {"low": -INFINITE}),
+    ("rating_in_interval", Rating, {"live": INFINITE}),
+    ("rating_rank_is_whole", Rating, {"best_rank": 0}),
+    ("rating_rank_is_whole", Rating, {"rank": 2, "best_rank": 3}),
+    ("rating_rank_is_whole", Rating, {"rank": 9, "worst_rank": 8}),
+    ("rating_rank_is_whole", Rating, {"rank": None}),
+    ("rating_rank_is_whole", Rating, {"best_chance": None}),
+    ("rating_rank_is_whole", Rating, {"best_chance": 1.1}),
+    ("rating_pool_in_range", RatingPool, {"spread": 0}),
+    ("rating_pool_in_range", RatingPool, {"spread": INFINITE}),
+    ("rating_pool_in_range", RatingPool, {"first_seat_low": 11}),
+    ("rating_pool_in_range", RatingPool, {"first_seat_high": INFINITE}),
+    ("rating_pool_in_range", RatingPool, {"fit_seconds": -1}),
+    ("lens_clear_pairs_have_met", Lens, {"clear_count": F("pair_count") + 1}),
+    ("rating_point_in_range", RatingPoint, {"value": INFINITE}),
+    ("rating_point_in_range", RatingPoint, {"low": F("value") + 1}),
+    ("rating_point_in_range", RatingPoint, {"high": None}),
+    ("rating_point_in_range", RatingPoint, {"live": -INFINITE}),
+    ("rating_point_in_range", RatingPoint, {"rank": None}),
+    ("rating_point_in_range", RatingPoint, {"rank": 9}),
+    ("rating_point_in_range", RatingPoint, {"best_rank": 0}),
     ("participant_adds_up", Participant, {"rank": 0}),
     ("participant_adds_up", Participant, {"points": F("points") + 1}),
     ("participant_adds_up", Participant, {"rating": INFINITE}),
+    ("participant_rating_in_interval", Participant, {"rating_low": 1400, "rating_high": 1600}),
+    ("participant_rating_in_interval", Participant, {"rating": 1500, "rating_low": 1400}),
+    ("participant_rating_in_interval", Participant, {"rating": 1500, "rating_low": 1501, "rating_high": 1502}),
+    ("participant_rating_in_interval", Participant, {"rating": 1500, "rating_low": 1400, "rating_high": INFINITE}),
     ("tournament_state_is_whole", Tournament, {"edition": 0}),
     ("tournament_state_is_whole", Tournament, {"state": "PAUSED"}),
     ("tournament_state_is_whole", Tournament, {"ended_at": None}),
     ("tournament_state_is_whole", Tournament, {"state": "RUNNING"}),
+    ("tournament_state_is_whole", Tournament, {"state": "PLANNED"}),
+    ("tournament_state_is_whole", Tournament, {"started_at": None}),
+    ("tournament_windows_in_order", Tournament, {"registration_opens_at": NOON, "registration_closes_at": NOON}),
+    ("tournament_windows_in_order", Tournament, {"registration_closes_at": LATER, "starts_at": NOON}),
+    ("tournament_windows_in_order", Tournament, {"starts_at": LATER, "ends_at": NOON}),
+    ("tournament_windows_in_order", Tournament, {"max_participants": 1}),
+    ("schedule_has_room", TournamentSchedule, {"max_participants": 1}),
+    ("season_ends_later", Season, {"ends_at": F("begins_at")}),
+    ("promotion_versions_differ", Promotion, {"incumbent": F("candidate")}),
+    ("promotion_state_is_whole", Promotion, {"decided_at": NOON}),
+    ("promotion_state_is_whole", Promotion, {"state": "ACTIVATED"}),
+    ("promotion_state_is_whole", Promotion, {"state": "WON", "decided_at": NOON}),
+    ("duel_belongs_once", Duel, {"tournament": None}),
+    ("duel_expected_is_share", Duel, {"expected": 1.5}),
+    ("environment_test_is_possible", Environment, {"test_elo0": 60}),
+    ("environment_test_is_possible", Environment, {"test_elo1": 300}),
+    ("environment_test_is_possible", Environment, {"test_alpha": 0}),
+    ("environment_test_is_possible", Environment, {"test_beta": 0.5}),
+    ("environment_test_is_possible", Environment, {"test_cap": 0}),
     ("agent_quarantine_whole", Agent, {"quarantined_at": NOON}),
     ("agent_quarantine_whole", Agent, {"quarantined_at": NOON, "quarantined_number": 1, "is_disabled": False}),
     ("agent_quarantine_whole", Agent, {"quarantined_number": 1, "is_disabled": True}),
@@ -114,6 +171,10 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("seedlist_purpose_known", SeedList, {"purpose": "SECRET"}),
     ("recording_in_range", Recording, {"choice": "FUNNY"}),
     ("recording_in_range", Recording, {"episode_number": 0}),
+    ("notice_is_mailed_once", Notice, {"mailed_at": NOON, "mail_next_at": NOON}),
+    ("delivery_state_is_whole", Delivery, {"state": "DONE", "done_at": None}),
+    ("delivery_state_is_whole", Delivery, {"state": "WAITING", "next_at": None, "done_at": None}),
+    ("delivery_state_is_whole", Delivery, {"state": "LOST"}),
 ]
 NEGATIVE = [
     (Duel, "draws"),
@@ -122,6 +183,8 @@ NEGATIVE = [
     (LedgerEntry, "errors"),
     (Participant, "losses"),
     (Rating, "duel_count"),
+    (Rating, "match_count"),
+    (RatingPool, "struck_count"),
     (Submission, "archive_bytes"),
     (Evaluation, "episodes_done"),
 ]
@@ -142,11 +205,19 @@ def arena() -> None:
     )  # fmt: skip
     evaluation = factories.evaluation(factories.ready(factories.agent(owner, factories.task())))
     factories.recording(evaluation)
+    factories.rating_point(players[0], NOON)
+    factories.lens(players[0].agent.environment)
+    factories.season(tournament.environment)
+    factories.schedule(tournament.environment)
+    factories.promotion(players[1], players[0])
+    factories.notice(owner)
+    factories.webhook()
 
 
 def refused(rows: models.QuerySet[Any], fields: dict[str, Any]) -> str:
     """What the database says to it."""
-    with pytest.raises(IntegrityError) as error, transaction.atomic():
+    # The ledger would refuse every change, whatever it is.
+    with unprotected(connection), pytest.raises(IntegrityError) as error, transaction.atomic():
         rows.update(**fields)
     return str(error.value)
 
@@ -176,10 +247,20 @@ def test_what_is_not_a_number_is_no_score(arena: None) -> None:
     for model, field in (
         (LedgerEntry, "score"),
         (Rating, "value"),
+        (Rating, "live"),
         (Participant, "total_score"),
         (Duel, "player_1_score"),
     ):
         refused(model._default_manager.all(), {field: float("nan")})
+
+
+@pytest.mark.parametrize("model", [LedgerEntry, LedgerVoid])
+def test_the_ledger_only_grows(arena: None, model: type[models.Model]) -> None:
+    rows = model._default_manager.all()
+    for attempt in (lambda: rows.update(created_at=NOON), rows.delete, rows.get().save):
+        with pytest.raises(DatabaseError, match="only grows"), transaction.atomic():
+            attempt()
+    assert rows.count() == 1
 
 
 def test_every_condition_of_every_model_has_a_case() -> None:

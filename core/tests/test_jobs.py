@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_q.models import OrmQ
@@ -24,7 +26,7 @@ from core.models import (
     Validation,
 )
 from core.selectors.jobs import attempts_of
-from core.selectors.lines import jobs_in_line
+from core.selectors.lines import line
 from core.services.jobs import (
     HISTORY_LIMIT,
     JOB_MODELS,
@@ -163,6 +165,25 @@ def test_a_job_with_a_lease_is_left_alone(build: Build) -> None:
     assert jobs_requeue_expired() == 0
 
 
+def test_a_heartbeat_at_the_last_moment_keeps_the_job(build: Build) -> None:
+    job = claimed(build)
+    let_lease_expire(job)
+    beats: list[Build] = []
+
+    def beat(execute: Callable[..., object], sql: str, *rest: object) -> object:
+        found = execute(sql, *rest)
+        # The watchdog has just read which leases are over.
+        if not beats and sql.startswith("SELECT") and "core_build" in sql:
+            beats.append(job)
+            job_heartbeat(job=job)
+        return found
+
+    with connection.execute_wrapper(beat):
+        assert jobs_requeue_expired() == 0
+    assert beats == [job]
+    job_succeed(job=job)
+
+
 @pytest.mark.parametrize("how", ["released", "expired"])
 def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, how: str) -> None:
     settings.JOB_MAX_ATTEMPTS = 2
@@ -194,7 +215,7 @@ def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_no
         let_lease_expire(job)
         jobs_requeue_expired()
         # While it rests or has failed, it stands in nobody's way.
-        assert jobs_in_line(Build, count=1) == [other.pk]
+        assert line(Build)[0] == other
         let_rest(build)
 
     build.refresh_from_db()
@@ -238,6 +259,23 @@ def test_a_validation_also_wakes_workers_that_are_reserved_for_it(
         job_wake(job=validation)
         job_wake(job=factories.build(submission, JobState.QUEUED))
     assert [queue for queue, *_ in messages()] == ["duel", "duel", "quick", "build"]
+
+    task = factories.task()
+    script = factories.script_evaluation(
+        factories.script(factories.agent(factories.user("sam"), task)), JobState.QUEUED
+    )
+    with django_capture_on_commit_callbacks(execute=True):
+        job_wake(job=script)
+    assert [queue for queue, *_ in messages()][4:] == ["duel"]
+
+
+def test_to_wake_an_edition_its_logs_are_not_read(submission: Submission) -> None:
+    for _ in range(2):
+        factories.build(submission, JobState.QUEUED, log="long")
+    factories.validation(submission, JobState.QUEUED, log="long")
+    with CaptureQueriesContext(connection) as queries:
+        assert jobs_wake_waiting() == 3
+    assert not [query["sql"] for query in queries if '"log"' in query["sql"]]
 
 
 def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from core.models import Agent, Build, Duel, Environment, Job, JobState, Submission, User, Validation
-from core.selectors.lines import jobs_in_line, line, places_of
+from core.models import Agent, Build, Duel, Environment, Evaluation, Job, JobState, Submission, User, Validation
+from core.selectors.lines import line, places_of
 from core.services.jobs import job_cancel, job_claim, job_enqueue, job_release, job_succeed
 from core.tests import factories
 from core.tests.concurrency import at_once
@@ -50,7 +50,7 @@ def owner_of(build: Build) -> str:
 
 def serve() -> str:
     """Claim and finish the next build; say whose it was."""
-    (first,) = jobs_in_line(Build, count=1)
+    first = line(Build)[0].pk
     job = job_claim(kind=Build, job_id=first, worker="worker")
     assert job is not None
     job_succeed(job=job)
@@ -81,6 +81,25 @@ def test_who_was_served_a_moment_ago_comes_after_who_was_not(player: Callable[[s
     assert order == ["bob", "ann", "cleo", "bob", "ann"]
 
 
+def test_a_line_that_moves_fast_does_not_put_off_who_comes_into_a_slow_one(player: Callable[[str], Submission]) -> None:
+    task = factories.task()
+
+    def script(name: str) -> Evaluation:
+        agent = factories.agent(player(name).agent.owner, task)
+        made = factories.script_evaluation(factories.script(agent), JobState.QUEUED)
+        job_enqueue(job=made)
+        return made
+
+    greedy = [script("greedy") for _ in range(3)]
+    ready = factories.ready(factories.agent(player("ann").agent.owner, task))
+    # Of players' evaluations Ann has had many meanwhile.
+    factories.evaluation(ready, turn=MANY)
+
+    anns, bobs = script("ann"), script("bob")
+    scripts = line(Evaluation).filter(is_verified=False)
+    assert list(scripts) == [greedy[0], anns, bobs, *greedy[1:]]
+
+
 def test_what_was_cancelled_before_it_was_begun_is_not_held_against_anybody(
     player: Callable[[str], Submission],
 ) -> None:
@@ -102,11 +121,11 @@ def test_what_was_done_long_ago_is_not_held_against_anybody(player: Callable[[st
 
 def test_whoever_was_begun_before_goes_first(player: Callable[[str], Submission]) -> None:
     enqueue(player("ann"), 3)
-    job = job_claim(kind=Build, job_id=jobs_in_line(Build, count=3)[2], worker="worker")
+    job = job_claim(kind=Build, job_id=line(Build)[2].pk, worker="worker")
     assert job is not None
     job_release(job=job, code="worker_lost", error="The worker stopped answering.")
     Build.objects.update(not_before=None)
-    assert jobs_in_line(Build, count=1) == [job.pk]
+    assert line(Build)[0] == job
 
 
 def test_duels_are_nobodys_and_stay_in_their_order(player: Callable[[str], Submission]) -> None:
@@ -123,7 +142,7 @@ def test_places_are_those_in_which_jobs_are_taken(player: Callable[[str], Submis
         enqueue(player(name), count)
     resting = Build.objects.latest("pk")
     Build.objects.filter(pk=resting.pk).update(not_before=factories.NOON)
-    order = jobs_in_line(Build, count=10)
+    order = list(line(Build).values_list("pk", flat=True))
     everybody = list(Build.objects.values_list("pk", flat=True))
 
     assert places_of(Build, everybody) == {number: place for place, number in enumerate(order, start=1)}

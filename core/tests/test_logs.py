@@ -82,6 +82,25 @@ def test_a_trace_cannot_pass_for_records_of_its_own(formatter: logging.Formatter
     assert all(line.startswith("    ") for line in text.splitlines()[1:])
 
 
+@pytest.mark.parametrize("formatter", [JsonLines(), Lines()])
+def test_the_values_of_rows_that_postgres_names_are_not_logged(formatter: logging.Formatter) -> None:
+    said = "it is taken\nDETAIL:  Failing row contains (7, ann@arena.example,\n\ns3cret).\nCONTEXT:  ann"
+    try:
+        try:
+            raise ValueError(said)
+        except ValueError as error:
+            found = record("No: %s", error)
+            raise RuntimeError("it broke") from error
+    except RuntimeError:
+        found.exc_info = sys.exc_info()
+    text = formatter.format(found)
+    assert "ann" not in text
+    assert "s3cret" not in text
+    # What does not name them stays, also behind it.
+    assert text.count("it is taken") == 2
+    assert "RuntimeError: it broke" in text
+
+
 def test_what_is_bound_ends_with_its_block() -> None:
     bind(job_id=0)
     assert not bound_fields()
@@ -196,6 +215,15 @@ def test_what_becomes_of_a_job_is_an_event_of_its_own(build: Build, written: Lin
         "PLAYER",
         2,
     )
+
+
+def test_a_job_that_its_worker_has_lost_is_told_apart_from_one_that_is_done(build: Build, written: Lines_) -> None:
+    def action(job: Build, pulse: Pulse) -> None:
+        factories.moved(Build.objects.all(), JobState.CANCELLED)
+        job_succeed(job=job)
+
+    perform(Build, build.pk, action)
+    assert events(written)[-1]["message"] == "job_refused"
 
 
 def test_the_thread_that_keeps_a_job_alive_knows_which(build: Build, written: Lines_) -> None:

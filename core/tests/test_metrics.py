@@ -56,6 +56,17 @@ def test_a_job_is_counted_when_it_begins_and_when_it_ends(rise: Rise) -> None:
     assert rise("job_duration_seconds_sum", kind="build") > 0
 
 
+def test_a_result_that_came_too_late_is_counted_as_refused(rise: Rise) -> None:
+    def action(job: Build, _: object) -> None:
+        job_cancel(job=Build.objects.get(), reason="Not wanted any more.")
+        job_succeed(job=job)
+
+    perform(Build, build().pk, action)
+    assert rise("jobs_refused_total", kind="build") == 1
+    assert rise("jobs_finished_total", kind="build", state="CANCELLED", fault="NONE") == 1
+    assert rise("jobs_finished_total", kind="build", state="SUCCEEDED", fault="NONE") == 0
+
+
 def test_a_result_that_was_rolled_back_is_not_counted_and_its_second_try_once(rise: Rise) -> None:
     row, tries = build(), count(1)
 

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 
-from core.models import ApiToken, Build, Duel, LedgerVoid, Recording, Submission
+from core.models import ApiToken, Build, Duel, LedgerVoid, Rating, RatingPoint, Recording, Submission
 from core.services.alarms import alarm_raise
 from core.tests import factories
 
@@ -149,3 +150,60 @@ def test_rows_of_the_first_version_live_through_every_migration_and_back() -> No
     watched = Watched()
     go_to(FIRST, watched.look)
     go_to(steps[-1], watched.look)
+
+
+def test_rows_that_new_conditions_refuse_are_named_with_what_they_break() -> None:
+    before = ("core", "0015_jobs_made_whole")
+    go_to(before)
+    models = MigrationExecutor(connection).loader.project_state(before).apps
+    first_day(models)
+    models.get_model("core", "Duel").objects.update(verdict="VERIFIED")
+    broken = models.get_model("core", "Build").objects.filter(state="FAILED")
+    for build in models.get_model("core", "Build").objects.filter(state="SUCCEEDED"):
+        for _ in range(2):
+            broken.create(submission=build.submission, state="FAILED")
+    numbers = list(broken.order_by("pk").values_list("pk", flat=True))
+    left = rows()
+
+    with pytest.raises(CommandError) as refused:
+        go_to(plan()[-1])
+
+    named = [line.partition(", which")[0].strip() for line in str(refused.value).splitlines() if "which is" in line]
+    assert named == [
+        f"core_build, id {', '.join(map(str, numbers[:3]))} and more: build_state_is_whole",
+        f"core_duel, id {Duel.objects.values_list('pk', flat=True).get()}: duel_verdict_is_dated",
+    ]
+    assert rows() == left
+    models.get_model("core", "Duel").objects.update(verdict="")
+    broken.delete()
+    go_to(plan()[-1])
+
+
+@pytest.mark.django_db
+def test_what_older_code_has_no_place_for_is_named_before_anything_is_undone() -> None:
+    players = [factories.ready(factories.agent(factories.user(name), factories.environment())) for name in "ab"]
+    factories.planned(players[0].agent.environment)
+    factories.challenged(*players)
+
+    with pytest.raises(CommandError, match=r"Nothing was undone[^$]*challenges: 1\n[^$]*before they began: 1\nTo go"):
+        call_command("migrate", "core", "0019", verbosity=0)
+
+    assert plan()[-1] in MigrationExecutor(connection).loader.applied_migrations
+
+
+def test_elo_stands_in_for_official_ratings_and_comes_back_with_older_code() -> None:
+    player = factories.ready(factories.agent(factories.user("olive"), factories.environment()))
+    tournament = factories.tournament([player])
+    tournament.participants.update(rating=1590)
+    row = factories.rating(player, 1600)
+    assert row.live == 1620
+    go_to(("core", "0018_last_finished"))
+    (older,) = rows()["core_rating"].values()
+    assert older["value"] == 1620
+    go_to(plan()[-1])
+    # What editions have kept is the beginning of the history.
+    point = RatingPoint.objects.get()
+    assert (point.submission_id, point.environment_id) == (player.pk, tournament.environment_id)
+    assert (point.at, point.value, point.low, point.rank) == (tournament.ended_at, 1590, None, None)
+    shown = Rating.objects.values_list("low", "value", "high", "live", "rank", "best_chance").get()
+    assert shown == (1620, 1620, 1620, 1620, None, None)

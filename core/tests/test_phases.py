@@ -4,9 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from core.models import Build, Environment, JobState, Submission
+from core.models import Build, Environment, Evaluation, JobState, Submission, Validation
 from core.selectors.agents import agent_source_visible, edition_expected
-from core.selectors.phases import Status, is_moving, open_log, phases_of, status_of
+from core.selectors.clients import client_result
+from core.selectors.phases import Status, evaluation_of, is_moving, open_log, phases_of, status_of
+from core.services.agents import submission_delete, submission_rebuild
+from core.services.artifacts import DuelArtifacts
+from core.services.jobs import job_claim
+from core.services.phases import build_succeed, validation_succeed
 from core.tests import factories
 from core.tests.factories import Cast
 
@@ -57,6 +62,26 @@ def test_a_submission_that_is_built_again_is_no_longer_ready(submission: Submiss
     assert status_of(submission) is Status.BUILDING
     assert phases_of([submission], is_publishing=False)[0][1].job is None
     assert is_moving(submission)
+
+
+def test_a_player_that_keeps_its_score_is_ready_once_it_is_built_and_validated_again(people: Cast) -> None:
+    submission = factories.ready(factories.agent(people.alice, factories.task()))
+    score = factories.evaluation(submission)
+    submission_rebuild(submission=submission)
+
+    def seen() -> tuple[Status, Evaluation | None, str]:
+        row = Submission.objects.get()
+        return status_of(row), evaluation_of(row), client_result(row, people.alice).status
+
+    assert seen() == (Status.WAITING, None, "pending")
+    build = job_claim(kind=Build, job_id=submission.builds.latest("pk").pk, worker="w")
+    assert build is not None
+    build_succeed(build=build, image="again", digest="", warnings=[], log="")
+    validation = job_claim(kind=Validation, job_id=submission.validations.latest("pk").pk, worker="w")
+    assert validation is not None
+    assert seen() == (Status.VALIDATING, None, "processing")
+    validation_succeed(validation=validation, artifacts=DuelArtifacts(2, "", "", ""), log="")
+    assert seen() == (Status.READY, score, "completed")
 
 
 def test_a_deleted_submission_is_deleted_whatever_else_it_was(submission: Submission) -> None:
@@ -115,6 +140,8 @@ def test_an_edition_is_expected_while_the_latest_valid_submission_has_played_non
     factories.tournament([latest, second], edition=2)
     assert overtaken.participations.count() == 0
     assert not edition_expected(environment)
+    submission_delete(submission=latest)
+    assert edition_expected(environment)
 
 
 # --- Environments that are ranked by scores ---------------------------------------------------------------

@@ -1,19 +1,25 @@
-"""Agents that crash in rated duels again and again: caught once, told, and how they come back."""
+"""Agents that crash in duels again and again: caught once, told, and how they come back."""
 
 from __future__ import annotations
 
 import pytest
 from django.core import mail
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from core.models import (
     Agent,
+    Audience,
     Duel,
     Environment,
     JobState,
     LedgerEntry,
     LedgerVoid,
+    Notice,
+    Promotion,
+    PromotionState,
     Submission,
     Tournament,
     TournamentState,
@@ -21,7 +27,9 @@ from core.models import (
 )
 from core.selectors.crashes import crash_streak, crashed_in
 from core.services.artifacts import DuelArtifacts
-from core.services.bars import agent_enable, quarantine_where_due
+from core.services.bars import agent_disable, agent_enable, quarantine_where_due
+from core.services.duels import duel_create
+from core.services.mails import mails_send
 from core.services.phases import validation_succeed
 from core.services.users import anonymous_ensure
 from core.tests import factories
@@ -138,6 +146,9 @@ def test_one_look_at_the_ledger_tells_and_while_nobody_crashes_nobody_is_looked_
         assert quarantine_where_due(tournament=tournament) == []
     crash(tournament, crasher, rival)
     assert crashed_in(tournament) == [crasher]
+    # Nothing is held for who has crashed once.
+    with django_assert_num_queries(2):  # type: ignore[operator]
+        assert quarantine_where_due(tournament=tournament) == []
     with django_assert_num_queries(1):  # type: ignore[operator]
         crash_streak(crasher, most=AFTER)
 
@@ -153,27 +164,49 @@ def caught(tournament: Tournament, crasher: Submission, rival: Submission) -> Ag
     return agent
 
 
-def test_who_crashes_too_often_is_paused_taken_out_and_told_once(
-    crasher: Submission, rival: Submission, django_capture_on_commit_callbacks: pytest.FixtureRequest
-) -> None:
+def test_who_crashes_too_often_is_paused_taken_out_and_told_once(crasher: Submission, rival: Submission) -> None:
     tournament = edition(crasher, rival)
     for _ in range(AFTER - 1):
         crash(tournament, crasher, rival)
     assert quarantine_where_due(tournament=tournament) == []
 
     crash(tournament, crasher, rival)
-    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
-        assert quarantine_where_due(tournament=tournament) == [crasher.agent]
-        assert quarantine_where_due(tournament=tournament) == []
+    assert quarantine_where_due(tournament=tournament) == [crasher.agent]
+    assert quarantine_where_due(tournament=tournament) == []
+    mails_send()
 
     agent = Agent.objects.get(pk=crasher.agent_id)
     assert (agent.is_disabled, agent.is_quarantined, agent.quarantined_number) == (True, True, 1)
-    assert agent.disabled_reason == "Version 1 forfeited every match of 3 rated duels in a row."
+    assert agent.disabled_reason == "Version 1 forfeited every match of 3 duels in a row."
     assert not tournament.duels.filter(state=JobState.QUEUED).exists()
     assert tournament.participants.exclude(withdrawn_at=None).get().submission == crasher
     (letter,) = mail.outbox
     assert letter.to == ["carl@arena.example"]
     assert "upload a new version" in letter.body
+
+
+@pytest.mark.parametrize("is_crash", [True, False])
+def test_duels_of_challenges_are_taken_before_tournaments_whoever_stops_an_agent(
+    crasher: Submission, rival: Submission, is_crash: bool
+) -> None:
+    """On PostgreSQL two who stop the players of one duel in different orders would wait for each other for ever."""
+    tournament = edition(crasher, rival)
+    for _ in range(AFTER):
+        crash(tournament, crasher, rival)
+    duel = duel_create(
+        challenge=factories.challenge(rival), number=1, player_1=rival, player_2=crasher, seed=1, match_count=2
+    )
+    with CaptureQueriesContext(connection) as queries:
+        if is_crash:
+            quarantine_where_due(tournament=tournament)
+        else:
+            agent_disable(agent=crasher.agent, reason="Cheats.")
+
+    written = [row["sql"] for row in queries if row["sql"].startswith("UPDATE")]
+    (called_off,) = [place for place, sql in enumerate(written) if f'"core_duel"."id" = {duel.pk}' in sql]
+    left = [place for place, sql in enumerate(written) if sql.startswith('UPDATE "core_participant"')]
+    assert left
+    assert called_off < min(left)
 
 
 def test_the_streak_goes_on_from_one_edition_to_the_next(crasher: Submission, rival: Submission) -> None:
@@ -184,6 +217,17 @@ def test_the_streak_goes_on_from_one_edition_to_the_next(crasher: Submission, ri
     assert quarantine_where_due(tournament=second) == []
     crash(second, crasher, rival)
     assert quarantine_where_due(tournament=second) == [crasher.agent]
+
+
+def test_crashes_count_once_everybody_may_see_them_rated_or_not(crasher: Submission, rival: Submission) -> None:
+    held_back = edition(crasher, rival)
+    Tournament.objects.update(results=Audience.HIDDEN, is_rated=False)
+    for _ in range(AFTER):
+        crash(held_back, crasher, rival)
+    assert quarantine_where_due(tournament=held_back) == []
+    assert streak(crasher) == 0
+    Tournament.objects.update(results=Audience.PUBLIC)
+    assert quarantine_where_due(tournament=held_back) == [crasher.agent]
 
 
 def test_nobody_is_caught_when_the_organisers_do_not_want_it(
@@ -210,13 +254,10 @@ def test_an_agent_that_has_a_newer_good_version_only_loses_the_old_one_in_this_e
     assert newer in Submission.objects.valid()
 
 
-def test_anonymous_clients_get_no_letter(
-    environment: Environment, rival: Submission, django_capture_on_commit_callbacks: pytest.FixtureRequest
-) -> None:
+def test_anonymous_clients_get_no_letter(environment: Environment, rival: Submission) -> None:
     row = factories.ready(factories.agent(anonymous_ensure(), environment))
-    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
-        caught(edition(row, rival), row, rival)
-    assert mail.outbox == []
+    caught(edition(row, rival), row, rival)
+    assert not Notice.objects.exists()
 
 
 # --- The way out -------------------------------------------------------------------------------------------
@@ -239,6 +280,25 @@ def test_a_new_version_that_validates_brings_the_agent_back(crasher: Submission,
     agent.refresh_from_db()
     assert (agent.is_disabled, agent.is_quarantined, agent.disabled_reason) == (False, False, "")
     assert Submission.objects.valid().filter(agent=agent).latest("number") == fixed
+
+
+def test_a_new_version_that_is_being_tested_against_the_one_that_crashed_plays_at_once(
+    crasher: Submission, rival: Submission
+) -> None:
+    Environment.objects.update(has_gate=True)
+    tournament = edition(crasher, rival)
+    for _ in range(AFTER):
+        crash(tournament, crasher, rival)
+    row = factories.submission(Agent.objects.select_related("environment").get(pk=crasher.agent_id))
+    validate(row)
+    promotion = Promotion.objects.get()
+    assert not Submission.objects.active().filter(pk=row.pk).exists()
+
+    assert quarantine_where_due(tournament=tournament) == []
+
+    promotion.refresh_from_db()
+    assert promotion.state == PromotionState.ACTIVATED
+    assert Submission.objects.active().filter(pk=row.pk).exists()
 
 
 def test_the_version_that_crashed_validated_again_does_not(crasher: Submission, rival: Submission) -> None:
@@ -279,7 +339,7 @@ def test_its_page_says_what_happened_and_shows_its_owner_alone_the_way_out(
     mine, others = owner.get(page).content.decode(), Client().get(page).content.decode()
     for text in (mine, others):
         assert "This agent is paused since" in text
-        assert "Version 1 forfeited every match of 3 rated duels in a row." in text
+        assert "Version 1 forfeited every match of 3 duels in a row." in text
     assert "upload a new version</a>. Once that one is validated" in mine
     assert 'id="upload"' in mine
     assert 'id="upload"' not in others
@@ -296,7 +356,7 @@ def test_workers_that_look_at_once_catch_it_once(crasher: Submission, rival: Sub
     found = at_once(*[lambda: quarantine_where_due(tournament=Tournament.objects.get(pk=tournament.pk))] * 4)
 
     assert sorted(map(len, found)) == [0, 0, 0, 1]
-    assert len(mail.outbox) == 1
+    assert Notice.objects.filter(kind="QUARANTINE").count() == 1
 
 
 @pytest.mark.django_db(transaction=True)

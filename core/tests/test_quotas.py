@@ -9,34 +9,19 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from pytest_django.fixtures import Settings
 
+from core.addresses import network_of
 from core.errors import QuotaExceeded, Refused
 from core.models import Agent, Environment, JobFault, JobState, QuotaName, Submission, User
 from core.selectors.quotas import Quota, quota_limit, quota_list, quota_lists
 from core.services.agents import agent_create, submission_create, submission_delete
 from core.services.clients import client_submit
-from core.services.quotas import address_digest, network_of
+from core.services.quotas import address_digest
 from core.services.users import anonymous_ensure
 from core.tests import factories
 from tests.samples import FIRST, archive
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("archives_are_believed")]
 EVENING = datetime(2026, 3, 1, 22, 30, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def archives_are_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiling what is in them, in a process of its own each, is not what this is about."""
-    monkeypatch.setattr("core.services.agents.check_python_compiles", lambda _: None)
-
-
-@pytest.fixture
-def alice() -> User:
-    return factories.user("alice")
-
-
-@pytest.fixture
-def environment() -> Environment:
-    return factories.environment()
 
 
 def limited(settings: Settings, **numbers: int) -> None:
@@ -288,7 +273,7 @@ def test_all_environments_are_asked_about_in_as_many_queries_as_one(
     for row in others:
         for _ in range(3):
             factories.build(factories.submission(factories.agent(alice, row)), JobState.QUEUED)
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         lists = quota_lists(alice, others, now=datetime.now(UTC))
     assert [[row.used for row in quotas] for _, quotas in lists] == [[3, 3, 12, 3, None]] * 3
 

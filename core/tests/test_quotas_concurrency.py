@@ -15,22 +15,7 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 from tests.samples import FIRST, archive
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def archives_are_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.services.agents.check_python_compiles", lambda _: None)
-
-
-@pytest.fixture
-def alice() -> User:
-    return factories.user("alice")
-
-
-@pytest.fixture
-def environment() -> Environment:
-    return factories.environment()
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("archives_are_believed")]
 
 
 def new_agent(owner: User, environment: Environment, number: int) -> Callable[[], str]:

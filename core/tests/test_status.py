@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.models import Build, JobState, Submission, Worker
+from core.models import Build, JobState, Submission, Tournament, TournamentState, Worker
 from core.selectors.status import STUCK_SHOWN
 from core.services.alarms import alarm_raise
 from core.services.watch import watch
@@ -60,7 +60,7 @@ def test_an_arena_without_workers_says_what_is_missing() -> None:
     )
     assert line(shown, "WATCHDOG") == "WATCHDOG: it has never run. Start the workers."
     assert line(shown, "duel") == "duel 0 0 0 0 – – 0"
-    assert {"Workers: none", "Running: none", "Stuck or resting: none"} <= set(shown.splitlines())
+    assert {"Workers: none", "Running: none", "Tournaments: none", "Stuck or resting: none"} <= set(shown.splitlines())
 
 
 def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Submission) -> None:
@@ -89,6 +89,13 @@ def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Sub
     assert "No worker serves its queue now" in line(shown, f"validation {validation.pk} n s no_worker")
 
 
+def test_a_ladder_is_named_with_why_it_plays_nothing(submission: Submission) -> None:
+    rival = factories.submission(factories.agent(factories.user("bea"), submission.agent.environment))
+    factories.tournament([submission, rival], state=TournamentState.RUNNING)
+    Tournament.objects.update(format="ladder", shortfall="A pair takes two.", started_at=timezone.now())
+    assert line(run(), "Tic-tac-toe") == "Tic-tac-toe ladder, edition 1 ladder n s 0 1 A pair takes two."
+
+
 def test_a_job_that_rests_is_named_however_long_the_line_before_it_is(submission: Submission) -> None:
     worker("host:1", "build")
     for _ in range(STUCK_SHOWN):
@@ -103,7 +110,8 @@ def test_programs_get_the_same_as_json(submission: Submission) -> None:
     factories.build(submission)
     found = json.loads(run("--json"))
     assert set(found) == {
-        "now", "versions", "watched_at", "watched_by", "queues", "workers", "running", "stuck", "alarms", "disks",
+        "now", "versions", "watched_at", "watched_by", "queues", "workers", "running", "tournaments", "stuck",
+        "alarms", "disks",
     }  # fmt: skip
     assert [(row["name"], row["state"]) for row in found["workers"]] == [("host:1", "alive")]
     assert {row["name"]: row["workers"] for row in found["queues"]} == {

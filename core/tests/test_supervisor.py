@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.supervisor import BACK_OFF_SECONDS, HEALTHY_SECONDS, Supervisor
+from core.tests.clocks import Clock
 
 # What a child does is told by its variables; its own child shows that whole groups are ended.
 CHILD = """
@@ -23,7 +24,7 @@ if role == "dies":
     sys.exit(3)
 time.sleep(600)
 """
-DEADLINE_SECONDS = 30
+DEADLINE_SECONDS = 90
 
 
 class Lines:
@@ -50,21 +51,8 @@ def lives(pid: int) -> bool:
     try:
         with Path(f"/proc/{pid}/stat").open() as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

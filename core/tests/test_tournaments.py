@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
@@ -12,16 +17,25 @@ from core.models import (
     LedgerEntry,
     Participant,
     Rating,
+    RatingPoint,
+    RatingPool,
     Submission,
     Tournament,
     TournamentState,
 )
 from core.queues import TOURNAMENT_TASK, waiting_count
+from core.sequential import SequentialTest
 from core.services.artifacts import DuelArtifacts
 from core.services.duels import duel_succeed, duel_void
 from core.services.jobs import job_claim
-from core.services.ratings import ratings_keep, ratings_replace
-from core.services.tournaments import EditionTaken, tournament_cancel, tournament_create, tournament_finish
+from core.services.ratings import rating_points_thin, ratings_note, ratings_replace
+from core.services.tournaments import (
+    EditionTaken,
+    standings_save,
+    tournament_cancel,
+    tournament_create,
+    tournament_finish,
+)
 from core.states import StaleJob
 from core.tests import factories
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
@@ -111,6 +125,16 @@ def test_of_two_who_saw_the_same_last_edition_one_creates_the_next(
         create(environment, players)
     assert Tournament.objects.get() == tournament
     assert Duel.objects.count() == 3
+
+
+def test_where_duels_stop_early_the_test_asks_which_of_the_two_is_stronger(
+    environment: Environment, players: list[Submission]
+) -> None:
+    assert set(create(environment, players).duels.values_list("test", flat=True)) == {None}
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=factories.NOON)
+    environment.stops_early, environment.test_elo1 = True, 30.0
+    test = SequentialTest(-30, 30, 0.05, 0.05, environment.matches_per_duel // 2)
+    assert list(create(environment, players, edition=2).duels.values_list("test", flat=True)) == [test.as_json] * 3
 
 
 def test_two_editions_never_run_at_once(environment: Environment, players: list[Submission]) -> None:
@@ -223,29 +247,90 @@ def test_a_duel_is_struck_once_and_its_entries_stay(
 def test_ratings_are_replaced_within_their_environment(environment: Environment, players: list[Submission]) -> None:
     elsewhere = factories.ready(factories.agent(players[0].agent.owner, factories.environment("quarto")))
     for player in (*players, elsewhere):
-        Rating.objects.create(submission=player, value=1000, duel_count=1)
+        factories.rating(player, 1000)
     first, second, _ = players
+    fitted = {"low": 1450, "high": 1550, "live": 1500, "duel_count": 2, "match_count": 20}
+    ratings = [Rating(submission=first, value=1520, **fitted), Rating(submission=second, value=1480, **fitted)]
+    found: dict[str, Any] = {"spread": 200, "first_seat": 10, "first_seat_low": -10, "first_seat_high": 30}
+    counts = {"is_connected": True, "duel_count": 2, "struck_count": 0, "live_duel_count": 2}
 
-    ratings_replace(
-        environment=environment,
-        ratings=[
-            Rating(submission=first, value=1520, duel_count=2),
-            Rating(submission=second, value=1480, duel_count=2),
-        ],
-    )
+    def replace() -> int:
+        pool = RatingPool(**found, **counts, fitted_at=timezone.now())
+        return ratings_replace(environment=environment, ratings=ratings, pool=pool)
+
+    assert (replace(), replace()) == (3, 0)
 
     assert list(Rating.objects.values_list("submission", "value", "duel_count")) == [
         (first.pk, 1520, 2),
         (second.pk, 1480, 2),
         (elsewhere.pk, 1000, 1),
     ]
+    assert RatingPool.objects.get().environment == environment
 
 
-def test_participants_keep_the_ratings_of_their_day(environment: Environment, players: list[Submission]) -> None:
+def test_standings_take_participants_by_key_before_any_is_written(
+    environment: Environment, players: list[Submission]
+) -> None:
+    participants = list(create(environment, players).participants.order_by("-pk"))
+    with CaptureQueriesContext(connection) as queries:
+        standings_save(participants=participants)
+    taken, written = (query["sql"] for query in queries if '"core_participant"' in query["sql"])
+    assert taken.startswith("SELECT")
+    assert "ORDER BY" in taken
+    assert taken.endswith("FOR NO KEY UPDATE") or connection.vendor == "sqlite"
+    assert written.startswith("UPDATE")
+    with CaptureQueriesContext(connection) as queries:
+        standings_save(participants=[])
+    assert not queries.captured_queries
+
+
+def test_an_edition_keeps_the_ratings_of_its_end(environment: Environment, players: list[Submission]) -> None:
     tournament = create(environment, players)
-    Rating.objects.create(submission=players[0], value=1516, duel_count=1)
-    ratings_keep(tournament=tournament)
-    Rating.objects.update(value=1700)
+    first, second, _ = players
+    figures = {"low": 1450, "high": 1550, "live": 1500, "duel_count": 2, "match_count": 20}
+    ranks = {"rank": 1, "best_rank": 1, "worst_rank": 2, "best_chance": 1}
+    ratings = [
+        Rating(submission=first, value=1516, **figures, **ranks),
+        Rating(submission=second, value=1484, **figures),
+    ]
+    pool = factories.rating_pool(environment)
+    pool.pk = None
+    ratings_replace(environment=environment, ratings=ratings, pool=pool, ended=tournament)
 
-    kept = Participant.objects.order_by("submission").values_list("rating", flat=True)
-    assert list(kept) == [1516, None, None]
+    kept = Participant.objects.order_by("submission").values_list("rating", "rating_low", "rating_high")
+    assert list(kept) == [(1516, 1450, 1550), (1484, 1450, 1550), (None, None, None)]
+    # Of the history are those alone that have a rank.
+    point = RatingPoint.objects.get()
+    assert (point.submission, point.at, point.value, point.rank) == (first, pool.fitted_at, 1516, 1)
+
+
+def test_between_editions_a_moment_an_hour_is_kept(environment: Environment, players: list[Submission]) -> None:
+    factories.rating(players[0], 1516)
+    factories.rating(players[1], 1484, rank=None, best_rank=None, worst_rank=None, best_chance=None)
+    pool = factories.rating_pool(environment)
+    begun = pool.fitted_at
+
+    def note(minutes: int) -> int:
+        pool.fitted_at = begun + timedelta(minutes=minutes)
+        pool.save()
+        return ratings_note(environment=environment, at=pool.fitted_at)
+
+    assert [note(minutes) for minutes in (0, 0, 59, 61, 61)] == [1, 0, 0, 1, 0]
+    moments = RatingPoint.objects.values_list("submission", "at")
+    assert list(moments) == [(players[0].pk, begun + timedelta(minutes=minutes)) for minutes in (0, 61)]
+    # Nothing was fitted since: there is nothing new to keep.
+    assert ratings_note(environment=environment, at=begun + timedelta(days=1)) == 0
+
+
+def test_of_old_moments_the_last_of_a_day_is_kept_whole(environment: Environment, players: list[Submission]) -> None:
+    noon = datetime(2026, 5, 3, 12, tzinfo=UTC)
+    moments = [noon - timedelta(days=1), noon, noon + timedelta(hours=3), noon + timedelta(days=1)]
+    for at in moments:
+        for player in players:
+            factories.rating_point(player, at)
+    later = noon + timedelta(days=1)
+    assert rating_points_thin(before=later, dry_run=True) == 3
+    assert rating_points_thin(before=later) == 3
+    assert rating_points_thin(before=later) == 0
+    left = RatingPoint.objects.values_list("at", "submission")
+    assert set(left) == {(at, player.pk) for at in (moments[0], *moments[2:]) for player in players}

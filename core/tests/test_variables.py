@@ -51,5 +51,5 @@ def test_nobody_but_the_settings_reads_the_environment_for_a_secret() -> None:
     assert {"SECRET_KEY", "INVITATION_CODE", "DATABASE_URL", "POSTGRES_PASSWORD", "REDIS_URL"} <= secrets
     # Whatever sounds like a secret is one.
     words = ("SECRET", "PASSWORD", "TOKEN", "DSN", "_URL", "INVITATION", "REMOTE")
-    public = {"PUBLISHER_WEB_URL", "RATE_PASSWORD_RESET"}
+    public = {"PUBLISHER_WEB_URL", "SITE_URL", "RATE_PASSWORD_RESET"}
     assert {name for name in settings.VARIABLES.names if any(word in name for word in words)} - public <= secrets

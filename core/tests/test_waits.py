@@ -58,7 +58,7 @@ def test_without_a_worker_a_queue_says_so(submission: Submission) -> None:
     assert found.sentence == "No worker serves its queue now; it is next in the queue."
 
 
-def test_a_worker_that_is_reserved_serves_validations_alone(submission: Submission) -> None:
+def test_a_worker_that_is_reserved_serves_no_duels(submission: Submission) -> None:
     worker("quick")
     validation = factories.validation(submission, JobState.QUEUED)
     duel = factories.tournament(
@@ -67,6 +67,23 @@ def test_a_worker_that_is_reserved_serves_validations_alone(submission: Submissi
     factories.moved(type(duel).objects.all(), JobState.QUEUED)
     assert wait(validation).code == WaitCode.IN_LINE
     assert wait(duel).code == WaitCode.NO_WORKER
+
+
+def test_scripts_wait_for_workers_of_duels_in_a_line_of_their_own(submission: Submission) -> None:
+    worker("quick")
+    task, owner = factories.task(), submission.agent.owner
+    player = factories.ready(factories.agent(owner, task))
+    scripts = [
+        factories.script_evaluation(factories.script(factories.agent(owner, task)), JobState.QUEUED) for _ in range(2)
+    ]
+    evaluation = factories.evaluation(player, JobState.QUEUED)
+    recording = factories.recording(factories.evaluation(player), state=JobState.QUEUED)
+    assert [(wait(job).code, wait(job).place) for job in (*scripts, evaluation, recording)] == [
+        (WaitCode.NO_WORKER, 1),
+        (WaitCode.NO_WORKER, 2),
+        (WaitCode.IN_LINE, 1),
+        (WaitCode.IN_LINE, 1),
+    ]
 
 
 def test_an_engine_that_answers_no_worker_is_named(submission: Submission) -> None:

@@ -1,24 +1,32 @@
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, transaction
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from core import worker
+from core.beacon import activity
 from core.models import Build, JobFault, JobState, Submission
 from core.selectors.jobs import attempts_of
 from core.services import jobs
 from core.services.jobs import (
     job_claim,
+    job_fail,
     job_release,
     job_requeue,
     job_succeed,
+    jobs_requeue_expired,
     jobs_wake_waiting,
     written_once,
 )
-from core.states import StaleJob
+from core.states import StaleJob, transition
 from core.tests import factories
 from core.worker import Performed, PlatformFault, Pulse, ask_to_stop, perform, perform_next
 
@@ -123,6 +131,39 @@ def test_attempts_that_the_platform_has_used_stay_used(build: Build) -> None:
     ]
 
 
+def test_a_result_that_comes_too_late_is_refused_and_not_done(build: Build) -> None:
+    def action(job: Build, pulse: Pulse) -> None:
+        job_requeue(job=Build.objects.get(), reason="The worker hangs.")
+        job_succeed(job=job)
+
+    done = activity.jobs_done
+    assert perform(Build, build.pk, action) is Performed.REFUSED
+    assert activity.jobs_done == done
+
+
+class TestAHeartbeatThatFails:
+    def test_is_tried_again_soon_with_all_that_is_new(
+        self, build: Build, monkeypatch: pytest.MonkeyPatch, settings: Settings
+    ) -> None:
+        # A quarter of it is longer than the test's patience.
+        settings.JOB_LEASE_SECONDS = 10_000
+        monkeypatch.setattr(worker, "NEWS_SECONDS", 0.01)
+        beaten, failures = threading.Event(), [OperationalError("cut")]
+
+        def beat(**news: object) -> None:
+            if failures:
+                raise failures.pop()
+            told.append(news["log"])
+            beaten.set()
+
+        told: list[object] = []
+        monkeypatch.setattr(worker, "job_heartbeat", beat)
+        with Pulse(build) as pulse:
+            pulse.log("half done")
+            assert beaten.wait(30)
+        assert told == ["half done"]
+
+
 class TestAnOutage:
     """It meets every job, so it must not use up the attempts of all of them."""
 
@@ -183,6 +224,24 @@ class TestWritingAResult:
         build.refresh_from_db()
         assert (build.state, failures) == (JobState.SUCCEEDED, [])
 
+    @pytest.mark.parametrize(
+        "end", [job_succeed, partial(job_fail, fault=JobFault.PLAYER, code="refused", error="No.")]
+    )
+    def test_so_is_the_end_of_a_job_that_has_no_result_but_its_own(
+        self, build: Build, monkeypatch: pytest.MonkeyPatch, end: Callable[..., None]
+    ) -> None:
+        job, write, failures = self.running(build), transition, [OperationalError("cut")]
+
+        def cut(*arguments: Any, **named: Any) -> None:
+            if failures:
+                raise failures.pop()
+            write(*arguments, **named)
+
+        monkeypatch.setattr(jobs, "transition", cut)
+        end(job=job)
+        build.refresh_from_db()
+        assert build.is_over
+
     def test_a_result_whose_commit_was_not_confirmed_is_not_written_again(self, build: Build) -> None:
         calls = []
 
@@ -210,6 +269,23 @@ class TestWritingAResult:
             job_succeed(job=build)
 
         taken: list[bool] = []
+        with pytest.raises(StaleJob):
+            write(build=late)
+
+    def test_a_result_that_comes_after_the_end_of_the_last_lease_is_refused(
+        self, build: Build, settings: Settings
+    ) -> None:
+        settings.JOB_MAX_ATTEMPTS = 1
+        late = self.running(build)
+
+        @written_once
+        def write(*, build: Build) -> None:
+            if not Build.objects.filter(state=JobState.FAILED).exists():
+                Build.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+                assert jobs_requeue_expired() == 1
+                raise OperationalError("cut")
+            job_succeed(job=build)
+
         with pytest.raises(StaleJob):
             write(build=late)
 

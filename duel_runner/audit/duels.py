@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 from core.models import Duel
 from core.selectors.duels import records_open
-from core.services.duels import ledger_entries, result_fields
+from core.sequential import SequentialTest, pairs_to_decide
+from core.services.duels import ledger_entries, result_fields, test_result
 from duel_runner import referee
 from duel_runner.audit.base import Audit, audit_keep, rounded, row_faults, table
-from duel_runner.rules import rules
+from duel_runner.rules import decided_by, limits_of, rules
 from duel_runner.sandbox.base import Sandbox
 from duel_runner.verify.duels import CHECKED, verify_record
 from duel_runner.verify.mismatch import Mismatch
 from environments.archive_format import DuelArchive, MatchSummary
-from environments.records import DuelRecord
+from environments.records import DuelRecord, half_points
 from environments.spec import EnvironmentSpec
 
 ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws", "errors", "opponent_errors", "score")
@@ -32,7 +33,7 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
     Raises SandboxError or referee.PlatformFault, also when an image is no longer on this host.
     """
     players = ((duel.player_1, duel.player_1_digest), (duel.player_2, duel.player_2_digest))
-    environment = duel.tournament.environment
+    environment = duel.environment
     with table(environment, arena) as place:
         return referee.run_duel(
             rules(duel),
@@ -41,9 +42,10 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
             seed=duel.seed,
             match_count=duel.match_count,
             parallel_matches=environment.parallel_matches,
-            limits=environment.limits,
+            limits=limits_of(duel, environment),
             clock=time.monotonic,
             one_core=place.core is not None,
+            decided=decided_by(duel),
         ).record
 
 
@@ -53,7 +55,7 @@ def _look(duel: Duel, spec: EnvironmentSpec) -> Audit[DuelRecord]:
         found = [*_archive_faults(archive, record), *_kept_faults(duel, record)]
     found += verify_record(spec, record, sha256=duel.record_sha256)
     kept = "Hash, result and ledger agree" if duel.record_sha256 else "Result and ledger agree; no hash was kept"
-    return Audit(record, found, f"{duel.match_count} matches were simulated again: {CHECKED}. {kept}.")
+    return Audit(record, found, f"{len(record.matches)} matches were simulated again: {CHECKED}. {kept}.")
 
 
 def _archive_faults(archive: DuelArchive, record: DuelRecord) -> Iterator[Mismatch]:
@@ -70,12 +72,26 @@ def _archive_faults(archive: DuelArchive, record: DuelRecord) -> Iterator[Mismat
 
 def _kept_faults(duel: Duel, record: DuelRecord) -> Iterator[Mismatch]:
     """What the duel's row and the ledger say otherwise than its record."""
-    yield from row_faults(
-        duel, {"seed": record.seed, "match_count": len(record.matches), **result_fields(record.summary)}
-    )
+    played = {"matches_done" if duel.test else "match_count": len(record.matches)}
+    yield from row_faults(duel, {"seed": record.seed, **played, **result_fields(record.summary)})
+    yield from _test_faults(duel, record)
     entries = [
         sorted(tuple(rounded(getattr(entry, name)) for name in ENTRY_FIELDS) for entry in group)
-        for group in (ledger_entries(duel, record), duel.ledger_entries.all())
+        for group in (ledger_entries(duel, record) if duel.tournament_id else (), duel.ledger_entries.all())
     ]
     if entries[0] != entries[1]:
         yield Mismatch(None, "The duel's entries in the ledger are not those that its record gives.")
+
+
+def _test_faults(duel: Duel, record: DuelRecord) -> Iterator[Mismatch]:
+    """Whether a duel under a sequential test ended where that test ended it, and says what came out."""
+    if duel.test is None:
+        return
+    pairs = pairs_to_decide(SequentialTest(**duel.test), half_points(record.matches))
+    expected = duel.match_count if pairs is None else 2 * pairs
+    if len(record.matches) != expected:
+        yield Mismatch(None, f"It has {len(record.matches)} matches; by its test it would have ended after {expected}.")
+    # Not its words: agents are renamed; nor the ratio, which the counts give.
+    kept, given = duel.test_result or {}, test_result(duel, record) or {}
+    if any(kept.get(name) != given.get(name) for name in ("state", "pairs", "counts")):
+        yield Mismatch(None, "What the duel's row says of its test is not what its record gives.")

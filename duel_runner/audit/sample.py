@@ -40,7 +40,8 @@ def _verify(finished: QuerySet[AnyResult], audit: Callable[[AnyResult], Any]) ->
     for number in list(numbers[:count]):
         if is_stopping() or time.monotonic() > until:
             return
-        job = finished.select_related(*finished.model.RELATED).filter(pk=number).first()
+        model = finished.model
+        job = finished.select_related(*model.RELATED).defer(*model.UNREAD).filter(pk=number).first()
         if job is None:
             continue
         try:

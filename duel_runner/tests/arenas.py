@@ -22,7 +22,8 @@ from environments.spec import Limits
 
 SPEC = get_spec("tic-tac-toe")
 LIMITS = Limits(memory_limit_bytes=512 << 20, start_seconds=60.0, log_limit_bytes=4000)
-LABEL = "arena.contract"
+LABEL = f"arena.contract.{os.getpid()}"
+"""One run of the tests must not reap the players of another beside it."""
 COUNTER = itertools.count(1)
 FIRST_VALID = """
 class Player:
@@ -118,7 +119,7 @@ def loader_of(host: Host) -> tuple[int, str]:
     return pid, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Look again and again, for what another process does in its own time."""
     deadline = time.monotonic() + seconds
     while not condition():

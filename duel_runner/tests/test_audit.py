@@ -10,9 +10,12 @@ from typing import Any, cast
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from pytest_django.fixtures import Settings
 
+from core.append_only import unprotected
 from core.models import Alarm, Duel, Environment, JobFault, JobState, LedgerEntry, Verdict
+from core.sequential import SequentialTest
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.jobs import job_claim
@@ -21,6 +24,8 @@ from duel_runner.audit.duels import duel_again, duel_audit
 from duel_runner.audit.sample import results_verify
 from duel_runner.bench import worker_label
 from duel_runner.presence import tokens_alive
+from duel_runner.protocol import Kind
+from duel_runner.rules import decided_by
 from duel_runner.sandbox.base import Launch, Sandbox, SandboxError
 from duel_runner.tasks import duel_run
 from duel_runner.tests.commands import verify
@@ -141,6 +146,12 @@ def play_otherwise(duel: Duel) -> None:
     rewrite(duel, lambda _: other)
 
 
+def forge(deed: Callable[..., object], **fields: object) -> None:
+    """What only the owner of the database can do to the ledger."""
+    with unprotected(connection):
+        deed(**fields)
+
+
 TROUBLES: dict[str, tuple[Callable[[Duel], object], str]] = {
     "record gone": (lose, "The records of this duel are no longer stored."),
     "record damaged": (damage, "The records of this duel are damaged"),
@@ -169,11 +180,11 @@ TROUBLES: dict[str, tuple[Callable[[Duel], object], str]] = {
     "another score": (lambda _: Duel.objects.update(player_2_score=0.5), "The duel's row says player_2_score 0.5"),
     "another hash": (lambda _: Duel.objects.update(record_sha256="0" * 64), "The record's hash is "),
     "an entry changed": (
-        lambda duel: LedgerEntry.objects.filter(duel=duel, seat=0).update(wins=99),
+        lambda duel: forge(LedgerEntry.objects.filter(duel=duel, seat=0).update, wins=99),
         "The duel's entries in the ledger are not those that its record gives.",
     ),
     "an entry gone": (
-        lambda duel: LedgerEntry.objects.filter(duel=duel, seat=0).delete(),
+        lambda duel: forge(LedgerEntry.objects.filter(duel=duel, seat=0).delete),
         "The duel's entries in the ledger are not those that its record gives.",
     ),
 }
@@ -320,3 +331,45 @@ def test_a_duel_whose_rules_are_gone_is_not_played_with_others(duels: list[Duel]
     duel = Duel.objects.get(pk=duels[0].pk)
     assert (duel.state, duel.fault, duel.error_code) == (JobState.FAILED, JobFault.PLATFORM, "rules_missing")
     assert duel.error == "The rules of this duel, tic-tac-toe-v0, are not in this arena's code any more."
+
+
+# --- Duels that a sequential test has ended ----------------------------------------------------------------
+
+
+def stopped(waiting: Duel) -> Duel:
+    """As a worker leaves it: player 1 has won every match of the four pairs that it took."""
+    Duel.objects.filter(pk=waiting.pk).update(test=SequentialTest(-100, 100, cap=5).as_json)
+    duel = job_claim(kind=Duel, job_id=waiting.pk, worker="worker-1")
+    assert duel is not None
+    losing = lambda asked: asked.good_answer() if asked.kind is Kind.END else None  # noqa: E731
+    played = play(
+        mixed, losing, spec=get_spec("tic-tac-toe"), matches=duel.match_count, seed=duel.seed, decided=decided_by(duel)
+    )
+    with artifacts_stored(job=duel, record=played.record, player_logs=("", ""), digests=("", "")) as artifacts:
+        duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log="")
+    return Duel.objects.get(pk=duel.pk)
+
+
+def test_a_duel_that_its_test_has_ended_verifies_with_fewer_matches(duels: list[Duel]) -> None:
+    duel = stopped(duels[0])
+    assert (duel.matches_done, duel.match_count) == (8, 10)
+    assert duel.test_result is not None
+    assert duel.test_result["counts"] == [0, 0, 0, 0, 4]
+    assert duel_audit(duel).mismatches == []
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"test": SequentialTest(-100, 100, 0.2, 0.2, cap=5).as_json}, "by its test it would have ended after"),
+        ({"test_result": {"state": "accepted H0", "pairs": 4, "counts": [0, 0, 0, 0, 4]}}, "says of its test"),
+        ({"test_result": None}, "says of its test"),
+        ({"test": None}, "match_count 10, its record 8"),
+    ],
+)
+def test_a_duel_that_did_not_end_as_its_test_says_is_found(
+    duels: list[Duel], change: dict[str, Any], found: str
+) -> None:
+    duel = stopped(duels[0])
+    Duel.objects.filter(pk=duel.pk).update(**change)
+    assert any(found in str(mismatch) for mismatch in duel_audit(Duel.objects.get(pk=duel.pk)).mismatches)

@@ -80,7 +80,7 @@ def test_what_the_referee_does_meanwhile_is_not_the_players_time() -> None:
     def answerer(asked: Asked) -> bytes:
         # The second episode's last answer is open while the end of the first one is told.
         if (asked.match, asked.sequence) == (2, 2):
-            assert told.wait(10)
+            assert told.wait(60)
         return rightwards(asked)
 
     def on_episode(_: EpisodeRecord) -> None:

@@ -134,12 +134,10 @@ def test_a_player_that_ends_while_it_starts_is_reported_with_its_log(arena: Aren
 
 
 def test_a_player_that_never_gets_ready_is_reported_after_the_time_to_start(arena: Arena) -> None:
-    begun = time.monotonic()
     refusal = arena.not_started("print('x' * 5000, flush=True)\nwhile True: pass", start_seconds=3.0)
     assert refusal.ending is Ending.RUNNING
     assert "not ready within 3 s" in str(refusal)
     assert "xxx" in refusal.log
-    assert time.monotonic() - begun < 30
 
 
 def test_leftovers_are_reaped_by_their_label(arena: Arena) -> None:

@@ -13,7 +13,7 @@ from duel_runner import warm
 from duel_runner.protocol import Kind
 from duel_runner.sandbox.base import Container, Launch, PlayerDidNotStart, SandboxError
 from duel_runner.sandbox.host import PlayerHost
-from duel_runner.tests.arenas import FIRST_VALID, Arena, greet, loader_of, until
+from duel_runner.tests.arenas import FIRST_VALID, LABEL, Arena, greet, loader_of, until
 from duel_runner.warm import WarmPlayers
 
 pytestmark = pytest.mark.parametrize("arena", ["process"], indirect=True)  # a pool does not know what it keeps
@@ -110,7 +110,7 @@ def test_a_container_that_was_lost_while_it_waited_is_replaced(arena: Arena, pla
     play(players, first)
     host = players._idle[0].host
     assert isinstance(host, PlayerHost)
-    assert arena.sandbox.reap("arena.contract", frozenset) >= 1
+    assert arena.sandbox.reap(LABEL, frozenset) >= 1
     assert until(lambda: not host.box.is_alive())
     second = same_image(arena, first)
     assert play(players, second) == second.name

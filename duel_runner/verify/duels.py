@@ -43,6 +43,8 @@ def compare_plays(record: DuelRecord, again: DuelRecord) -> list[Mismatch]:
         elif (first.outcome, first.error_code) != (second.outcome, second.error_code):
             endings = [match.error_code or match.outcome.value for match in (first, second)]
             found.append(Mismatch(first.number, f"the same actions, but {endings[0]} became {endings[1]}."))
+    if len(record.matches) != len(again.matches):
+        found.append(Mismatch(None, f"{len(record.matches)} matches became {len(again.matches)}."))
     return found
 
 

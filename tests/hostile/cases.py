@@ -33,8 +33,8 @@ class Case:
 
     verdict: any of these typed codes will do. files: of the player's folder, by name. lines: patterns, each of which a
     whole line of the player's log must match in every duel. limits: what differs from `arena.LIMITS`. not_on: sandbox
-    to reason, where nothing is promised. instead: sandbox to the verdict that is all that can be seen there. text: of
-    requirements or of what a person types. check: what looks at a text.
+    to reason, where nothing is promised. instead: sandbox to the verdicts, any of which is all that can be
+    seen there. text: of requirements or of what a person types. check: what looks at a text.
     """
 
     name: str
@@ -46,14 +46,14 @@ class Case:
     limits: Mapping[str, float] = field(default_factory=dict)
     duels: int = 1
     not_on: Mapping[str, str] = field(default_factory=dict)
-    instead: Mapping[str, str] = field(default_factory=dict)
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     text: str = ""
     check: str = ""
 
     def on(self, sandbox: str) -> Case | None:
         """What a sandbox promises of this case; None for nothing."""
         if sandbox in self.instead:
-            return replace(self, verdict=(self.instead[sandbox],), lines=(), instead={})
+            return replace(self, verdict=self.instead[sandbox], lines=(), instead={})
         return None if sandbox in self.not_on else self
 
 
@@ -88,11 +88,16 @@ def _case(name: str, data: dict[str, Any]) -> Case:
         lines += [f"{part} is tried" for part in parts]
     return Case(
         name=name,
-        verdict=tuple(verdict) if isinstance(verdict, list) else (verdict,),
+        verdict=_verdicts(verdict),
+        instead={sandbox: _verdicts(found) for sandbox, found in data.pop("instead", {}).items()},
         lines=tuple(lines),
         files=files,
         **data,
     )
+
+
+def _verdicts(given: str | list[str]) -> tuple[str, ...]:
+    return tuple(given) if isinstance(given, list) else (given,)
 
 
 def _line(tried: str, outcome: str) -> str:

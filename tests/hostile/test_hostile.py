@@ -26,7 +26,8 @@ CASES = read_cases()
 UPLOADS = [case for case in CASES if case.kind != "player"]
 PLAYERS = [case for case in CASES if case.kind == "player"]
 # Process cases are slow all together; where the engine has no gVisor, there is nothing to play in.
-MARKS = {"process": [pytest.mark.slow], "docker": [pytest.mark.docker], "runsc": [pytest.mark.docker]}
+CONTAINED_MARKS = [pytest.mark.docker, pytest.mark.hostile]
+MARKS = {"process": [pytest.mark.slow], "docker": CONTAINED_MARKS, "runsc": CONTAINED_MARKS}
 PLACES = ["process", "docker", *({"runsc"} & {*offered()})]
 OF_THE_KERNEL = ("bombs", "exits", "escapes", "spying")
 """What gVisor's own kernel decides. The rest is the referee's; `make hostile` plays it there, too."""

@@ -9,7 +9,7 @@ from core.services.artifacts import DuelArtifacts
 from core.services.duels import duel_succeed
 from core.services.jobs import job_claim, job_release
 from core.tests import factories
-from environments.records import DuelRecord, MatchRecord, Outcome
+from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 from tournament_manager.editions import advance
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
@@ -21,14 +21,20 @@ def players(environment: Environment, count: int) -> list[Submission]:
     return [factories.ready(factories.agent(owner, environment)) for _ in range(count)]
 
 
-def play(duel: Duel, outcome: Outcome | None = None) -> None:
-    """Play a duel of one match; without an outcome the submission that was uploaded first wins."""
+def play(duel: Duel, outcome: Outcome | None = None, *, crashes: Submission | None = None) -> None:
+    """Play a duel of one match; without an outcome the submission that was uploaded first wins, unless it crashes."""
     job = job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")
     assert job is not None
-    if outcome is None:
+    faulty = None if crashes is None else int(duel.player_2_id == crashes.pk)
+    if faulty is not None:
+        outcome = (Outcome.PLAYER_2, Outcome.PLAYER_1)[faulty]
+    elif outcome is None:
         outcome = Outcome.PLAYER_1 if duel.player_1_id < duel.player_2_id else Outcome.PLAYER_2
     scores = {Outcome.PLAYER_1: (1.0, -1.0), Outcome.PLAYER_2: (-1.0, 1.0), Outcome.DRAW: (0.0, 0.0)}[outcome]
-    match = MatchRecord(number=1, seed=1, seats=(0, 1), actions=(), outcome=outcome, scores=scores)
+    fault = Fault.NONE if faulty is None else Fault.PLAYER
+    match = MatchRecord(
+        number=1, seed=1, seats=(0, 1), actions=(), outcome=outcome, scores=scores, fault=fault, faulty_player=faulty
+    )
     record = DuelRecord(environment="tic-tac-toe-v1", seed=1, players=("one", "two"), matches=(match,))
     duel_succeed(duel=job, record=record, artifacts=DuelArtifacts(1, "", "", ""), log="")
 
@@ -60,7 +66,7 @@ def edition(environment: Environment) -> Tournament:
     return environment.tournaments.order_by("-edition")[0]
 
 
-def entrants_of(tournament: Tournament) -> set[int]:
+def participants_of(tournament: Tournament) -> set[int]:
     return set(tournament.participants.values_list("submission", flat=True))
 
 

@@ -5,9 +5,11 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from core.models import Participant, Rating, Tournament
+from core.models import Participant, Rating, RatingPoint, RatingPool, Tournament
+from core.services.ratings import FITTED, KEPT
 from core.tests import factories
 from tournament_manager.editions import advance
+from tournament_manager.tests.planned import begun, play_on
 from tournament_manager.tests.samples import LATER, play_all, players, table
 
 pytestmark = pytest.mark.django_db
@@ -37,15 +39,69 @@ def test_run_tournament_says_why_not() -> None:
 
 def test_recompute_restores_everything_from_the_ledger() -> None:
     environment = factories.environment()
+    factories.task()
     players(environment, 3)
     advance(environment, now=LATER)
     tournament = Tournament.objects.get()
     play_all(tournament)
     advance(environment, now=LATER)
-    before = table(tournament), list(Rating.objects.order_by("pk").values_list("submission", "value", "duel_count"))
+    before = table(tournament), list(Rating.objects.order_by("pk").values_list("submission", *FITTED))
 
     Participant.objects.update(rank=9, points=99, wins=0, draws=99, total_score=-1)
-    Rating.objects.update(value=1)
-    assert run("recompute") == "Tic-tac-toe: 1 editions recomputed\n"
-    after = table(tournament), list(Rating.objects.order_by("pk").values_list("submission", "value", "duel_count"))
+    Rating.objects.filter(rank=1).update(value=1, low=1)
+    RatingPoint.objects.filter(rank__gt=1).update(value=1, low=1, rank=None, best_rank=None, worst_rank=None)
+    said = "Tic-tac-toe: 1 edition recomputed; {} of tables, {} and {} of the past differed\n"
+    assert run("recompute") == said.format("3 rows", "1 rating", "2 ratings")
+    assert run("recompute") == said.format("0 rows", "0 ratings", "0 ratings")
+    after = table(tournament), list(Rating.objects.order_by("pk").values_list("submission", *FITTED))
     assert after == before
+    assert set(RatingPoint.objects.values_list("submission", *KEPT)) == set(
+        Rating.objects.values_list("submission", *KEPT)
+    )
+    assert RatingPool.objects.get().environment == environment
+    assert "differed" in run("recompute", "--skip-history", "--environment", "tic-tac-toe")
+    with pytest.raises(CommandError, match="no environment 'cart-pole' that is ranked by duels"):
+        run("recompute", "--environment", "cart-pole")
+
+
+def test_recompute_shows_the_ratings_of_a_date_and_where_pages_show_others() -> None:
+    environment = factories.environment()
+    one, *_ = players(environment, 2)
+    advance(environment, now=LATER)
+    play_all(Tournament.objects.get())
+    advance(environment, now=LATER)
+    moment = RatingPoint.objects.latest("at").at
+    rows = list(RatingPoint.objects.values_list("pk", *KEPT))
+
+    title, _, first, second, end = run("recompute", "--as-of", moment.isoformat()).splitlines()
+    assert title.endswith(" UTC: 2 agents, 1 duel")
+    assert first.split()[0] == "1"
+    assert first.split()[-2:] == str(one).split()
+    assert "differs" not in first + second
+    assert end.endswith("0 ratings differed")
+
+    RatingPoint.objects.filter(rank=2).update(value=1490)
+    _, _, first, second, end = run("recompute", "--as-of", moment.isoformat()).splitlines()
+    assert ("differs" in first, second.endswith("(differs)"), end.endswith("1 rating differed")) == (False, True, True)
+    assert " 1490 " in second
+    RatingPoint.objects.filter(rank=2).update(value=rows[1][1])
+    assert list(RatingPoint.objects.values_list("pk", *KEPT)) == rows
+
+    said = "Tic-tac-toe as of 2020-01-31 23:59:59 UTC: nothing had been played.\n"
+    assert run("recompute", "--as-of", "2020-01-31") == said
+    with pytest.raises(CommandError, match="Write a day as 2026-05-31"):
+        run("recompute", "--as-of", "last week")
+
+
+def test_void_round_has_a_round_played_again_and_says_why_not() -> None:
+    tournament = begun(players(factories.environment(), 4))
+    play_on(tournament)
+    assert run("void_round", "tic-tac-toe", "1", "2", "--reason", "The clock was wrong.") == (
+        "Tic-tac-toe: Cup: round 2 is void, 2 duels in all. It is played again.\n"
+    )
+    with pytest.raises(CommandError, match="Round 7 was not drawn"):
+        run("void_round", "tic-tac-toe", "1", "7", "--reason", "Again.")
+    with pytest.raises(CommandError, match="has no edition 9: the last one is 1"):
+        run("void_round", "tic-tac-toe", "9", "1", "--reason", "Again.")
+    with pytest.raises(CommandError, match="Give a reason"):
+        run("void_round", "tic-tac-toe", "1", "1", "--reason", " ")

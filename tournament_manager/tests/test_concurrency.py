@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from core.models import Duel, Participant, Tournament, TournamentState
+from core.models import Duel, JobState, Participant, Play, Tournament, TournamentState
+from core.services.bars import participant_withdraw
 from core.tests import factories
 from core.tests.concurrency import at_once
 from tournament_manager.editions import advance
+from tournament_manager.progress import tournament_step
+from tournament_manager.tests.planned import begun, drawn
 from tournament_manager.tests.samples import LATER, play_all, players, table
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,3 +39,42 @@ def test_workers_that_look_together_end_an_edition_once_and_rightly() -> None:
     assert tournament.state == TournamentState.FINISHED
     assert table(tournament) == [(one.pk, 1, 4), (two.pk, 2, 2), (three.pk, 3, 0)]
     assert not tournament.participants.filter(rating=None).exists()
+
+
+def test_workers_that_step_together_draw_a_round_once() -> None:
+    tournament = begun(players(factories.environment(), 4))
+    play_all(tournament)
+    at_once(*[lambda: tournament_step(Tournament.objects.get(), now=LATER)] * WORKERS)
+
+    assert list(tournament.duels.order_by("pk").values_list("number", "round")) == [(1, 1), (2, 1), (3, 2), (4, 2)]
+    assert len(drawn(tournament, 2)) == 2
+
+
+def test_who_withdraws_while_steps_are_taken_is_out_and_nobody_waits_for_them() -> None:
+    tournament = begun(players(factories.environment(), 4))
+    play_all(tournament)
+    leaving = tournament.participants.order_by("pk")[0]
+    owner = leaving.submission.agent.owner
+    step = partial(tournament_step, tournament, now=LATER)
+    at_once(step, partial(participant_withdraw, participant=leaving, user=owner), step)
+    step()
+
+    leaving.refresh_from_db()
+    assert leaving.left_after in (1, 2)
+    gone = leaving.submission_id
+    opened = tournament.duels.filter(state=JobState.QUEUED)
+    assert not any(gone in pair for pair in opened.values_list("player_1", "player_2"))
+
+
+def test_workers_that_look_together_choose_one_round_of_a_ladder() -> None:
+    environment = factories.environment()
+    environment.play = Play.LADDER
+    environment.save()
+    for number in range(4):
+        factories.ready(factories.agent(factories.user(f"rival-{number}"), environment))
+    at_once(*[lambda: advance(environment, now=LATER)] * WORKERS)
+    play_all(Tournament.objects.get())
+    at_once(*[lambda: advance(environment, now=LATER)] * WORKERS)
+
+    assert list(Duel.objects.order_by("number").values_list("number", "round")) == [(1, 1), (2, 1), (3, 2), (4, 2)]
+    assert Participant.objects.count() == 4

@@ -27,8 +27,8 @@ from tournament_manager.tests.samples import (
     LATER,
     break_down,
     edition,
-    entrants_of,
     finished_edition,
+    participants_of,
     play,
     play_all,
     players,
@@ -52,7 +52,7 @@ def test_two_valid_agents_start_an_edition(environment: Environment) -> None:
 
     tournament = Tournament.objects.get()
     assert (tournament.edition, tournament.state) == (1, TournamentState.RUNNING)
-    assert entrants_of(tournament) == {row.pk for row in rows}
+    assert participants_of(tournament) == {row.pk for row in rows}
     assert Duel.objects.filter(state=JobState.QUEUED).count() == 3
 
 
@@ -75,7 +75,7 @@ def test_only_valid_submissions_take_part_the_latest_of_each_agent(environment: 
     factories.submission(factories.agent(one.agent.owner, environment))
 
     advance(environment, now=LATER)
-    assert entrants_of(edition(environment)) == {newer.pk, two.pk}
+    assert participants_of(edition(environment)) == {newer.pk, two.pk}
 
 
 def test_an_inactive_environment_starts_nothing(environment: Environment) -> None:
@@ -118,7 +118,7 @@ def test_a_changed_set_starts_the_next_edition(environment: Environment, change:
     advance(environment, now=LATER)
     second = edition(environment)
     assert (second.edition, second.state) == (first.edition + 1, TournamentState.RUNNING)
-    assert entrants_of(second) == expected
+    assert participants_of(second) == expected
 
 
 def test_a_cancelled_edition_is_not_started_again_by_itself(environment: Environment) -> None:
@@ -135,7 +135,7 @@ def test_a_cancelled_edition_is_not_started_again_by_itself(environment: Environ
 
 def test_who_is_slower_starts_nothing(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     players(environment, 2)
-    look = editions.entrants
+    look = editions.participants_due
 
     def somebody_starts_and_ends_one(environment: Environment) -> list[Submission]:
         rows = look(environment)
@@ -145,7 +145,7 @@ def test_who_is_slower_starts_nothing(environment: Environment, monkeypatch: pyt
             )
         return rows
 
-    monkeypatch.setattr(editions, "entrants", somebody_starts_and_ends_one)
+    monkeypatch.setattr(editions, "participants_due", somebody_starts_and_ends_one)
     assert editions.start_if_due(environment, now=LATER) is None
     assert Tournament.objects.count() == 1
 
@@ -268,7 +268,7 @@ def test_a_worker_that_dies_while_an_edition_ends_leaves_nothing_undone(
     advance(environment, now=LATER)
     play_all(edition(environment))
     with monkeypatch.context() as patch:
-        patch.setattr(editions, "ratings_keep", die)
+        patch.setattr(editions, "tournament_finish", die)
         with pytest.raises(Killed):
             advance(environment, now=LATER)
     advance(environment, now=LATER)

@@ -9,9 +9,10 @@ from django_q.models import OrmQ
 from django_q.tasks import async_task
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from core.models import Build, Duel, Environment, JobState, Tournament, TournamentState
+from core.models import Build, Duel, Environment, JobState, Submission, Tournament, TournamentState
 from core.services.jobs import job_claim
 from core.tests import factories
+from core.tests.factories import moved
 from tournament_manager import editions
 from tournament_manager.tasks import tournament_start, tournaments_advance, watchdog
 from tournament_manager.tests.samples import play_all, players
@@ -52,6 +53,19 @@ def test_the_watchdog_looks_after_every_environment() -> None:
     assert set(Tournament.objects.values_list("environment", flat=True)) == {row.pk for row in environments}
 
 
+def test_work_of_the_watchdog_that_breaks_does_not_keep_it_from_environments(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks() -> None:
+        raise RuntimeError("The engine of builds is confused.")
+
+    players(factories.environment(), 2)
+    monkeypatch.setattr("tournament_manager.tasks.duels_let_rest", breaks)
+    watchdog()
+    assert Tournament.objects.count() == 1
+    assert "The engine of builds is confused." in caplog.text
+
+
 def test_one_environment_in_trouble_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -88,6 +102,32 @@ def test_the_watchdog_gives_back_what_dead_workers_hold(
     with django_capture_on_commit_callbacks(execute=True):
         watchdog()
     assert [row.task["func"] for row in OrmQ.objects.filter(key="duel")] == ["duel_runner.tasks.duel_run"]
+
+
+def test_duels_rest_for_as_long_as_a_player_without_an_image_is_built_again() -> None:
+    environment = factories.environment()
+    players(environment, 3)
+    watchdog()
+    lost, *others = Submission.objects.order_by("pk")
+    Submission.objects.filter(pk=lost.pk).update(image="")
+    Submission.objects.exclude(pk=lost.pk).update(image="image")
+    # One that is built again with its image in place plays on.
+    builds = [factories.build(row, JobState.QUEUED) for row in (lost, others[0])]
+    # Its rest is over, and all but one of its attempts are used up.
+    Duel.objects.update(attempt=4, not_before=timezone.now() - timedelta(seconds=1))
+
+    watchdog()
+    resting, ready = Duel.objects.exclude(not_before=None), Duel.objects.filter(not_before=None)
+    assert {duel.attempt for duel in resting} == {0}
+    assert {lost.pk} < {key for duel in resting for key in (duel.player_1_id, duel.player_2_id)}
+    assert {ready.get().player_1, ready.get().player_2} == set(others)
+    assert resting.filter(not_before__gt=timezone.now()).count() == 2
+
+    moved(Build.objects.filter(pk=builds[0].pk), JobState.SUCCEEDED)
+    Submission.objects.filter(pk=lost.pk).update(image="again")
+    Duel.objects.exclude(not_before=None).update(not_before=timezone.now() - timedelta(seconds=1))
+    watchdog()
+    assert ready.count() == 3
 
 
 def test_messages_are_sent_again_where_no_message_waits(

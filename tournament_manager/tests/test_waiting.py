@@ -13,8 +13,8 @@ from tournament_manager.editions import PENDING_WAIT, advance
 from tournament_manager.tests.samples import (
     LATER,
     edition,
-    entrants_of,
     finished_edition,
+    participants_of,
     play_all,
     players,
     uploaded,
@@ -44,7 +44,7 @@ def test_a_new_edition_waits_for_fresh_uploads(environment: Environment) -> None
 
     factories.moved(Validation.objects.filter(pk=validation.pk), JobState.SUCCEEDED, ended_at=NOW)
     advance(environment, now=NOW)
-    assert late.pk in entrants_of(edition(environment))
+    assert late.pk in participants_of(edition(environment))
 
 
 def test_a_new_edition_does_not_wait_long_for_an_upload_that_hangs(environment: Environment) -> None:
@@ -64,7 +64,7 @@ def test_uploads_one_after_the_other_cannot_put_off_an_edition_for_ever(environm
     assert not Tournament.objects.exists()
 
     advance(environment, now=NOW + timedelta(seconds=10))
-    assert entrants_of(edition(environment)) == {row.pk for row in rows}
+    assert participants_of(edition(environment)) == {row.pk for row in rows}
 
 
 @pytest.mark.parametrize("phase", ["build", "validation"])
@@ -90,7 +90,7 @@ def test_agents_that_are_built_again_are_waited_for_however_long_it_takes(
     # Somebody else's new version is news, and does not wait for ever.
     newer = factories.ready(rows[1].agent)
     advance(environment, now=LATER)
-    assert newer.pk in entrants_of(edition(environment))
+    assert newer.pk in participants_of(edition(environment))
     assert edition(environment).edition == count + 1
 
 
@@ -101,7 +101,7 @@ def test_an_agent_whose_new_build_fails_is_missing_in_the_next_edition(environme
     assert Tournament.objects.count() == 1
     factories.moved(Build.objects.filter(pk=job.pk), JobState.FAILED)
     advance(environment, now=LATER)
-    assert entrants_of(edition(environment)) == {rows[1].pk, rows[2].pk}
+    assert participants_of(edition(environment)) == {rows[1].pk, rows[2].pk}
 
 
 def test_uploads_elsewhere_are_not_waited_for(environment: Environment) -> None:

@@ -10,7 +10,7 @@ from core.tests import factories
 from tournament_manager import ledger
 from tournament_manager.editions import advance
 from tournament_manager.standings import DuelResult, standings
-from tournament_manager.tests.samples import LATER, edition, entrants_of, play, play_all, players, table
+from tournament_manager.tests.samples import LATER, edition, participants_of, play, play_all, players, table
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +73,7 @@ def test_an_agent_that_is_enabled_again_takes_part_in_the_next_edition(environme
     advance(environment, now=LATER)
     assert table(tournament)[-1] == (rows[2].pk, 3, 0)
     # Nothing has changed in who can play, so it is up to the organisers.
-    assert entrants_of(tournament) == {row.pk for row in rows}
+    assert participants_of(tournament) == {row.pk for row in rows}
 
 
 def test_a_table_that_was_finished_a_moment_too_early_is_made_anew(environment: Environment) -> None:

@@ -8,12 +8,13 @@ from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooMa
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import status
-from rest_framework.exceptions import APIException, NotAuthenticated, NotFound, ParseError
+from rest_framework.exceptions import APIException, NotAuthenticated, NotFound, ParseError, PermissionDenied
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from core.errors import QuotaExceeded, Refused
 from core.selectors.duels import NotKept, NotPlayed, NotStored
+from core.selectors.results import HeldBack
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
 
@@ -58,6 +59,8 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
         case NotAuthenticated():
             # With the header that says how: it is the view that knows it.
             error.detail = type(error.detail)(HOW_TO_GET_ONE) if isinstance(error.detail, str) else error.detail
+        case HeldBack():
+            error = PermissionDenied(str(error))
         case NotPlayed():
             error = Conflict(str(error))
         case NotKept():

@@ -19,7 +19,11 @@ PROBLEM: Json = {
     "description": "What went wrong: `detail` is a sentence; else every field that is wrong has a list of sentences.",
     "properties": {
         "detail": {"type": "string"},
-        "code": {"type": "string", "description": "Of quotas and limits: which one, e.g. quota_uploads_per_day."},
+        "code": {
+            "description": "Of quotas and limits: which one, e.g. quota_uploads_per_day. A list of sentences is about "
+            "the field of this name, in which a second factor is sent.",
+            "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        },
     },
     "additionalProperties": {},
 }
@@ -85,6 +89,8 @@ def _shared(path: str, method: str, operation: Json) -> list[tuple[str, str]]:
         answers.append(("404", "There is no such thing."))
     if "/matches/" in path or "/episodes/{" in path:
         answers.append(("410", "The records of this are not kept any longer."))
+    if path.endswith("/standing/"):
+        answers.append(("403", "Results are held back until the organisers release them."))
     if method in BODIES:
         answers.append(("403", "This is not yours, or the CSRF token is missing."))
     if "requestBody" in operation:

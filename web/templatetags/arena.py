@@ -11,6 +11,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
+from core.formats import format_name
+
 register = template.Library()
 
 STATE_TONES = {"SUCCEEDED": "good", "FAILED": "bad", "RUNNING": "busy", "QUEUED": "calm", "CANCELLED": "calm"}
@@ -48,6 +50,9 @@ def number(value: float | None) -> str:
         return "–"
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return text.replace("-", "−") if text not in ("-0", "") else "0"
+
+
+register.filter("format_name", format_name)
 
 
 @register.filter

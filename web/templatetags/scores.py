@@ -1,4 +1,4 @@
-"""Scores, short times and reasons as pages write them."""
+"""Scores, ratings, short times and reasons as pages write them."""
 
 from __future__ import annotations
 
@@ -44,6 +44,53 @@ def brief(seconds: float | None) -> str:
         if seconds * factor >= 0.9995 or unit == "µs":
             return f"{float(f'{seconds * factor:.3g}'):g} {unit}"
     raise AssertionError
+
+
+@register.filter
+def percent(share: float) -> str:
+    """A share of points: 62%."""
+    return f"{100 * share:.0f}%"
+
+
+@register.filter
+def margin(low: float, high: float) -> str:
+    """How far an interval of a rating reaches to each side, in points: ± 28."""
+    return f"± {(high - low) / 2:.0f}"
+
+
+@register.filter
+def rank_range(best: int, worst: int) -> str:
+    """Ranks from one to another: 2nd to 5th, or 2nd."""
+    return ordinal(best) if best == worst else f"{ordinal(best)} to {ordinal(worst)}"
+
+
+@register.filter
+def ordinal(number: int) -> str:
+    """A rank as a word: 1st, 2nd, 3rd, 4th, 11th, 21st."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+@register.filter
+def chance(probability: float) -> str:
+    """A probability that is known to about one per cent: 12%, under 1%, over 99%."""
+    if probability < 0.01:
+        return "under 1%"
+    return "over 99%" if probability > 0.99 else f"{100 * probability:.0f}%"
+
+
+@register.filter
+def whole(value: float) -> str:
+    """Points without digits behind them: 0, −412."""
+    return str(round(value)).replace("-", "−")
+
+
+@register.filter
+def share(value: float) -> str:
+    """A part of a whole in per cent: 62%, 0.4%, 99.6%, 100%."""
+    percent = 100 * value
+    near_the_end = 0 < percent < 1 or 99 < percent < 100
+    return f"{min(99.9, max(0.1, percent)):.1f}%" if near_the_end else f"{percent:.0f}%"
 
 
 @register.simple_tag(takes_context=True)

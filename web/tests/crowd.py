@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 from django.db import connection
@@ -19,24 +20,31 @@ from core.models import (
     ApiToken,
     AuditEntry,
     Build,
+    Challenge,
+    Delivery,
     Duel,
     Environment,
     Evaluation,
     LedgerEntry,
     LedgerVoid,
+    Notice,
     Participant,
     Publication,
     Rating,
     Recording,
+    Registration,
+    Season,
     SeedList,
     Submission,
     Tournament,
     User,
     Validation,
+    Webhook,
     Worker,
 )
 from core.tests import factories
 from core.tests.factories import NOON
+from web.tests import drawn
 
 AnyRow = TypeVar("AnyRow", bound=Model)
 ENDED: dict[str, Any] = {"state": "SUCCEEDED", "attempt": 1, "worker": "w", "started_at": NOON, "ended_at": NOON}
@@ -45,14 +53,19 @@ EPISODES = 20
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """An edition in which `hero` plays against everybody, a task with a board, and somebody who has many of all."""
+    """An edition in which `hero` plays against everybody, a planned cup for which everybody registers, a season of many
+    tournaments, a task with a board, and somebody who has many of all."""
 
     game: Environment
     task: Environment
     hero: Submission
     learner: Submission
     tournament: Tournament
+    cup: Tournament
+    planned: Tournament
+    season: Season
     evaluation: Evaluation
+    challenge: Challenge
     numbers: count[int]
 
 
@@ -64,7 +77,14 @@ def crowd() -> Crowd:
     tournament = factories.tournament([hero, factories.ready(factories.agent(person, game, "rival"))])
     learner = factories.ready(factories.agent(person, task, "learner", is_public=True))
     evaluation = factories.evaluation(learner, scores=[float(n) for n in range(EPISODES)])
-    return Crowd(game, task, hero, learner, tournament, evaluation, count(2))
+    cup = drawn.cup([hero], game, edition=10_000)
+    season, planned = factories.season(game), factories.planned(game)
+    # Out of the way of the others.
+    Tournament.objects.filter(pk=planned.pk).update(edition=20_000)
+    Tournament.objects.filter(pk=tournament.pk).update(season=season)
+    planned.refresh_from_db()
+    challenge = factories.challenge(hero)
+    return Crowd(game, task, hero, learner, tournament, cup, planned, season, evaluation, challenge, count(2))
 
 
 def grow(crowd: Crowd, size: int) -> None:
@@ -76,18 +96,30 @@ def grow(crowd: Crowd, size: int) -> None:
         [Agent(environment=crowd.game, owner=people[k], name=f"rival-{n}") for k, n in enumerate(numbers)]
     )
     played(crowd, rivals, numbers)
+    drawn.add(crowd.cup, rivals)
+    planned: dict[str, Any] = {"state": "PLANNED", "is_automatic": False, "started_at": None}
+    made(Tournament(environment=crowd.game, edition=20_000 + n, **planned) for n in numbers)
+    made(Tournament(environment=crowd.game, edition=30_000 + n, is_automatic=False) for n in numbers)
+    made(Registration(tournament=crowd.planned, agent=rival.agent) for rival in rivals)
     own = [Agent(environment=crowd.game, owner=person, name=f"own-{n}", is_public=True) for n in numbers]
     versions(own)
+    made(Registration(tournament=crowd.cup, agent=row) for row in (*own, *(rival.agent for rival in rivals)))
+    made(Season(environment=crowd.game, name=f"{n}", begins_at=NOON, ends_at=timezone.now()) for n in numbers)
     waiting = further_versions(crowd.hero.agent, numbers)
     made(Build(submission=row) for row in waiting[::2])
     ranked(crowd, people, numbers)
     made(ApiToken(owner=person, name=f"token {n}", digest=f"{n:064}", hint="rla_") for n in numbers)
+    told = {"kind": "VALIDATED", "text": "It may play.", "created_at": NOON}
+    made(Notice(user=person, title=f"rival-{n} is validated", **told) for n in numbers)
+    hooks = made(Webhook(name=f"hook {n}", secret_url="https://hooks.example/", secret="s") for n in numbers)
+    sent = {"event_id": UUID(int=1), "kind": "TEST", "body": "{}", "created_at": NOON}
+    made(Delivery(webhook=hook, state="DONE", done_at=NOON, **sent) for hook in hooks)
     made(Alarm(key=f"disk-{n}", message="It is full.", raised_at=NOON) for n in numbers)
     made(LogEntry(user=person, object_repr=f"row {n}", action_flag=2, action_time=timezone.now()) for n in numbers)
     made(AuditEntry(channel="ADMIN", operator="olga", action="changed", object_name=f"row {n}") for n in numbers)
     process = {"host": "here", "queue": "duel", "version": "1", "python": "3.11", "started_at": NOON, "seen_at": NOON}
     made(Worker(name=f"here:{n}", pid=n, **process) for n in numbers)
-    ended = {"state": "FINISHED", "ended_at": NOON}
+    ended = {"state": "FINISHED", "ended_at": NOON, "season": crowd.season}
     made(Tournament(environment=crowd.game, edition=n, **ended) for n in numbers)
     with connection.cursor() as cursor:
         # As the databases do it themselves sooner or later: plans for empty tables can take minutes with full ones.
@@ -132,6 +164,13 @@ def played(crowd: Crowd, rivals: list[Submission], numbers: list[int]) -> None:
         Duel(player_1=crowd.hero, player_2=rival, number=2 * n, **common, **won)
         for n, rival in zip(numbers, rivals, strict=True)
     )
+    asked = made(Challenge(user=crowd.hero.agent.owner, submission=crowd.hero, kind="AGENT") for _ in rivals)
+    of_challenge = {"round": 1, "seed": 1, "match_count": 10, "environment_version": crowd.game.spec_id, **won}
+    made(
+        Duel(challenge=challenge, number=n, player_1=crowd.hero, player_2=rival, **of_challenge)
+        for n, rival, row in zip(numbers, rivals, asked, strict=True)
+        for challenge in (crowd.challenge, row)
+    )
     made(
         Duel(player_1=rival, player_2=crowd.hero, number=2 * n + 1, **common)
         for n, rival in zip(numbers, rivals, strict=True)
@@ -140,7 +179,8 @@ def played(crowd: Crowd, rivals: list[Submission], numbers: list[int]) -> None:
     made(LedgerEntry(duel=duel, submission=crowd.hero, opponent=duel.player_2, seat=0, **figures) for duel in duels)
     made(LedgerVoid(duel=duel, reason="The clock was wrong.", created_by=crowd.hero.agent.owner) for duel in duels[::5])
     made(Participant(tournament=crowd.tournament, submission=rival, losses=1, rank=3) for rival in rivals)
-    made(Rating(submission=rival, value=1400, duel_count=1) for rival in rivals)
+    rated = {"value": 1400, "low": 1350, "high": 1450, "live": 1420, "duel_count": 1, "match_count": 10}
+    made(Rating(submission=rival, **rated) for rival in rivals)
 
 
 def ranked(crowd: Crowd, people: list[User], numbers: list[int]) -> None:

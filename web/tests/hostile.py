@@ -15,10 +15,11 @@ from core.models import (
     JobState,
     LedgerVoid,
     Submission,
+    Tournament,
     User,
 )
 from core.tests.factories import NOON, Cast
-from web.tests import scored
+from web.tests import drawn, scored
 from web.tests.house import furnished
 
 SHORT = (
@@ -48,13 +49,17 @@ MARKDOWN = "\n\n".join((
 PAGES = (
     "/", "/users/alice/", "/environments/{slug}/", "/environments/{slug}/agents/{agent}/",
     "/environments/{slug}/editions/{edition}/", "/environments/{slug}/editions/{edition}/agents/{agent}/",
+    "/environments/{slug}/tournaments/", "/environments/{slug}/editions/{cup_edition}/",
     "/duels/{duel}/", "/duels/{duel}/matches/3/", "/environments/{task}/", "/environments/{task}/agents/mine/",
     "/environments/{task}/agents/script/", "/environments/{task}/compare/?id={scored_id}", "/evaluations/{evaluation}/",
     "/evaluations/{script}/", "/evaluations/{failed}/", "/evaluations/{evaluation}/episodes/best/",
     "/status/?id={public_id}", "/status/?id=%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "/profile/",
     "/profile/second-factor/", "/validations/{validation}/matches/1/", "/login/?next=javascript:alert(1)",
     "/environments/{task}/?user=%22%3E%3Cscript%3Ealert(1)%3C/script%3E&algorithm=%3Cimg%20src%3Dx%3E",
-    "/nowhere-%3Cscript%3E/", "/admin/", "/admin/core/submission/", "/admin/core/duel/",
+    "/environments/{slug}/?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E&team=%3Cimg%20src%3Dx%3E&matches_min=%22%3E",
+    "/environments/{slug}/head-to-head/?top=%22%3E%3Cscript%3E", "/environments/{slug}/lens/",
+    "/environments/{slug}/calibration/", "/nowhere-%3Cscript%3E/",
+    "/admin/", "/admin/core/submission/", "/admin/core/duel/",
     "/admin/core/build/{build}/change/", "/admin/core/evaluation/{failed}/change/",
     "/admin/core/agent/{agent_id}/change/",
     "/admin/core/alarm/", "/admin/core/apitoken/", "/admin/core/environment/", "/admin/core/ledgervoid/",
@@ -84,4 +89,7 @@ def infested(cast: Cast, short: str, long: str, markdown: str) -> dict[str, Any]
     duel = Duel.objects.get(pk=house["duel"])
     LedgerVoid.objects.create(duel=duel, reason=short, created_by=cast.olga)
     Alarm.objects.create(key=short, message=long, raised_at=duel.created_at)
+    cup = Tournament.objects.get(pk=house["cup"])
+    players = list(cup.participants.order_by("seeding").values_list("submission", flat=True))
+    Tournament.objects.filter(pk=cup.pk).update(name=short, standing=drawn.standing(players, short))
     return {**house, "script": script.pk, "failed": failed.pk}

@@ -10,10 +10,12 @@ from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from core.models import Build, Recording
+from core.models import Build, NoticeKind, Recording
+from core.services.mails import unsubscribe_token
+from core.services.notices import notify
 from core.services.tokens import token_create
-from core.tests.factories import Cast, environment
-from web.tests import played, scored
+from core.tests.factories import Cast, challenged, environment, season
+from web.tests import drawn, played, scored
 from web.tests.arena import staged
 
 LOG = "</pre><script>alert(1)</script>\n"
@@ -32,10 +34,12 @@ def furnished(cast: Cast) -> dict[str, Any]:
     build = stage.anna.builds.latest("pk")
     build.sbom.save("sbom.json", ContentFile(b'{"bomFormat": "CycloneDX"}'))
     Build.objects.filter(pk=build.pk).update(log=LOG)
+    cup = drawn.cup([stage.anna, stage.berta, stage.clara], games, edition=2)
     task = scored.environment("frozen-lake")
     made = scored.submission(cast.alice, task, "mine", algorithm="PPO")
     evaluation = scored.with_files(scored.evaluation(made, scored.scores_around(300, 20)), log=LOG)
     scored.recording(evaluation, Recording.Choice.BEST, frames=FRAMES, video=b"\x1a\x45\xdf\xa3webm")
+    notify(user=cast.alice, kind=NoticeKind.VALIDATED, title="mine v1 is validated", text="It may play.", address="/")
     token, _ = token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
     return {
         "slug": games.slug,
@@ -48,11 +52,17 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "scored_id": made.public_id,
         "tournament": stage.tournament.pk,
         "edition": stage.tournament.edition,
+        "cup": cup.pk,
+        "cup_edition": cup.edition,
+        "season": season(games).pk,
         "duel": stage.duel.pk,
         "validation": validation.pk,
         "build": build.pk,
         "evaluation": evaluation.pk,
         "token": token.pk,
+        "challenge": challenged(stage.anna, stage.berta).pk,
+        "notice": cast.alice.notices.latest("pk").pk,
+        "unsubscribe": unsubscribe_token(cast.alice, NoticeKind.VALIDATED),
         "kit": "random",
         "uid": urlsafe_base64_encode(force_bytes(cast.alice.pk)),
         "reset": default_token_generator.make_token(cast.alice),

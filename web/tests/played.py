@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
+from dataclasses import replace
 
 from core.models import Agent, Duel, Environment, JobState, Participant, Submission, Tournament, Validation
+from core.sequential import SequentialTest, pairs_to_decide
 from core.services.artifacts import artifacts_stored
 from core.services.duels import duel_succeed
 from core.services.jobs import job_claim
 from core.services.phases import validation_succeed
 from core.tests import factories
-from environments.records import DuelRecord, Fault, MatchRecord, Outcome
+from environments.records import DuelRecord, Fault, MatchRecord, Outcome, half_points
 from environments.registry import get_spec
 from environments.spec import EnvironmentSpec
 
@@ -94,13 +96,16 @@ def waiting_duel(tournament: Tournament, player_1: Submission, player_2: Submiss
 
 def play(duel: Duel, *, faults_of_1: Collection[int] = (), faults_of_2: Collection[int] = ()) -> Duel:
     """Do what a worker does with a waiting duel."""
-    spec = get_spec(duel.tournament.environment.slug)
+    spec = get_spec(duel.environment.slug)
     claimed = job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")
     assert claimed is not None
     names = (str(duel.player_1), str(duel.player_2))
     record = random_duel(
         spec, names, duel.match_count, seed=duel.seed, faults_of_1=faults_of_1, faults_of_2=faults_of_2
     )
+    if duel.test is not None:
+        pairs = pairs_to_decide(SequentialTest(**duel.test), half_points(record.matches))
+        record = replace(record, matches=record.matches[: None if pairs is None else 2 * pairs])
     with artifacts_stored(
         job=claimed, record=record, player_logs=("one said hello\n", ""), digests=DIGESTS
     ) as artifacts:

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 from django.core import mail
-from django.test import Client
+from django.core.exceptions import ValidationError
+from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
 from core.models import Environment, User
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
+from web.views.accounts import PasswordReset
 
 pytestmark = pytest.mark.django_db
 
@@ -106,6 +108,18 @@ def test_what_cannot_be_taken_is_refused_at_its_field(
     assert User.objects.count() == 4
 
 
+@pytest.mark.parametrize("email", ['"\x0bX:b"@x.com', '"\x7fb"@x.com', "dora@x\ufeff.com"])
+def test_an_email_of_which_no_header_can_be_made_is_refused(client: Client, cast: Cast, email: str) -> None:
+    said = "Only characters that everybody can see may stand in an e-mail."
+    assert errors(client.post("/sign-up/", NEW | {"email": email})) == {"email": [said]}
+    assert not User.objects.filter(username="dora").exists()
+    # Organisers change it by a form of the model.
+    cast.alice.email = email
+    with pytest.raises(ValidationError, match=said):
+        cast.alice.full_clean()
+    cast.alice.full_clean(exclude=["email"])
+
+
 def test_a_refusal_is_tied_to_its_field_for_those_who_cannot_see_it(client: Client) -> None:
     page = client.post("/sign-up/", NEW | {"username": ".."}).content.decode()
     field = re.search(r'<input[^>]*name="username"[^>]*>', page)
@@ -118,8 +132,21 @@ def test_a_refusal_is_tied_to_its_field_for_those_who_cannot_see_it(client: Clie
 def test_the_sign_up_form_sent_twice_makes_one_account(client: Client) -> None:
     client.post("/sign-up/", NEW)
     second = Client().post("/sign-up/", NEW)
-    assert set(errors(second)) == {"email", "username"}
+    assert set(errors(second)) == {"username"}
     assert User.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"invitation_code": "guess"}, {"password2": "another"}, {"username": ".."}, {"team": "Green"}]
+)
+def test_that_an_email_is_taken_is_not_said_to_who_could_not_sign_up_anyway(
+    client: Client, cast: Cast, settings: Settings, wrong: dict[str, str]
+) -> None:
+    settings.INVITATION_CODE, settings.TEAMS = "sesame-sesame", ["Blue"]
+    form = NEW | {"invitation_code": "sesame-sesame", "team": "Blue"} | wrong
+    known, unknown = (errors(client.post("/sign-up/", form | {"email": to})) for to in (cast.alice.email, "x@y.dev"))
+    assert known == unknown
+    assert set(known) == set(wrong)
 
 
 def test_login_is_by_email_in_any_case_and_keeps_where_one_was_going(client: Client, cast: Cast) -> None:
@@ -130,6 +157,13 @@ def test_login_is_by_email_in_any_case_and_keeps_where_one_was_going(client: Cli
 def test_login_does_not_lead_to_another_site(client: Client, cast: Cast) -> None:
     form = {"username": cast.alice.email, "password": PASSWORD, "next": "https://evil.example/"}
     assert client.post("/login/", form)["Location"] == "/"
+
+
+@pytest.mark.parametrize("wanted", ["/login/", "/login/?next=/login/", "/login/?a=b"])
+def test_who_is_logged_in_and_sent_to_the_login_again_goes_home(cast: Cast, visit: As, wanted: str) -> None:
+    assert visit(cast.alice).get("/login/", {"next": wanted})["Location"] == "/"
+    form = {"username": cast.alice.email, "password": PASSWORD, "next": wanted}
+    assert Client().post("/login/", form)["Location"] == "/"
 
 
 def test_a_wrong_password_is_refused_without_telling_whether_the_account_exists(client: Client, cast: Cast) -> None:
@@ -166,6 +200,17 @@ def test_asking_for_an_unknown_email_sends_nothing_and_says_the_same(client: Cli
     assert client.post("/password-reset/", {"email": "nobody@arena.example"})["Location"] == "/password-reset/sent/"
     assert "If there is an account" in client.get("/password-reset/sent/").content.decode()
     assert mail.outbox == []
+
+
+def test_the_answer_does_not_wait_for_the_mail(cast: Cast, rf: RequestFactory) -> None:
+    request: Any = rf.post("/password-reset/", {"email": cast.alice.email})
+    request._dont_enforce_csrf_checks = True
+    answer = PasswordReset.as_view()(request)
+    assert (answer.status_code, answer["Location"]) == (302, "/password-reset/sent/")
+    assert mail.outbox == []
+    # As a server does when it has sent the answer.
+    answer.close()
+    assert [message.to for message in mail.outbox] == [[cast.alice.email]]
 
 
 def test_the_profile_changes_team_and_github_name(cast: Cast, visit: As, settings: Settings) -> None:

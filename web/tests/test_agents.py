@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from core.models import Agent, Environment, JobFault, JobState, Participant, Submission, Tournament, TournamentState
+from core.services.bars import user_ban, user_unban
 from core.services.jobs import job_release
 from core.tests import factories
 from core.tests.factories import Cast
@@ -159,6 +160,24 @@ def test_versions_come_newest_first_with_their_phases_and_ranks(agent: Agent, cl
     assert [version.submission.number for version in versions] == [2, 1]
     assert [phase.title for phase in versions[0].phases] == ["Build", "Validation"]
     assert "2 of 2, 0 points" in response.content.decode()
+    # What was cancelled before anybody had played has no places.
+    Tournament.objects.update(state=TournamentState.CANCELLED)
+    assert "cancelled, 2 of 2, 0 points" in page(client, agent)
+    Participant.objects.update(wins=0, losses=0, points=0, rank=1)
+    assert "<span>cancelled</span>" in page(client, agent)
+
+
+def test_a_rated_version_shows_how_sure_its_rating_is(agent: Agent, client: Client) -> None:
+    row = factories.ready(agent)
+    factories.rating(row, 1534, low=1506, high=1562, rank=3, best_rank=2, worst_rank=5, best_chance=0.12, live=1541)
+    page = " ".join(client.get(address(agent)).content.decode().split())
+    for words in ("1534", "± 28", "3rd", "2nd to 5th", "12%", "Live Elo</dt><dd>1541<"):
+        assert words in page
+
+    factories.rating(row, 1534, rank=None, best_rank=None, worst_rank=None, best_chance=None)
+    page = client.get(address(agent)).content.decode()
+    assert "1534" in page
+    assert "Rank here" not in page
 
 
 def test_a_ready_version_says_when_it_will_play(agent: Agent, client: Client, cast: Cast) -> None:
@@ -176,6 +195,10 @@ def test_a_ready_version_says_when_it_will_play(agent: Agent, client: Client, ca
 
 def test_a_version_that_may_not_play_promises_nothing(agent: Agent, client: Client) -> None:
     factories.ready(agent)
+    assert ">Plays<" in page(client, agent)
+    user_ban(user=agent.owner, reason="Shares accounts.")
+    assert ">Plays<" not in page(client, agent)
+    user_unban(user=agent.owner)
     agent.is_disabled = True
     agent.save()
     assert "It takes part in the" not in page(client, agent)
@@ -275,5 +298,5 @@ def test_more_versions_and_editions_take_no_more_queries(
     for edition in range(1, 5):
         failed(agent)
         factories.tournament([factories.ready(agent), rival], edition=edition)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(20):
         assert client.get(address(agent)).status_code == 200

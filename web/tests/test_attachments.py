@@ -18,8 +18,15 @@ from web.tests.test_access import lines
 
 pytestmark = pytest.mark.django_db
 PAGE = b"<!doctype html><script>alert(1)</script>"
-TYPES = {"application/zip", "application/gzip", "application/json", "text/plain; charset=utf-8"}
+TYPES = {
+    "application/zip",
+    "application/gzip",
+    "application/json",
+    "text/plain; charset=utf-8",
+    "text/csv; charset=utf-8",
+}
 FILES = [
+    "/environments/{slug}/leaderboard.csv",
     "/starter-kit/{kit}.zip",
     "/evaluations/{evaluation}/records.zip",
     "/evaluations/{evaluation}/logs/arena/",

@@ -278,7 +278,7 @@ def test_submissions_stand_side_by_side_with_differences_seed_by_seed(client: Cl
     pairs = re.findall(r"<li><span>(\w − \w)<.*?</li>", page, re.DOTALL)
     assert pairs == ["A − B", "A − C", "B − C"]
     assert "A better on 20, worse on 0, equal on 0 seeds" in page
-    assert page.count('class="outline series-') == 3
+    assert page.count('"look": "steps"') == 3
 
 
 def test_a_script_has_no_difference_and_no_distribution(
@@ -287,7 +287,7 @@ def test_a_script_has_no_difference_and_no_distribution(
     script = scored.script(cast.bob, task, "boaster", 7.0)
     page = compare(client, agents[0].public_id, script.submission.public_id)
     assert "not on the same seeds" in page
-    assert page.count('class="outline series-') == 1
+    assert page.count('"look": "steps"') == 1
 
 
 def test_comparing_nothing_too_much_or_what_is_not_there_says_so(

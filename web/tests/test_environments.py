@@ -38,7 +38,7 @@ def players(cast: Cast, environment: Environment) -> list[Submission]:
 def test_anybody_reads_the_page_and_is_asked_to_log_in_to_upload(client: Client, environment: Environment) -> None:
     page = client.get(ADDRESS).content.decode()
     assert 'Please <a href="/login/?next=/environments/tic-tac-toe/">log in</a>' in page
-    assert "No tournament started yet" in page
+    assert "No edition has been played yet" in page
     assert "Your agents" not in page
 
 
@@ -56,14 +56,46 @@ def test_the_table_shows_everything_that_ranks(client: Client, players: Sequence
     factories.tournament(players)
     page = client.get(ADDRESS).content.decode()
     first = page[page.index("<tbody") : page.index("</tr>", page.index("<tbody"))]
-    for figure in (">alpha</a>", "v1", ">alice</a>", "(Blue)", ">4</td>", ">2</td>", ">1520</td>"):
+    for figure in (">alpha</a>", "v1", ">alice</a>", "(Blue)", ">4</td>", ">2</td>", "<strong>1520</strong>", "± 50",
+                   "1st to 3rd", "50%"):  # fmt: skip
         assert figure in first
+
+
+def test_the_newest_edition_shows_ratings_of_now_and_an_older_one_those_of_its_end(
+    client: Client, players: Sequence[Submission]
+) -> None:
+    first = factories.tournament(players, edition=1)
+    first.participants.filter(submission=players[0]).update(rating=1400, rating_low=1380, rating_high=1420)
+    first.participants.filter(submission=players[1]).update(rating=1300)
+    factories.tournament(players, edition=2).participants.update(rating=1200, rating_low=1100, rating_high=1300)
+    factories.rating(players[0], 1600, low=1570, high=1630, rank=3, best_rank=2, worst_rank=12, best_chance=0.004)
+
+    newest = part(client, "leaderboard")
+    assert "<strong>1600</strong>" in newest
+    assert "± 30" in newest
+    assert "rank </span>2nd to 12th" in newest
+    assert newest.count('class="whisker"') == 3
+    # Of no chance worth the word nothing is said.
+    assert newest.count("chance to be the") == 2
+
+    old = part(client, "leaderboard", ADDRESS + "editions/1/")
+    assert "<strong>1400</strong>" in old
+    assert "± 20" in old
+    # Kept by a version that knew no intervals.
+    assert "<strong>1300</strong>" in old
+    # The third kept none: how it stands now is not how it stood.
+    assert old.count('class="whisker"') == 1
+    assert "2nd to 12th" not in old
+    assert "as they stood when it ended" in old
+
+    Tournament.objects.filter(pk=first.pk).update(state="CANCELLED")
+    assert "no ratings were kept" in part(client, "leaderboard", ADDRESS + "editions/1/")
 
 
 def test_ties_share_a_rank(client: Client, players: Sequence[Submission]) -> None:
     tournament = factories.tournament(players)
     tournament.participants.filter(submission__in=players[:2]).update(rank=1, points=3, wins=1, draws=1)
-    ranks = [row.rank for row in client.get(ADDRESS).context["participants"]]
+    ranks = [row.rank for row, _ in client.get(ADDRESS).context["rows"]]
     assert ranks == [1, 1, 3]
 
 
@@ -178,7 +210,7 @@ def test_more_participants_and_own_agents_take_no_more_queries(
     for round_ in (1, 2):
         players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
         factories.tournament(players, edition=round_)
-        with django_assert_max_num_queries(15):
+        with django_assert_max_num_queries(19):
             assert client.get(ADDRESS).status_code == 200
 
 
@@ -191,9 +223,9 @@ def test_tables_of_an_edition_read_no_column_that_they_do_not_show(
     with CaptureQueriesContext(connection) as captured:
         assert client.get(page).status_code == 200
 
-    tables = [query["sql"] for query in captured if 'FROM "core_participant"' in query["sql"]]
-    # The whole table, and for an agent in it its own row before.
-    (sql,) = [sql for sql in tables if "LIMIT" not in sql]
+    tables = [query["sql"] for query in captured if query["sql"].startswith('SELECT "core_participant"')]
+    # The table, and for an agent in it its own row before.
+    (sql,) = [sql for sql in tables if not sql.endswith("LIMIT 1")]
     assert '"username"' in sql
     assert [name for name in ("password", "archive_sha256", "warnings", "description") if f'"{name}"' in sql] == []
 

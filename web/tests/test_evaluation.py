@@ -212,7 +212,7 @@ def test_episodes_are_ordered_and_paged(client: Client, task: Environment, playe
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        (JobState.QUEUED, "Waits for a worker that draws it."),
+        (JobState.QUEUED, "Not drawn yet. No worker serves its queue now; it is next in the queue."),
         (JobState.RUNNING, "Is being drawn."),
         (JobState.FAILED, "Could not be drawn. The score stands."),
     ],

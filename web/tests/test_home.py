@@ -5,7 +5,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
-from core.models import TournamentState
+from core.models import Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests.conftest import As
@@ -32,6 +32,16 @@ def test_a_card_counts_agents_and_users_and_names_the_leader_of_the_last_finishe
     (card,) = client.get("/").context["cards"]
     assert (card.agent_count, card.user_count) == (3, 2)
     assert (card.leader.submission, card.leader.tournament.edition) == (second, 2)
+
+
+def test_who_wins_an_organisers_cup_does_not_lead_its_environment(client: Client, cast: Cast) -> None:
+    environment = factories.environment()
+    first, second = (factories.ready(factories.agent(cast.alice, environment)) for _ in range(2))
+    factories.tournament([first, second], edition=1)
+    cup = factories.tournament([second, first], edition=2)
+    Tournament.objects.filter(pk=cup.pk).update(is_automatic=False, name="Cup")
+    (card,) = client.get("/").context["cards"]
+    assert card.leader.submission == first
 
 
 def test_a_closed_environment_has_no_card(client: Client, cast: Cast) -> None:

@@ -13,7 +13,15 @@ from pytest_django import DjangoDbBlocker
 
 from core.models import Agent, Build, Duel, JobState, LedgerEntry, Participant
 from core.selectors.board import SORTS, standing
-from core.selectors.listing import duel_rows, evaluation_rows, participant_rows, rating_rows, submission_rows
+from core.selectors.listing import (
+    agent_rows,
+    duel_rows,
+    evaluation_rows,
+    participant_rows,
+    rating_rows,
+    submission_rows,
+    tournament_rows,
+)
 from web.api.native.duels import DuelFilter
 from web.tests.crowd import Crowd, crowd, grow
 
@@ -36,6 +44,12 @@ LISTS: Queries = {
     "duels by age": (lambda _: duel_rows().order_by("created_at", "pk")[:50], ("duel_created",)),
     "newest evaluations": (lambda _: evaluation_rows()[:50], ("core_evaluation_pkey", "SCAN core_evaluation")),
     "newest submissions": (lambda _: submission_rows()[:50], ("core_submission_pkey", "SCAN core_submission")),
+    "newest agents": (lambda _: agent_rows()[:50], ("core_agent_pkey", "SCAN core_agent")),
+    "newest editions": (lambda _: tournament_rows()[:50], ("core_tournament_pkey", "SCAN core_tournament")),
+    "versions of an agent": (
+        lambda rows: rows.hero.agent.submissions.order_by("-number")[:20],
+        ("submission_number_unique", "sqlite_autoindex_core_submission"),
+    ),
     "ratings, best first": (lambda _: rating_rows()[:50], ("rating_best",)),
     "the table of an edition": (
         lambda rows: participant_rows().filter(tournament=rows.tournament)[:50],

@@ -159,12 +159,14 @@ def test_nobody_sprays_passwords_over_accounts_from_one_address(cast: Cast, monk
     assert log_in(at("192.0.2.1"), cast.olga, "autumn").status_code == 429
 
 
-@pytest.mark.parametrize("page", ["/profile/password/", "/admin/password_change/"])
 def test_who_sits_at_an_open_session_does_not_guess_its_password(
-    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch, page: str
+    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates(monkeypatch, login="2/minute")
     client = visit(cast.olga)
+    # The admin has no page of its own for it.
+    page = client.get("/admin/password_change/")["Location"]
+    assert page == "/profile/password/"
     assert [client.post(page, {"old_password": "guess"}).status_code for _ in range(3)] == [200, 200, 429]
 
 
@@ -234,6 +236,23 @@ def test_an_organiser_sees_wrong_passwords_and_unlocks(cast: Cast) -> None:
 
     assert act(organiser, "unlock_logins", cast.alice) == ["Alice: can log in again from everywhere."]
     assert log_in(at("192.0.2.1"), cast.alice).status_code == 302
+
+
+def test_unlocking_also_forgets_the_tries_from_many_addresses(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, login_account="3/hour")
+    for person in (cast.alice, cast.bob):
+        tries = [log_in(at(f"192.0.2.{number}"), person, "guess").status_code for number in range(4)]
+        assert tries == [200] * 3 + [429]
+    # What stands in the database may be gone already.
+    AccessAttempt.objects.all().delete()
+    organiser = Client()
+    organiser.force_login(cast.olga)
+
+    assert act(organiser, "unlock_logins", cast.alice) == ["Alice: can log in again from everywhere."]
+
+    assert log_in(at("198.51.100.7"), cast.alice).status_code == 302
+    assert log_in(at("198.51.100.7"), cast.bob).status_code == 429
+    assert act(organiser, "unlock_logins", cast.charlie) == ["Charlie: nothing was done. No wrong password is counted."]
 
 
 def test_what_is_kept_of_a_wrong_password_is_not_the_password(cast: Cast) -> None:
@@ -318,6 +337,68 @@ def test_a_form_knows_how_large_an_upload_may_be(cast: Cast, visit: As) -> None:
     text = visit(cast.alice).get("/environments/tic-tac-toe/").content.decode()
     assert 'data-max-bytes="2097152"' in text
     assert "larger than 2 MiB" in text
+
+
+def test_who_plays_is_changed_so_often_and_no_more_by_page_and_by_api(
+    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = factories.agent(cast.alice, factories.environment(), "anna")
+    factories.ready(versions)
+    rates(monkeypatch, changes="10/hour")
+    page, twin = "/environments/tic-tac-toe/agents/anna/", f"/api/v1/agents/{versions.pk}/rest/"
+    cup, named = factories.planned(versions.environment), {"agent": versions.pk}
+    cups, twins = "/environments/tic-tac-toe/editions/1/", f"/api/v1/tournaments/{cup.pk}/registrations/"
+    client = visit(cast.alice)
+    ways = [("post", f"{page}rest/"), ("post", f"{page}play/"), ("put", twin), ("delete", twin),
+            ("post", f"{page}versions/1/activate/"), ("post", f"{page}versions/1/bench/"),
+            ("post", f"{cups}register/"), ("post", f"{cups}withdraw/"),
+            ("post", twins), ("delete", f"{twins}{versions.pk}/")]  # fmt: skip
+
+    def change(method: str, path: str) -> Any:
+        kind = {"content_type": "application/json"} if path.startswith("/api/") else {}
+        return getattr(client, method)(path, named, **kind)
+
+    taken = [302, 302, 200, 200, 302, 302, 302, 302, 201, 204]
+    assert [change(*way).status_code for way in ways] == taken
+
+    answers = [change(*way) for way in ways]
+
+    assert {answer.status_code for answer in answers} == {429}
+    assert all(3500 < int(answer["Retry-After"]) <= 3600 for answer in answers)
+    assert "You have changed very often which of your agents and versions play, or where. Please try again in" in str(
+        answers[0].content.decode()
+    )
+    versions.refresh_from_db()
+    assert not versions.is_resting
+    assert not cup.registrations.exists()
+    # Looking is free, and so is everybody else.
+    assert (client.get(page).status_code, client.get(twins).status_code) == (200, 200)
+    assert visit(cast.olga).post(f"{page}rest/").status_code == 302
+
+
+def test_matches_are_played_again_for_nobody_without_end(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, replay="4/minute", results="2/minute")
+    counted = {
+        "match": ("duels/7/matches/1/", "validations/7/matches/1/", "evaluations/7/episodes/best/"),
+        "frames": ("duels/7/matches/1/frames.json", "validations/7/matches/1/frames.json"),
+        "episode": ("evaluations/7/episodes/best/frames.json",),
+        "duel": ("duels/7/results.json.gz", "duels/7/records.zip"),
+    }
+    visitor = at("192.0.2.1")
+    # Counted before anybody looks whether there is such a match.
+    assert [visitor.get(f"/{path}").status_code for path in (*counted["match"], *counted["duel"])] == [404] * 5
+    assert visitor.options("/duels/7/matches/2/").status_code == 404
+    pages = [visitor.head(f"/{path}") for kind in counted for path in counted[kind]]
+    assert {(page.status_code, "Retry-After" in page) for page in pages} == {(429, True)}
+    page = visitor.get("/duels/7/matches/3/").content.decode()
+    assert "You have looked at very many matches within a short time. Please try again in" in page
+    # As the viewer reads it.
+    answer = visitor.get("/duels/7/matches/3/frames.json")
+    assert answer.json()["error"].startswith("You have looked at very many matches")
+    # The page of the duel, and other people, are not concerned.
+    assert visitor.get("/duels/7/").headers.get("Retry-After") is None
+    visitor.force_login(cast.alice)
+    assert visitor.get("/duels/7/matches/3/").status_code == 404
 
 
 # --- How it is counted -------------------------------------------------------------------------------------

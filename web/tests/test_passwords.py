@@ -70,8 +70,14 @@ def test_a_password_set_by_an_organiser_ends_all_sessions(cast: Cast, visit: As)
 def test_no_password_and_no_secret_is_in_the_mail_about_a_page_that_broke(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, address: str, field: str
 ) -> None:
+    said = "It is taken.\nDETAIL:  Key (email)=(dora@elsewhere.example) already exists."
+
     def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("It broke.")
+        # As PostgreSQL says it, and Django raises it once more.
+        try:
+            raise ValueError(said)
+        except ValueError as error:
+            raise RuntimeError(f"It broke. {error}") from error
 
     settings.ADMINS = [("olga", "olga@arena.example")]
     settings.INVITATION_CODE = settings.PUBLISHER_REMOTE = secret = "kingfisher"
@@ -94,3 +100,24 @@ def test_no_password_and_no_secret_is_in_the_mail_about_a_page_that_broke(
     assert field in message.body
     assert NEW not in message.body
     assert secret not in message.body
+    assert "The above exception (It is taken.) was the direct cause" in message.body
+    assert "dora@elsewhere.example" not in message.body
+
+
+def test_a_link_to_a_new_password_that_broke_is_not_in_the_mail_about_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("It broke.")
+
+    settings.ADMINS = [("olga", "olga@arena.example")]
+    monkeypatch.setattr("web.views.accounts.PasswordResetConfirm.get_user", broken)
+    client = Client(raise_request_exception=False)
+    link = "/password-reset/Mg/c8v1ab-that-opens-it/"
+
+    assert client.get(link, headers={"Referer": f"http://testserver{link}"}).status_code == 500
+
+    (message,) = mail.outbox
+    assert "Internal Server Error: /password-reset/Mg/..." in message.subject
+    assert "RuntimeError at /password-reset/Mg/..." in message.body
+    assert "that-opens-it" not in f"{message.subject}{message.body}"

@@ -19,9 +19,9 @@ from pytest_django.live_server_helper import LiveServer
 from core.models import Environment, Evaluation, SeedList, User
 from core.tests import factories
 from core.tests.organised import one_of_each
+from tests.programs import BROWSER_ARGUMENTS
 from web.tests.hostile import LONG, MARKDOWN, SHORT, infested
 from web.tests.test_access import lines
-from web.tests.test_viewer_browser import BROWSER_ARGUMENTS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 WATCH = """
@@ -138,7 +138,7 @@ def test_no_page_of_the_admin_breaks_the_policy(stage: Stage, browser: BrowserCo
     for address in (
         reverse("admin:index"), reverse("admin:core_user_add"), reverse("admin:core_user_delete", args=[user]),
         reverse("admin:core_user_history", args=[user]), reverse("admin:auth_user_password_change", args=[user]),
-        reverse("admin:django_q_schedule_add"), reverse("admin:password_change"), "/admin/core/",
+        reverse("admin:django_q_schedule_add"), "/admin/core/",
     ):  # fmt: skip
         page.goto(address)
     # The question before an action.
@@ -174,4 +174,4 @@ def test_a_second_factor_is_set_up_under_the_policy(stage: Stage, browser: Brows
 
 
 def _is_file(address: str) -> bool:
-    return address.endswith((".zip", ".gz", ".json", "/video")) or "/logs/" in address
+    return address.endswith((".zip", ".gz", ".json", ".csv", "/video")) or "/logs/" in address

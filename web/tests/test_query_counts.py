@@ -1,4 +1,4 @@
-"""A list of 200 rows costs as many queries as one of 10: every page, every list of the API and of the admin."""
+"""A list of 200 rows costs no more queries than one of 10: every page, every list of the API, our own of the admin."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ FEW, MANY = 10, 200
 
 ONE_ROW = {
     "api": ("token", "environment", "agent", "native_submission", "tournament", "duel", "evaluation", "job", "results",
-            "submission_by_id"),
+            "submission_by_id", "registration", "season", "my_notice", "challenge"),
     "web": ("login", "logout", "password_change", "password_reset", "password_reset_done", "password_reset_confirm",
-            "password_reset_complete", "sign_up", "login_code", "second_factor"),
+            "password_reset_complete", "sign_up", "login_code", "second_factor",
+            "unsubscribe"),
 }  # fmt: skip
 ONE_FILE = {
     "api": ("archive", "episode", "match", "matches", "replay", "job_log"),
@@ -32,13 +33,25 @@ ONE_FILE = {
             "submission_log", "submission_sbom", "validation_frames", "validation_match"),
 }  # fmt: skip
 NOT_READ = {
-    "api": ("submit", "submissions", "agent_submissions", "docs", "schema", "health"),
+    "api": ("submit", "submissions", "agent_submissions", "agent_rest", "docs", "schema", "health"),
     "web": (
         "agent_create",
+        "agent_play",
+        "agent_rest",
         "submission_create",
         "submission_delete",
+        "submission_activate",
+        "submission_bench",
+        "participant_withdraw",
         "token_create",
+        "challenge_create",
         "token_revoke",
+        "register",
+        "withdraw",
+        "icon",
+        "notice_choices",
+        "inbox_read",
+        "notice_read",
         "live",
         "metrics",
     ),
@@ -54,29 +67,50 @@ def addresses(rows: Crowd) -> dict[str, str]:
     pages = {
         "home": reverse("web:home"),
         "profile": reverse("web:profile"),
+        "inbox": reverse("web:inbox"),
         "user": reverse("web:user", args=[hero.owner.username]),
         "status": f"{reverse('web:status')}?id={learner.public_id}",
         "environment": reverse("web:environment", args=[game]),
+        "environment as of a date": f"{reverse('web:environment', args=[game])}?as_of=2030-01-01",
         "environment with a board": f"{reverse('web:environment', args=[task])}?per=100",
         "compare": f"{reverse('web:compare', args=[task])}?id={learner.public_id}",
         "agent": reverse("web:agent", args=[game, hero.name]),
         "agent on a board": reverse("web:agent", args=[task, learner.agent.name]),
+        "challenge": reverse("web:challenge", args=[rows.challenge.pk]),
         "edition": reverse("web:edition", args=[game, edition]),
+        "edition of organisers": reverse("web:edition", args=[game, rows.cup.edition]),
+        "edition that is planned": reverse("web:edition", args=[game, rows.planned.edition]),
+        "tournaments": reverse("web:tournaments", args=[game]),
+        "season": reverse("web:season", args=[game, rows.season.pk]),
         "participant": reverse("web:participant", args=[game, edition, hero.name]),
         "evaluation": reverse("web:evaluation", args=[rows.evaluation.pk]),
+        "leaderboard_file": reverse("web:leaderboard_file", args=[game, "csv"]),
+        "head_to_head": reverse("web:head_to_head", args=[game]) + "?top=40",
+        "lens": reverse("web:lens", args=[game]),
+        "calibration": reverse("web:calibration", args=[game]),
     }
     lists: dict[str, list[object]] = {
         "me": [],
         "my_quotas": [],
+        "my_inbox": [],
         "tokens": [],
         "environments": [],
         "board": [task],
+        "environment_leaderboard": [game],
         "seeds": [task],
         "agents": [],
         "native_submissions": [],
         "tournaments": [],
         "participants": [rows.tournament.pk],
+        "standing": [rows.cup.pk],
+        "registrations": [rows.planned.pk],
+        "seasons": [],
+        "season_table": [rows.season.pk],
         "ratings": [],
+        "challenges": [],
+        "head_to_head": [game],
+        "lens": [game],
+        "calibration": [game],
         "duels": [],
         "evaluations": [],
         "episodes": [rows.evaluation.pk],
@@ -115,14 +149,14 @@ def rows() -> Crowd:
     return rows
 
 
-def test_200_rows_cost_as_many_queries_as_10(rows: Crowd) -> None:
+def test_200_rows_cost_no_more_queries_than_10(rows: Crowd) -> None:
     owner, stranger = Client(), Client()
     owner.force_login(User.objects.get(username="hero"))
     asked = addresses(rows)
     theirs = {
         name: address
         for name, address in asked.items()
-        if name not in ("web:profile", "api:me", "api:my_quotas", "api:tokens")
+        if name not in ("web:profile", "web:inbox", "api:me", "api:my_quotas", "api:my_inbox", "api:tokens")
     }
     # Once for what is only read the first time in a process.
     query_counts(owner, asked | admin_addresses())
@@ -135,7 +169,7 @@ def test_200_rows_cost_as_many_queries_as_10(rows: Crowd) -> None:
         (who, name): (few[who][name], count)
         for who in (0, 1)
         for name, count in many[who].items()
-        if count != few[who][name]
+        if count > few[who][name]
     }
     assert more == {}
 

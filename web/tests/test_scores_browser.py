@@ -14,13 +14,14 @@ import pytest
 from django.core.cache import cache
 from django.db import connections
 from playwright.sync_api import BrowserContext, Locator, Page, Route, expect, sync_playwright
+from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from core.models import Environment, Evaluation, JobState, Recording, Submission
 from core.tests import factories
 from core.tests.factories import NOON, PASSWORD
+from tests.programs import BROWSER_ARGUMENTS
 from web.tests import scored
-from web.tests.test_viewer_browser import BROWSER_ARGUMENTS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 LONG = "a-name-of-an-agent-that-is-as-long-as-it-may-be-ok"
@@ -107,7 +108,7 @@ def log_in(page: Page, name: str = "alice") -> None:
     page.get_by_label("E-mail").fill(f"{name}@arena.example")
     page.get_by_label("Password").fill(PASSWORD)
     page.locator("main button[type=submit]").click()
-    expect(page.get_by_role("button", name="Log out")).to_be_visible()
+    expect(page.get_by_role("link", name="Inbox")).to_be_visible()
 
 
 def meanwhile(change: Callable[[], object]) -> None:
@@ -211,14 +212,60 @@ def test_the_board_is_filtered_and_compared_by_keyboard(page: Page, stage: Stage
     expect(page.locator(".compared thead th")).to_have_count(2)
 
 
-def test_a_running_evaluation_grows_while_one_watches(page: Page, stage: Stage) -> None:
+def test_a_running_evaluation_grows_while_one_watches(page: Page, stage: Stage, settings: Settings) -> None:
     page.goto(f"/evaluations/{stage.running.pk}/")
-    chart = page.locator("#evaluation .chart")
+    chart = page.locator("#evaluation .plot-place")
+    if settings.CHART_LIBRARY.is_dir():
+        chart.focus()
+        page.keyboard.press("End")
+        expect(page.locator(".readout")).to_contain_text("Episode 2: score 20, mean so far 15")
     expect(chart).to_have_attribute("aria-label", re.compile("^Mean after 2 of 20 episodes: 15,"))
     episodes = [[1, 10.0, 10, 0.1], [2, 20.0, 20, 0.1], [3, 60.0, 60, 0.1]]
     meanwhile(lambda: Evaluation.objects.filter(pk=stage.running.pk).update(episodes=episodes, episodes_done=3))
     page.clock.run_for(2500)
     expect(chart).to_have_attribute("aria-label", re.compile("^Mean after 3 of 20 episodes: 30,"))
+    if settings.CHART_LIBRARY.is_dir():
+        expect(chart).to_be_focused()
+        expect(page.locator("#formation-plot-table")).not_to_have_attribute("open", "")
+        expect(page.locator(".readout")).to_contain_text("Episode 2: score 20, mean so far 15")
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".readout")).to_contain_text("Episode 3: score 60, mean so far 30")
+
+
+def test_all_charts_of_an_evaluation_are_drawn_and_read_by_keyboard(
+    page: Page, stage: Stage, settings: Settings
+) -> None:
+    if not settings.CHART_LIBRARY.is_dir():
+        pytest.skip("The chart library is not installed: npm ci")
+    page.goto(f"/evaluations/{stage.evaluation.pk}/")
+    expect(page.locator("figure.plot canvas")).to_have_count(4)
+    for name, said in (
+        ("distribution-plot", r"^Score of an episode [\d.]+ to [\d.]+: episodes \d+$"),
+        ("formation-plot", r"^Episode 20: score [\d.]+, mean so far [\d.]+, within 1\.96 standard errors"),
+        ("best-return", "^Step 2: return 2$"),
+    ):
+        page.locator(f"#{name} .plot-place").focus()
+        page.keyboard.press("End")
+        expect(page.locator(f"#{name} .readout")).to_have_text(re.compile(said))
+    expect(page.locator("details.behind[open]")).to_have_count(0)
+    page.goto(f"/environments/cart-pole/compare/?id={stage.ids[LONG]}&id={stage.ids['second']}")
+    expect(page.locator("figure.plot canvas")).to_be_visible()
+    page.locator(".plot-place").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".readout")).to_have_text(re.compile(r": A 0%, B \d+%"))
+
+
+def test_the_keyboard_stays_where_it_is_when_its_part_is_drawn_anew(page: Page, stage: Stage) -> None:
+    log_in(page, "bob")
+    page.goto("/environments/cart-pole/agents/running/")
+    part = page.locator("#v1")
+    done = 2
+    for held in (page.get_by_role("link", name="Build log"), page.get_by_role("button", name="Delete this version")):
+        held.focus()
+        done += 1
+        meanwhile(lambda: Evaluation.objects.filter(pk=stage.running.pk).update(episodes_done=done))  # noqa: B023
+        run_until(page, part, f"{done} of 20 episodes")
+        expect(held).to_be_focused()
 
 
 def test_an_episode_of_text_is_stepped_by_keys(page: Page, stage: Stage) -> None:
@@ -263,6 +310,9 @@ def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromi
         page.get_by_role("button", name="Filter").click()
         expect(page.locator("#leaderboard tbody tr")).to_have_count(2)
         expect(page.get_by_role("button", name="Copy the id")).to_have_count(0)
+        page.goto(f"/evaluations/{stage.evaluation.pk}/")
+        expect(page.locator("figure.plot:visible")).to_have_count(0)
+        expect(page.get_by_role("columnheader", name="Mean so far")).to_be_visible()
         page.goto(f"/evaluations/{stage.evaluation.pk}/episodes/best/")
         page.get_by_role("link", name="Forward").click()
         expect(page.locator("#count")).to_have_text("1 / 2")

@@ -74,7 +74,7 @@ def test_an_organiser_sets_it_up_and_is_given_recovery_codes_once(cast: Cast, vi
     codes = list(StaticToken.objects.values_list("token", flat=True))
     assert len(codes) == RECOVERY_CODES
     assert all(one in answer.content.decode() for one in codes)
-    assert AuditEntry.objects.get().action == "set_up_second_factor"
+    assert [entry.action for entry in AuditEntry.objects.order_by("pk")] == ["log_in", "set_up_second_factor"]
     assert "no-store" in answer["Cache-Control"]
     # This session has shown its factor; the page shows no code again.
     later = client.get(PAGE).content.decode()
@@ -91,6 +91,8 @@ def test_the_password_alone_opens_nothing(cast: Cast) -> None:
     assert client.get(ADMIN).status_code == 302
     assert client.post(CODE, {"code": WRONG}).status_code == 200
     assert not is_logged_in(client)
+    entry = AuditEntry.objects.get()
+    assert (entry.operator, entry.action, entry.object_name) == ("nobody", "log_in_failed", "olga")
 
     assert client.post(CODE, {"code": code(device)})["Location"] == ADMIN
     assert client.get(ADMIN).status_code == 200
@@ -202,7 +204,8 @@ def test_recovery_codes_are_renewed_and_the_factor_is_removed_only_with_a_code(c
     assert second_factor_get(cast.olga) is None
     assert is_logged_in(client)
     entries = AuditEntry.objects.order_by("pk").values_list("channel", "operator", "action")
-    assert list(entries) == [("SITE", "olga", "renew_recovery_codes"), ("SITE", "olga", "remove_second_factor")]
+    actions = ["log_in", "renew_recovery_codes", "remove_second_factor"]
+    assert list(entries) == [("SITE", "olga", action) for action in actions]
 
 
 def test_an_organiser_helps_another_who_has_lost_everything(cast: Cast, visit: As) -> None:
@@ -225,6 +228,23 @@ def test_a_token_of_the_api_needs_the_code_too(cast: Cast, client: Client) -> No
         for more in ({}, {"code": WRONG}, {"code": code(device)}, {"code": code(device)})
     ]
     assert statuses == [401, 401, 201, 401]
+    entries = AuditEntry.objects.order_by("pk").values_list("channel", "operator", "action", "note")
+    without, wrong = (("API", "nobody", "log_in_failed", note) for note in ("Without a code.", "Wrong code."))
+    assert list(entries) == [without, wrong, ("API", "olga", "make_token", ""), wrong]
+
+
+def test_no_token_is_made_by_the_password_alone_while_the_factor_is_being_set_up(
+    cast: Cast, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def later(**fields: Any) -> Any:
+        # It waits for the set-up, which holds the account.
+        enrolled(cast.olga)
+        return token_create(**fields)
+
+    monkeypatch.setattr("web.api.native.tokens.token_create", later)
+    sent = {"email": cast.olga.email, "password": PASSWORD}
+    assert client.post("/api/v1/tokens/", sent, content_type="application/json").status_code == 401
+    assert not cast.olga.api_tokens.exists()
 
 
 def test_tokens_of_organisers_without_it_are_refused_where_it_is_required(
@@ -235,8 +255,28 @@ def test_tokens_of_organisers_without_it_are_refused_where_it_is_required(
     assert client.get("/api/v1/me/", headers=headers).status_code == 200
     settings.REQUIRE_STAFF_TOTP = True
     assert client.get("/api/v1/me/", headers=headers).status_code == 401
-    enrolled(cast.olga)
-    assert client.get("/api/v1/me/", headers=headers).status_code == 200
+
+
+def test_setting_it_up_revokes_tokens_that_the_password_alone_has_made(cast: Cast, visit: As) -> None:
+    _, old = token_create(owner=cast.olga, name="old", now=timezone.now(), days=1)
+    _, other = token_create(owner=cast.alice, name="other", now=timezone.now(), days=1)
+    client = visit(cast.olga)
+    assert "Setting it up revokes your API tokens" in client.get(PAGE).content.decode()
+    client.post(PAGE, {"step": "begin"})
+    client.post(PAGE, {"step": "confirm", "code": WRONG})
+    assert status_with(old) == 200
+
+    page = client.post(PAGE, {"step": "confirm", "code": code(TOTPDevice.objects.get())}).content.decode()
+
+    assert "API tokens from before are revoked" in page
+    _, new = token_create(owner=cast.olga, name="new", now=timezone.now(), days=1)
+    codes = client.post(PAGE, {"step": "renew", "code": StaticToken.objects.all()[0].token}).content.decode()
+    assert "revoked" not in codes
+    assert [status_with(token) for token in (old, other, new)] == [401, 200, 200]
+
+
+def status_with(token: str) -> int:
+    return Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"}).status_code
 
 
 def test_a_new_password_by_mail_does_not_get_around_it(cast: Cast) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from core.models import Build
 from web.templatetags.arena import markdown, moment, number, took
-from web.templatetags.scores import brief, figure, signed
+from web.templatetags.scores import brief, chance, figure, margin, ordinal, rank_range, signed
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,16 @@ def test_scores_show_the_digits_that_tell_something(value: float | None, shown: 
 )
 def test_short_times_change_their_unit_before_they_need_a_power(seconds: float | None, shown: str) -> None:
     assert brief(seconds) == shown
+
+
+def test_ranks_are_words() -> None:
+    numbers = (1, 2, 3, 4, 11, 12, 13, 21, 102, 111, 1000)
+    words = "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th 1000th"
+    assert [ordinal(number) for number in numbers] == words.split()
+    assert (rank_range(2, 5), rank_range(2, 2)) == ("2nd to 5th", "2nd")
+
+
+def test_ratings_show_how_sure_they_are() -> None:
+    assert margin(1505.6, 1562.4) == "± 28"
+    shares = (0.0, 0.0099, 0.01, 0.123, 0.99, 0.9901, 1.0)
+    assert [chance(share) for share in shares] == ["under 1%", "under 1%", "1%", "12%", "99%", "over 99%", "over 99%"]

@@ -7,7 +7,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.models import Duel, Environment, JobFault, Participant
+from core.models import Duel, Environment, JobFault, Participant, Tournament, TournamentState
 from core.services.duels import duel_void
 from core.services.jobs import job_claim, job_fail, job_heartbeat
 from core.services.tournaments import tournament_finish
@@ -118,5 +118,26 @@ def test_many_duels_ask_the_database_no_more_than_few(
         Participant.objects.create(tournament=stage.tournament, submission=other)
         played.waiting_duel(stage.tournament, stage.anna, other)
 
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(4):
         client.get(address("anna"))
+
+
+def test_an_owner_withdraws_an_agent_from_a_running_tournament(visit: As, cast: Cast, stage: Stage) -> None:
+    page, place = "/environments/tic-tac-toe/editions/1/", Participant.objects.get(submission=stage.anna)
+    button = 'action="/environments/tic-tac-toe/editions/1/agents/anna/withdraw/"'
+    assertNotContains(visit(cast.alice).get(page), button)
+    Tournament.objects.update(is_automatic=False, state=TournamentState.RUNNING, ended_at=None)
+    assertContains(visit(cast.alice).get(page), button)
+    assertNotContains(visit(cast.bob).get(page), button)
+
+    links = "/environments/tic-tac-toe/agents/anna/"
+    assertContains(visit(cast.alice).get(links), "It plays no more in Edition 1, for good. Its results stay.")
+    answer = visit(cast.alice).post(f"{page}agents/anna/withdraw/", follow=True)
+    assertNotContains(visit(cast.alice).get(links), "for good. Its results stay.")
+
+    place.refresh_from_db()
+    assert place.withdrawn_at is not None
+    assertContains(answer, "anna has withdrawn; what it has played stays in its history.")
+    assertNotContains(answer, button)
+    again = visit(cast.alice).post(f"{page}agents/anna/withdraw/", follow=True)
+    assertContains(again, "anna does not take part any more: it has left, or the tournament is over.")

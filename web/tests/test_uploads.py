@@ -227,7 +227,7 @@ def test_of_two_uploads_of_one_name_at_once_one_wins_and_one_is_told(visit: As) 
     start = Barrier(2)
 
     def send(client: Client) -> Any:
-        start.wait(timeout=10)
+        start.wait(timeout=60)
         try:
             return client.post(ADDRESS, form())
         finally:

@@ -1,16 +1,25 @@
 from __future__ import annotations
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from core.models import Environment, TournamentState
+from core.models import Environment, TournamentState, User
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests.conftest import As
+from web.tests.house import furnished
 from web.views import users
 
 pytestmark = pytest.mark.django_db
+PAGES = (
+    "/", "/status/?id={scored_id}", "/environments/{slug}/", "/environments/{slug}/editions/{edition}/",
+    "/environments/{slug}/editions/{edition}/agents/{agent}/", "/environments/{slug}/agents/{agent}/",
+    "/environments/{task}/", "/environments/{task}/compare/?id={scored_id}", "/duels/{duel}/",
+    "/duels/{duel}/matches/3/", "/validations/{validation}/matches/1/", "/evaluations/{evaluation}/",
+)  # fmt: skip
+"""Pages that name alice."""
 
 
 def test_the_page_shows_team_github_and_the_last_finished_rank_of_each_agent(
@@ -50,6 +59,20 @@ def test_unknown_and_closed_accounts_are_not_found(client: Client, cast: Cast) -
         assert client.get(f"/users/{name}/").status_code == 404
 
 
+def test_no_page_leads_to_a_closed_account(cast: Cast, visit: As) -> None:
+    house, olga = furnished(cast), visit(cast.olga)
+
+    def leading() -> set[str]:
+        pages = {address: olga.get(address.format(**house)).content.decode() for address in PAGES}
+        return {address for address, page in pages.items() if 'href="/users/alice/"' in page}
+
+    assert len(leading()) > 5
+    User.objects.filter(pk=cast.alice.pk).update(is_active=False)
+    # A board is kept for a second.
+    cache.clear()
+    assert leading() == set()
+
+
 def test_more_agents_take_no_more_queries(
     client: Client, cast: Cast, environment: Environment, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -72,6 +95,4 @@ def test_many_agents_are_shown_page_by_page(
     assert [f"/agents/{name}/" in first for name in "abc"] == [True, True, False]
     assert [f"/agents/{name}/" in last for name in "abc"] == [False, False, True]
     assert "page 1 of 2" in first
-    # The pager's looks stand there.
-    assert "web/scores.css" in first
     assert 'href="?page=2#agents"' in first

@@ -12,18 +12,10 @@ from pytest_django.live_server_helper import LiveServer
 
 from core.tests import factories
 from core.tests.factories import NOON
+from tests.programs import BROWSER_ARGUMENTS
 from web.tests.arena import Stage, staged
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
-BROWSER_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, PasswordResetForm, SetPasswordForm
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone
@@ -17,9 +21,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from core.errors import Refused
 from core.models import User
+from core.selectors.notices import choice_list
 from core.selectors.second_factor import second_factor_get
 from core.selectors.tokens import token_list
 from core.services import tokens as services
+from core.services.audit import account_record
 from core.services.users import user_create, user_update
 from web.forms import LoginForm, ProfileForm, SignUpForm, TokenForm, refuse
 from web.logins import login_succeeded
@@ -59,6 +65,11 @@ class Login(views.LoginView):
     authentication_form = LoginForm
     redirect_authenticated_user = True
 
+    def get_success_url(self) -> str:
+        """Where it was wanted to go; not here again, which Django takes for a mistake of the site."""
+        wanted: str = super().get_success_url()
+        return self.get_default_redirect_url() if wanted.partition("?")[0] == self.request.path else wanted
+
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Who has a second factor is asked for it before being logged in."""
         user = form.get_user()
@@ -72,6 +83,20 @@ class Logout(views.LogoutView):
     """Leads to LOGOUT_REDIRECT_URL."""
 
 
+class Answered(HttpResponseRedirect):
+    """Leads on at once; what is to be done takes place when the visitor has the answer."""
+
+    def __init__(self, to: str, then: Callable[[], object]) -> None:
+        super().__init__(to)
+        self.then = then
+
+    def close(self) -> None:
+        try:
+            self.then()
+        finally:
+            super().close()
+
+
 class PasswordReset(views.PasswordResetView):
     template_name = "web/account/form.html"
     email_template_name = "web/account/password_reset_email.txt"
@@ -82,6 +107,10 @@ class PasswordReset(views.PasswordResetView):
         "lead": "We send a link to the e-mail of your account.",
         "button": "Send the link",
     }
+
+    def form_valid(self, form: PasswordResetForm) -> HttpResponse:
+        # Sending a mail takes time: nobody shall learn from it whether there was one to send.
+        return Answered(str(self.success_url), partial(super().form_valid, form))
 
 
 class PasswordResetSent(views.PasswordResetDoneView):
@@ -100,7 +129,9 @@ class PasswordResetConfirm(views.PasswordResetConfirmView):
     def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
         # Whoever reads the account's mail has not guessed: wrong passwords until now are forgotten here.
         login_succeeded(self.request, form.user)
-        return super().form_valid(form)
+        with transaction.atomic():
+            account_record(self.request, form.user, "change_password", note="By a link in a mail.")
+            return super().form_valid(form)
 
 
 class PasswordResetComplete(views.PasswordResetCompleteView):
@@ -122,7 +153,9 @@ class PasswordChange(views.PasswordChangeView):
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         messages.success(self.request, "Your password is changed. Everywhere else you are logged out.")
-        return super().form_valid(form)
+        with transaction.atomic():
+            account_record(self.request, form.user, "change_password")
+            return super().form_valid(form)
 
 
 @login_required
@@ -146,7 +179,9 @@ def token_create(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST)
     if form.is_valid():
         try:
-            _, token = services.token_create(owner=request.user, now=timezone.now(), **form.cleaned_data)
+            with transaction.atomic():
+                row, token = services.token_create(owner=request.user, now=timezone.now(), **form.cleaned_data)
+                account_record(request, request.user, "make_token", row=row)
         except Refused as refusal:
             refuse(form, refusal)
         else:
@@ -160,8 +195,11 @@ def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     if request.method != "POST":
         return _to_tokens()
     assert isinstance(request.user, User)
-    if not services.token_revoke(owner=request.user, token_id=token_id):
-        raise Http404("You have no such token, or it is revoked already.")
+    with transaction.atomic():
+        row = services.token_revoke(owner=request.user, token_id=token_id)
+        if row is None:
+            raise Http404("You have no such token, or it is revoked already.")
+        account_record(request, request.user, "revoke_token", row=row)
     messages.success(request, "The token is revoked.")
     return redirect("web:profile")
 
@@ -186,5 +224,6 @@ def _profile_page(
         "new_token": new_token,
         "quotas": own_quotas(user),
         "has_second_factor": second_factor_get(user) is not None,
+        "choices": choice_list(user),
     }
     return render(request, "web/account/profile.html", context, status=status)

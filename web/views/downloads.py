@@ -29,14 +29,16 @@ TEXT, ZIP, GZIP, JSON = "text/plain; charset=utf-8", "application/zip", "applica
 @explained
 def duel_results(request: HttpRequest, duel_id: int) -> HttpResponseBase:
     """The classic duel document, made from the records, and what it can be checked by."""
-    row = get_duel(duel_id)
-    check = {
+    row = get_duel(request, duel_id)
+    check: dict[str, object] = {
         "environment": row.environment_version,
         "seed": row.seed,
         "player_1_image": row.player_1_digest,
         "player_2_image": row.player_2_digest,
         "sha256": row.record_sha256,
     }
+    if row.test is not None:
+        check |= {"most_matches": row.match_count, "test": row.test, "test_result": row.test_result}
     with records_open(row) as archive:
         record = archive.record()
     spec = spec_get(row)
@@ -50,7 +52,7 @@ def duel_results(request: HttpRequest, duel_id: int) -> HttpResponseBase:
 @explained
 def duel_records(request: HttpRequest, duel_id: int) -> HttpResponseBase:
     """The records. Traces of an agent whose source this person may not see are left out: they quote it."""
-    row = get_duel(duel_id)
+    row = get_duel(request, duel_id)
     errors = (row.player_1_errors, row.player_2_errors)
     hidden = [
         player
@@ -67,7 +69,7 @@ def duel_records(request: HttpRequest, duel_id: int) -> HttpResponseBase:
 @explained
 def duel_log(request: HttpRequest, duel_id: int, log: str) -> HttpResponseBase:
     """The arena's log for everyone; a player's log for those who may see its agent's source."""
-    row = get_duel(duel_id)
+    row = get_duel(request, duel_id)
     name = f"duel-{duel_id}-{log}.log"
     if log == "arena":
         return text(row.log, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,9 +22,12 @@ from core.selectors.duels import (
     spec_get,
     validation_get,
 )
+from core.selectors.results import duel_check
 from core.selectors.waits import wait_of
+from environments.archive_format import MatchSummary
 from environments.records import MatchRecord
 from web.breakdown import group_views, match_filter, segments
+from web.courses import course_of
 from web.replays import ending, frame_views, seat_views
 from web.views.notices import explained, status_of
 
@@ -31,12 +35,14 @@ Context = dict[str, Any]
 FRAMES_OF = {"web:match": "web:match_frames", "web:validation_match": "web:validation_frames"}
 
 
-def duel(request: HttpRequest, duel_id: int) -> HttpResponse:
+@explained
+def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
     """A duel with all its matches by result; asked by htmx, the part that changes while it is played."""
-    row = get_duel(duel_id)
+    row = get_duel(request, duel_id)
     context: Context = {
         "duel": row,
-        "environment": row.tournament.environment,
+        "environment": row.environment,
+        "crumbs": origin_crumbs(row),
         "names": duel_names(row),
         "wait": wait_of(row),
         "can_see_logs": [source_visible(request, player.agent) for player in (row.player_1, row.player_2)],
@@ -44,12 +50,15 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponse:
         "segments": list(segments(row)),
         "wanted": (wanted := match_filter(request.GET)),
     }
+    index: Sequence[MatchSummary] = ()
     if row.records:
         try:
             with records_open(row) as archive:
                 context["groups"] = group_views(match_groups(archive.index, wanted), duel_names(row), wanted)
+                index = archive.index
         except NotStored as missing:
             context["missing"] = str(missing)
+    context["course"] = course_of(row, duel_names(row), index)
     part = request.headers.get("HX-Target") == "duel"
     return render(request, "web/duel/body.html" if part else "web/duel/duel.html", context)
 
@@ -57,17 +66,16 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponse:
 @explained
 def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
     """The viewer on one match of a duel."""
-    row = get_duel(duel_id)
+    row = get_duel(request, duel_id)
     record, count = match_get(row, number)
     names = duel_names(row)
     agents = (row.player_1.agent, row.player_2.agent)
     trace = record.faulty_player is not None and source_visible(request, agents[record.faulty_player])
-    tournament = row.tournament
-    environment = tournament.environment
+    environment = row.environment
     context: Context = {
         "crumbs": [
             (reverse("web:environment", args=[environment.slug]), environment.name),
-            (reverse("web:edition", args=[environment.slug, tournament.edition]), f"edition {tournament.edition}"),
+            *origin_crumbs(row),
             (reverse("web:duel", args=[row.pk]), f"{names[0]} against {names[1]}"),
         ],
         "is_void": row.is_void,
@@ -76,9 +84,10 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
     return viewer(request, row, record, count, names, "web:match", context)
 
 
+@explained
 def match_frames(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
     """All states of a match as JSON."""
-    row = get_duel(duel_id)
+    row = get_duel(request, duel_id)
     return frames(request, row, number, duel_names(row))
 
 
@@ -158,6 +167,20 @@ def frame_number(request: HttpRequest, count: int) -> int:
     return min(wanted, count - 1)
 
 
+def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
+    """The way to what a duel is played for: its tournament, the agent that has a new version, or a challenge."""
+    if row.tournament is not None:
+        place = [row.environment.slug, row.tournament.edition]
+        return [(reverse("web:edition", args=place), row.tournament.in_words)]
+    if row.promotion is not None:
+        agent = row.player_1.agent
+        page = reverse("web:agent", args=[row.environment.slug, agent.name])
+        return [(f"{page}?version={row.player_1.number}#v{row.player_1.number}", agent.name)]
+    if row.challenge_id is not None:
+        return [(reverse("web:challenge", args=[row.challenge_id]), "challenge")]
+    return []
+
+
 def duel_names(row: Duel) -> tuple[str, str]:
     return str(row.player_1), str(row.player_2)
 
@@ -171,11 +194,15 @@ def source_visible(request: HttpRequest, agent: Agent) -> bool:
     return agent_source_visible(agent, request.user)
 
 
-def get_duel(duel_id: int) -> Duel:
+def get_duel(request: HttpRequest, duel_id: int) -> Duel:
+    """A duel whose results this person may see. Raises HeldBack."""
     try:
-        return duel_get(duel_id)
+        row = duel_get(duel_id)
     except Duel.DoesNotExist:
         raise Http404("There is no such duel.") from None
+    assert request.user.is_anonymous or isinstance(request.user, User)
+    duel_check(row, request.user)
+    return row
 
 
 def get_validation(request: HttpRequest, validation_id: int) -> Validation:

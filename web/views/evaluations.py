@@ -14,8 +14,9 @@ from django.views.decorators.gzip import gzip_page
 from core.models import Evaluation, JobState, User
 from core.selectors import episodes as selectors
 from core.selectors import visibility
-from core.selectors.agents import Viewer, agent_source_visible
+from core.selectors.agents import agent_source_visible
 from core.selectors.duels import NotStored, file_get
+from core.selectors.results import Viewer
 from core.selectors.waits import wait_of
 from web.charts import formation, histogram
 from web.episodes import (
@@ -164,8 +165,8 @@ def _charts(row: Evaluation) -> Context:
     context["solved"] = spec.solved_score if spec else None
     if row.state == JobState.SUCCEEDED and row.score is not None and row.score_low is not None:
         high = row.score if row.score_high is None else row.score_high
-        chart = context["histogram"] = histogram(scores, row.score, row.score_low, high, context["solved"])
-        context["is_solved_drawn"] = chart is not None and any(shape.kind == "solved" for shape in chart.shapes)
+        plot = context["histogram"] = histogram(scores, row.score, row.score_low, high, context["solved"])
+        context["is_solved_drawn"] = plot is not None and any(mark.at == context["solved"] for mark in plot.marks)
     return context
 
 

@@ -1,5 +1,6 @@
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
 
 from core.selectors.tournaments import environment_cards
 
@@ -13,3 +14,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "tasks": [card for card in cards if card.environment.is_scored],
     }
     return render(request, "web/home.html", context)
+
+
+def icon(request: HttpRequest) -> HttpResponse:
+    """Where browsers look for the picture of a page that names none, e.g. a document of the API."""
+    return redirect(static("web/icon.svg"))

@@ -6,18 +6,23 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
+from core.errors import Refused
 from core.selectors.duels import NotKept, NotPlayed, NotStored
+from core.selectors.results import HeldBack
 
 Arguments = ParamSpec("Arguments")
 
 
 def status_of(missing: NotStored) -> int:
-    """409 for what may still come, 410 for what is not kept any longer, 404 for what is not there."""
+    """409 for what may still come, 410 for what is not kept any longer, 403 for what is held back, 404 for the rest."""
     match missing:
+        case HeldBack():
+            return 403
         case NotPlayed():
             return 409
         case NotKept():
@@ -44,10 +49,22 @@ def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
     """The page that says what is missing, with the way back."""
     arguments = request.resolver_match.kwargs if request.resolver_match else {}
     kind = next((kind for kind in ("duel", "evaluation") if f"{kind}_id" in arguments), "")
+    if isinstance(missing, HeldBack):
+        kind = ""  # the page of the duel is held back as well
     context = {
-        "title": "Nothing to see yet" if isinstance(missing, NotPlayed) else "This cannot be shown",
+        "title": "Nothing to see yet" if isinstance(missing, NotPlayed | HeldBack) else "This cannot be shown",
         "sentence": str(missing),
         "back": reverse(f"web:{kind}", args=[arguments[f"{kind}_id"]]) if kind else "",
         "kind": kind,
     }
     return render(request, "web/notice.html", context, status=status_of(missing))
+
+
+def said(request: HttpRequest, news: str, change: Callable[[], object]) -> None:
+    """Make a change, and tell on the next page that it was made, or why it is refused."""
+    try:
+        change()
+    except Refused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, news)

@@ -30,7 +30,7 @@ from core.selectors.second_factor import (
     second_factor_missing,
 )
 from core.services import second_factor as services
-from core.services.audit import audit_record, operator_of
+from core.services.audit import account_record, audit_record, operator_of
 from web.forms import CodeForm, refuse
 
 WAITING = "second_factor_waiting"
@@ -71,6 +71,7 @@ def login_code(request: HttpRequest) -> HttpResponse:
         try:
             device = services.second_factor_check(user=user, code=form.cleaned_data["code"])
         except Refused as refusal:
+            account_record(request, user, "log_in_failed", note="Wrong code.", is_known=False)
             refuse(form, refusal)
         else:
             request.session.pop(WAITING, None)
@@ -116,8 +117,8 @@ def confirm(request: HttpRequest, user: User, code: str) -> HttpResponse:
     """The recovery codes are in the answer, this once."""
     device, codes = services.second_factor_confirm(user=user, code=code)
     _verify(request, device)
-    _write_down(request, user, "set_up_second_factor")
-    return _page(request, user, CodeForm(), codes=codes)
+    _write_down(request, user, "set_up_second_factor", note="API tokens from before are revoked.")
+    return _page(request, user, CodeForm(), codes=codes, is_new=True)
 
 
 def renew(request: HttpRequest, user: User, code: str) -> HttpResponse:
@@ -142,12 +143,18 @@ def _verify(request: HttpRequest, device: Device) -> None:
     verify(request, device)
 
 
-def _write_down(request: HttpRequest, user: User, action: str) -> None:
-    audit_record(operator=operator_of(request, AuditEntry.Channel.SITE), action=action, row=user)
+def _write_down(request: HttpRequest, user: User, action: str, note: str = "") -> None:
+    audit_record(operator=operator_of(request, AuditEntry.Channel.SITE), action=action, row=user, note=note)
 
 
 def _page(
-    request: HttpRequest, user: User, form: CodeForm, *, codes: list[str] | None = None, status: int = 200
+    request: HttpRequest,
+    user: User,
+    form: CodeForm,
+    *,
+    codes: list[str] | None = None,
+    is_new: bool = False,
+    status: int = 200,
 ) -> HttpResponse:
     begun = second_factor_begun(user)
     context: dict[str, Any] = {
@@ -157,6 +164,7 @@ def _page(
         "picture": qr_code(begun) if begun else "",
         "key": _in_groups(begun) if begun else "",
         "codes": codes,
+        "is_new": is_new,
         "code_count": recovery_code_count(user),
     }
     return render(request, "web/account/second_factor.html", context, status=status)

@@ -72,6 +72,14 @@ def screen(found: Status) -> Iterator[str]:
         [(f"{row.kind} {row.id}", row.worker, row.attempt, ago(row.started_at)) for row in found.running],
     )
     yield from _table(
+        "Tournaments",
+        ("tournament", "format", "for", "played", "open", "note"),
+        [
+            (row.name, row.format, ago(row.started_at), row.played, row.open, row.note or "–")
+            for row in found.tournaments
+        ],
+    )
+    yield from _table(
         "Stuck or resting",
         ("job", "made", "code", "why"),
         [(f"{row.kind} {row.id}", ago(row.created_at), row.code, row.sentence) for row in found.stuck],

@@ -39,6 +39,14 @@ class Command(BaseCommand):
             self.stderr.write(f"Missing from the store already: {name}")
         if len(made.missing) > SHOWN:
             self.stderr.write(f"And {len(made.missing) - SHOWN} more: all are in the manifest.")
+        for name, reason in list(made.unread.items())[:SHOWN]:
+            self.stderr.write(f"The store did not give {name}: {reason}")
+        if made.unread:
+            # They may be in an older backup, and the store may be well tomorrow.
+            raise CommandError(
+                f"This backup lacks {len(made.unread)} files that the store did not give; all are in the manifest. "
+                "See to the store and make another one; no older one was deleted."
+            )
         if made.missing and not made.file_count:
             # A store that is not mounted would push out, night by night, the backups that have it all.
             raise CommandError(

@@ -71,7 +71,7 @@ class Command(BaseCommand):
         if options["matches"] is not None and (options["matches"] < 2 or options["matches"] % 2):
             raise CommandError("The matches of a duel must be an even number from 2: the players change seats.")
         if options["started_at"] is None:
-            self._choose(options["sandbox"])
+            self._choose(options["sandbox"], options["port"])
         # What goes wrong is shown; what goes well is shown as progress.
         logging.disable(logging.INFO)
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self._say("Stopped. `make demo` goes on where it was.")
 
-    def _choose(self, wanted: str | None) -> NoReturn:
+    def _choose(self, wanted: str | None, port: int) -> NoReturn:
         """Choose sandbox and secret key and begin again under them: settings are read once, and children inherit."""
         started_at, data = time.monotonic(), settings.DATA_DIR.resolve()
         data.mkdir(parents=True, exist_ok=True)
@@ -95,6 +95,9 @@ class Command(BaseCommand):
             # It listens on this machine alone.
             "ANONYMOUS_SUBMISSIONS": os.environ.get("ANONYMOUS_SUBMISSIONS", "true"),
         }
+        if not (settings.SITE_URL or settings.CSRF_TRUSTED_ORIGINS):
+            # Links in mails and webhooks lead here, too.
+            variables["SITE_URL"] = f"http://{HOST}:{port}"
         os.execve(
             sys.executable,
             [sys.executable, *sys.argv, "--started-at", str(started_at)],

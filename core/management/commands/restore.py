@@ -20,9 +20,11 @@ class Command(BaseCommand):
         parser.add_argument("path", type=Path, help="what `manage.py backup` has written")
         parser.add_argument("--replace", action="store_true", help="also where there are people or agents already")
 
-    def handle(self, *args: Any, path: Path, replace: bool, **options: Any) -> None:
+        parser.add_argument("--force", action="store_true", help="also while workers or others use the database")
+
+    def handle(self, *args: Any, path: Path, replace: bool, force: bool, **options: Any) -> None:
         try:
-            done = restore(path, replace=replace, tell=self.stdout.write)
+            done = restore(path, replace=replace, force=force, tell=self.stdout.write)
         except (BackupError, OSError) as error:
             raise CommandError(str(error)) from error
         steps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in done.seconds.items())
@@ -30,6 +32,7 @@ class Command(BaseCommand):
         self.stdout.write(
             f"The arena of {done.made_at} is back with {done.file_count} files in {total:.1f} s ({steps})."
         )
+        self.stdout.write("Once the workers run, versions that play and have no image on this machine are built again.")
         if done.missing:
             self.stdout.write(
                 f"Missing when the backup was made, and still: {len(done.missing)}, e.g. {done.missing[0]}"

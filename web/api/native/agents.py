@@ -15,14 +15,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.metrics import BAD_FORM, upload_mode, upload_refused
-from core.models import Agent
+from core.models import Agent, AuditEntry
 from core.models.agent import agent_name
 from core.packing import pack_files
 from core.selectors.listing import agent_rows, environment_rows
 from core.services.agents import Labels, agent_create, submission_create
 from web.api.native.submissions import SubmissionFullAnswer, submission_shown
 from web.api.native.views import Acting, Listed, Shown, checked, one, refusals
-from web.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
+from web.resting import rest
+from web.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
 from web.uploads import archive_upload, too_large
 
 USED_UP = "Your quota of agents or of storage is used up: delete something first. See /api/v1/me/quotas/."
@@ -38,6 +39,7 @@ class AgentAnswer(serializers.Serializer[Any]):
     is_quarantined = serializers.BooleanField(
         help_text="Disabled by the arena itself, for crashing: a new version that validates brings it back."
     )
+    is_resting = serializers.BooleanField(help_text="Its owner lets it take part in nothing new.")
     latest_number = serializers.IntegerField(allow_null=True, help_text="Of its newest version.")
     created_at = serializers.DateTimeField()
 
@@ -169,3 +171,27 @@ class AgentVersions(Uploading):
                 agent=agent, archive=form["archive"], labels=Labels(algorithm=form["algorithm"], mode=form["mode"])
             )
         return submission_shown(request, submission, status=201)
+
+
+class AgentRest(Acting):
+    """Whether an agent rests."""
+
+    tag = "agents"
+    throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]
+
+    @extend_schema(request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="It is not yours.")})
+    def put(self, request: Request, pk: int) -> Response:
+        """Let an agent of yours rest: it takes part in nothing new, and leaves a running ladder at once."""
+        return self._answer(request, pk, is_resting=True)
+
+    @extend_schema(request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="It is not yours.")})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Let an agent of yours play again."""
+        return self._answer(request, pk, is_resting=False)
+
+    def _answer(self, request: Request, pk: int, *, is_resting: bool) -> Response:
+        account = self.account(request)
+        agent = one(agent_rows(), pk=pk)
+        with refusals():
+            rest(request, account, agent, is_resting=is_resting, channel=AuditEntry.Channel.API)
+        return Response(AgentAnswer(one(agent_rows(), pk=pk)).data)

@@ -16,27 +16,36 @@ from core.models import Duel, DuelOutcome, JobState, Verdict
 from core.selectors.agents import agent_source_visible
 from core.selectors.duels import match_get, records_open, replay_frames
 from core.selectors.listing import duel_rows
+from core.selectors.results import duel_check, held_back_from
 from environments.records import MatchRecord
 from web.api.authentication import viewer_of
 from web.api.listing import Pages, RowFilter
 from web.api.native.fields import JobFields, Version
 from web.api.native.views import Listed, Shown, one
 
+HELD_BACK = OpenApiResponse(description="Its results are held back from you.")
 NOT_PLAYED = OpenApiResponse(description="It has not been played, or could not be.")
 BY_PLAYER = "Of player 1 and player 2."
 
 
 class DuelAnswer(JobFields):
-    tournament = serializers.IntegerField(source="tournament_id")
-    environment = serializers.CharField(source="tournament.environment.slug")
+    tournament = serializers.IntegerField(source="tournament_id", allow_null=True, help_text="None: it is not rated.")
+    promotion = serializers.IntegerField(
+        source="promotion_id", allow_null=True, help_text="Of a new version that is tested; it is not rated."
+    )
+    environment = serializers.CharField(source="environment.slug")
     environment_version = serializers.CharField()
     number = serializers.IntegerField(help_text="In the schedule, from 1.")
     round = serializers.IntegerField()
     player_1 = Version()
     player_2 = Version()
+    expected = serializers.FloatField(
+        allow_null=True, help_text="Predicted share of the points for player 1 when it was made, 0 to 1."
+    )
     is_void = serializers.BooleanField(help_text="It counts for nobody.")
     outcome = serializers.ChoiceField(choices=DuelOutcome.choices, allow_blank=True)
-    match_count = serializers.IntegerField()
+    reason = serializers.CharField(help_text="Why the two meet; may be empty.")
+    match_count = serializers.IntegerField(help_text="With a test, the most there may be.")
     matches_done = serializers.IntegerField()
     player_1_wins = serializers.IntegerField()
     player_2_wins = serializers.IntegerField()
@@ -45,6 +54,10 @@ class DuelAnswer(JobFields):
     player_2_errors = serializers.IntegerField()
     player_1_score = serializers.FloatField()
     player_2_score = serializers.FloatField()
+    test = serializers.JSONField(allow_null=True, help_text="The sequential test that may end it early.")
+    test_result = serializers.JSONField(
+        allow_null=True, help_text="What it found: state, pairs, counts of these by half points, llr, sentence."
+    )
     seed = serializers.IntegerField()
     player_1_digest = serializers.CharField(help_text="Content id of the image that played.")
     player_2_digest = serializers.CharField()
@@ -54,7 +67,9 @@ class DuelAnswer(JobFields):
 
 class DuelFilter(filters.FilterSet):
     tournament = RowFilter(field_name="tournament_id")
-    environment = filters.CharFilter(field_name="tournament__environment__slug", help_text="Slug of the environment.")
+    environment = filters.CharFilter(
+        field_name="player_1__agent__environment__slug", help_text="Slug of the environment."
+    )
     agent = RowFilter(method="of_agent", help_text="Id of an agent that is one of its players.")
     state = filters.ChoiceFilter(choices=JobState.choices)
     outcome = filters.ChoiceFilter(choices=[choice for choice in DuelOutcome.choices if choice[0]])
@@ -69,14 +84,24 @@ class DuelFilter(filters.FilterSet):
         return rows.filter(pk__in=first.order_by().values("pk").union(second.order_by().values("pk")))
 
 
+def shown_duel(request: Request, pk: int) -> Duel:
+    """A duel whose results may be seen. Raises HeldBack, which is a 403."""
+    row = one(duel_rows(), pk=pk)
+    duel_check(row, viewer_of(request))
+    return row
+
+
 class DuelList(Listed[Duel]):
-    """All duels, newest first."""
+    """All duels, newest first; without those of tournaments whose results are held back from you."""
 
     tag = "duels"
     queryset = duel_rows()
     serializer_class = DuelAnswer
     filterset_class = DuelFilter
     ordering_fields = ("created_at",)
+
+    def get_queryset(self) -> QuerySet[Duel]:
+        return super().get_queryset().exclude(tournament__in=held_back_from(viewer_of(self.request)))
 
 
 class DuelShown(Shown[Duel]):
@@ -85,6 +110,11 @@ class DuelShown(Shown[Duel]):
     tag = "duels"
     queryset = duel_rows()
     serializer_class = DuelAnswer
+
+    def get_object(self) -> Duel:
+        row = super().get_object()
+        duel_check(row, viewer_of(self.request))
+        return row
 
 
 class MatchLine(serializers.Serializer[Any]):
@@ -115,9 +145,9 @@ class MatchList(APIView):
 
     tag = "duels"
 
-    @extend_schema(responses={200: MatchPage, 409: NOT_PLAYED}, parameters=[MatchPageQuery])
+    @extend_schema(responses={200: MatchPage, 403: HELD_BACK, 409: NOT_PLAYED}, parameters=[MatchPageQuery])
     def get(self, request: Request, pk: int) -> Response:
-        row = one(duel_rows(), pk=pk)
+        row = shown_duel(request, pk)
         with records_open(row) as archive:
             pages = Pages()
             page = pages.paginate_queryset(archive.index, request, view=self)
@@ -168,9 +198,9 @@ class MatchShown(APIView):
 
     tag = "duels"
 
-    @extend_schema(responses={200: MatchAnswer, 409: NOT_PLAYED})
+    @extend_schema(responses={200: MatchAnswer, 403: HELD_BACK, 409: NOT_PLAYED})
     def get(self, request: Request, pk: int, number: int) -> Response:
-        row = one(duel_rows(), pk=pk)
+        row = shown_duel(request, pk)
         record, _ = match_get(row, number)
         players = (row.player_1, row.player_2)
         faulty = record.faulty_player
@@ -197,8 +227,8 @@ class MatchReplay(APIView):
 
     tag = "duels"
 
-    @extend_schema(responses={200: ReplayAnswer, 409: NOT_PLAYED})
+    @extend_schema(responses={200: ReplayAnswer, 403: HELD_BACK, 409: NOT_PLAYED})
     def get(self, request: Request, pk: int, number: int) -> Response:
-        row = one(duel_rows(), pk=pk)
+        row = shown_duel(request, pk)
         answer = {"environment_version": row.environment_version, "frames": replay_frames(row, number)}
         return Response(ReplayAnswer(answer).data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django_filters import rest_framework as filters
@@ -13,10 +14,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.models import Environment, SeedList
+from core.scores import Interval
 from core.selectors.board import board_page
 from core.selectors.evaluations import practice_list, ranking_list
-from core.selectors.listing import environment_rows
+from core.selectors.history import leaderboard_as_of
+from core.selectors.listing import environment_rows, rating_rows
+from core.selectors.tournaments import rating_pool_get
 from web.api.compatible.forms import BoardQuery, read_board_query
+from web.api.native.fields import AS_OF, MomentText, Version
 from web.api.native.views import Listed, Shown, one
 
 
@@ -133,7 +138,76 @@ class BoardAnswer(serializers.Serializer[Any]):
 
 
 class NativeBoardQuery(BoardQuery):
+    as_of = MomentText(default=None, help_text=AS_OF)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, help_text="Rows to leave out.")
+
+
+class LeaderboardQuery(serializers.Serializer[Any]):
+    as_of = MomentText(default=None, help_text=AS_OF)
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=100, help_text="Rows, 1 to 100.")
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, help_text="Rows to leave out.")
+
+
+class LeaderboardRow(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(allow_null=True, help_text="Ties share: 1, 1, 3. Null where none was kept.")
+    best_rank = serializers.IntegerField(allow_null=True, help_text="First of the ranks that it may truly have.")
+    worst_rank = serializers.IntegerField(allow_null=True, help_text="Last of them.")
+    submission = Version()
+    value = serializers.FloatField(help_text="Strength in points of the Elo scale, fitted to all rated matches.")
+    low = serializers.FloatField(allow_null=True, help_text="Begin of its 95% interval.")
+    high = serializers.FloatField(allow_null=True, help_text="End of its 95% interval.")
+    live = serializers.FloatField(allow_null=True, help_text="Elo.")
+
+
+class LeaderboardAnswer(serializers.Serializer[Any]):
+    """is_connected, first_seat: of the last fit; null in leaderboards of the past."""
+
+    at = serializers.DateTimeField(allow_null=True, help_text="Of the fit behind it; null: nothing was kept by then.")
+    is_connected = serializers.BooleanField(
+        allow_null=True, help_text="Whether opponents link all; else ratings of groups that never met are guesses."
+    )
+    first_seat = Difference(allow_null=True, help_text="Points that going first is worth, with its 95% interval.")
+    count = serializers.IntegerField(help_text="Agents that stand there.")
+    results = LeaderboardRow(many=True)
+
+
+class EnvironmentLeaderboard(APIView):
+    """Who stands where in an environment with duels, by ratings; now, or as it was kept by a moment."""
+
+    tag = "environments"
+
+    @extend_schema(parameters=[LeaderboardQuery], responses=LeaderboardAnswer)
+    def get(self, request: Request, slug: str) -> Response:
+        row = one(environment_rows(), slug=slug)
+        if row.is_scored:
+            raise ValidationError({"detail": f"{row} is ranked by score: see /api/v1/environments/{slug}/board/."})
+        query = LeaderboardQuery(data={name: value for name, value in request.query_params.items() if value})
+        query.is_valid(raise_exception=True)
+        asked = query.validated_data
+        shown = slice(asked["offset"], asked["offset"] + asked["limit"])
+        answer = (
+            _leaderboard_now(row, shown) if asked["as_of"] is None else _leaderboard_then(row, asked["as_of"], shown)
+        )
+        return Response(LeaderboardAnswer(answer).data)
+
+
+def _leaderboard_now(environment: Environment, shown: slice) -> dict[str, Any]:
+    pool = rating_pool_get(environment)
+    rows = rating_rows().filter(submission__agent__environment=environment, rank__isnull=False).order_by("rank", "pk")
+    return {
+        "at": pool and pool.fitted_at,
+        "is_connected": pool and pool.is_connected,
+        "first_seat": pool and Interval(pool.first_seat, pool.first_seat_low, pool.first_seat_high),
+        "count": rows.count(),
+        "results": rows[shown],
+    }
+
+
+def _leaderboard_then(environment: Environment, moment: datetime, shown: slice) -> dict[str, Any]:
+    found = leaderboard_as_of(environment, moment)
+    points = found.points if found else ()
+    at = found.at if found else None
+    return {"at": at, "is_connected": None, "first_seat": None, "count": len(points), "results": points[shown]}
 
 
 class EnvironmentBoard(APIView):
@@ -145,6 +219,8 @@ class EnvironmentBoard(APIView):
     def get(self, request: Request, slug: str) -> Response:
         row = one(environment_rows(), slug=slug)
         if not row.is_scored:
-            raise ValidationError({"detail": f"{row} is ranked by duels: see /api/v1/tournaments/."})
+            raise ValidationError(
+                {"detail": f"{row} is ranked by duels: see /api/v1/environments/{slug}/leaderboard/."}
+            )
         filters, limit, offset = read_board_query(request, NativeBoardQuery)
         return Response(BoardAnswer(board_page(row, filters, offset=offset, limit=limit)).data)

@@ -7,9 +7,23 @@ from typing import Any
 from rest_framework import serializers
 
 from core.models import JobFault, JobState
+from core.moments import parse_moment
 
 JOB_STATES = [(state.value, state.label) for state in JobState]
 FAULTS = [(fault.value, fault.label) for fault in JobFault]
+
+
+AS_OF = "A day (its end) or a moment in UTC: 2026-05-31 or 2026-05-31T18:30. Empty for now."
+
+
+class MomentText(serializers.CharField):
+    """A day, which means its end, or a moment of the past."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return parse_moment(super().to_internal_value(data))
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from None
 
 
 class AgentName(serializers.Serializer[Any]):

@@ -15,13 +15,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.models import Job, JobFault, JobState
+from core.models import Duel, Job, JobFault, JobState
 from core.selectors.jobs import attempts_of, queue_counts
 from core.selectors.listing import job_rows
+from core.selectors.results import duel_check, held_back_from
 from core.selectors.visibility import job_error_shown, job_log_visible, submission_of
 from core.selectors.waits import Wait, WaitCode, wait_of
 from core.services.jobs import JOB_MODELS
 from web.api.authentication import viewer_of
+from web.api.native.duels import HELD_BACK
 from web.api.native.fields import JobFields
 from web.api.native.submissions import PRIVATE
 from web.api.native.views import Listed, Shown, one
@@ -115,13 +117,28 @@ class JobList(OfKind, Listed[Job]):
     filterset_class = JobFilter
     ordering_fields = ("created_at",)
 
+    def get_queryset(self) -> QuerySet[Job]:
+        rows = super().get_queryset()
+        if rows.model is not Duel:
+            return rows
+        # When a duel ends says something of how it went.
+        held_back = held_back_from(viewer_of(self.request))
+        return rows.exclude(pk__in=Duel.objects.filter(tournament__in=held_back))
 
-@extend_schema(parameters=[KIND])
+
+@extend_schema(parameters=[KIND], responses={200: JobFullAnswer, 403: HELD_BACK})
 class JobShown(OfKind, Shown[Job]):
     """One job."""
 
     tag = "jobs"
     serializer_class = JobFullAnswer
+
+    def get_object(self) -> Job:
+        row = super().get_object()
+        if isinstance(row, Duel):
+            # As in the list.
+            duel_check(row, viewer_of(self.request))
+        return row
 
 
 class LogAnswer(serializers.Serializer[Any]):
@@ -136,6 +153,8 @@ class JobLog(OfKind, APIView):
     @extend_schema(parameters=[KIND], responses={200: LogAnswer, 403: OpenApiResponse(description=PRIVATE)})
     def get(self, request: Request, kind: str, pk: int) -> Response:
         row = one(self.get_queryset(), pk=pk)
+        if isinstance(row, Duel):
+            duel_check(row, viewer_of(request))
         if not job_log_visible(row, viewer_of(request)):
             raise PermissionDenied(PRIVATE)
         return Response({"log": row.log})

@@ -32,13 +32,13 @@ class EnvironmentQuotasAnswer(serializers.Serializer[Any]):
 
 
 class MyQuotas(Acting):
-    """What you may still upload."""
+    """What you may still use."""
 
     tag = "agents"
 
     @extend_schema(responses=EnvironmentQuotasAnswer(many=True))
     def get(self, request: Request) -> Response:
-        """What you may still upload, for every open environment."""
+        """What you may still use, for every open environment."""
         environments = environment_rows().filter(is_active=True)
         lists = quota_lists(self.account(request), environments, now=timezone.now())
         rows = [{"environment": environment.slug, "quotas": quotas} for environment, quotas in lists]

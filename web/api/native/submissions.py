@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.models import JobFault, JobState, Submission, SubmissionForm
+from core.models import JobFault, JobState, Promotion, PromotionState, Submission, SubmissionForm
 from core.selectors.agents import agent_source_visible
 from core.selectors.duels import NotStored, file_get
 from core.selectors.listing import submission_rows
@@ -41,6 +41,21 @@ class PhaseAnswer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
+class PromotionAnswer(serializers.Serializer[Any]):
+    """The test of a version against the one that played for its agent when it was validated."""
+
+    state = serializers.ChoiceField(choices=PromotionState.choices)
+    verdict = serializers.CharField(help_text="What came out and why.")
+    incumbent = serializers.IntegerField(source="incumbent.number", help_text="Number of the version tested against.")
+    duel = serializers.SerializerMethodField(help_text="Id of the last duel of the test.")
+    test = serializers.JSONField(help_text="Bounds, fixed before the first match.")
+    created_at = serializers.DateTimeField()
+    decided_at = serializers.DateTimeField(allow_null=True)
+
+    def get_duel(self, row: Promotion) -> int | None:
+        return max((duel.pk for duel in row.duels.all()), default=None)
+
+
 class SubmissionAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField(source="public_id")
     agent = AgentName()
@@ -51,10 +66,19 @@ class SubmissionAnswer(serializers.Serializer[Any]):
     user_label = serializers.CharField(help_text="Who an anonymous client says it is.")
     archive_sha256 = serializers.CharField()
     archive_bytes = serializers.IntegerField()
+    is_benched = serializers.BooleanField(
+        help_text="It does not play for its agent: the newest valid one that is not benched does."
+    )
+    promotion = serializers.SerializerMethodField(help_text="Its last test, where its environment has a gate.")
     created_at = serializers.DateTimeField()
     deleted_at = serializers.DateTimeField(allow_null=True)
     status = serializers.SerializerMethodField(help_text="How far it is, in one word.")
     phases = serializers.SerializerMethodField()
+
+    @extend_schema_field(PromotionAnswer(allow_null=True))
+    def get_promotion(self, row: Submission) -> Any:
+        last = max(row.promotions.all(), key=lambda promotion: promotion.pk, default=None)
+        return None if last is None else PromotionAnswer(last).data
 
     @extend_schema_field({"type": "string", "enum": [status.name for status in Status]})
     def get_status(self, row: Submission) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -13,8 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.errors import Refused
-from core.models import ApiToken
+from core.models import ApiToken, AuditEntry
 from core.selectors.second_factor import second_factor_get
+from core.services.audit import account_record
 from core.services.second_factor import second_factor_check
 from core.services.tokens import MAX_DAYS, token_create, token_revoke
 from core.services.users import user_authenticate
@@ -22,6 +24,7 @@ from web.api.native.views import Acting, checked, refusals
 from web.logins import login_succeeded
 from web.throttling import AccountThrottle, LoginAccountThrottle, LoginDayThrottle, LoginThrottle, StrangerThrottle
 
+API = AuditEntry.Channel.API
 WRONG = "E-mail and password do not match an account."
 CODE_NEEDED = "This account has a second factor: send a code of it as `code`, too."
 
@@ -72,16 +75,23 @@ class TokenList(Acting):
         owner = user_authenticate(request=request._request, email=form["email"], password=form["password"])
         if owner is None:
             raise AuthenticationFailed(WRONG)
-        if second_factor_get(owner) is not None:
+        if has_factor := second_factor_get(owner) is not None:
             if not form["code"]:
+                # Somebody knows the password.
+                account_record(request, owner, "log_in_failed", note="Without a code.", channel=API, is_known=False)
                 raise AuthenticationFailed(CODE_NEEDED)
             try:
                 second_factor_check(user=owner, code=form["code"])
             except Refused as refusal:
+                account_record(request, owner, "log_in_failed", note="Wrong code.", channel=API, is_known=False)
                 raise AuthenticationFailed(str(refusal)) from None
         login_succeeded(request._request, owner)
-        with refusals():
+        with refusals(), transaction.atomic():
             row, token = token_create(owner=owner, name=form["name"], days=form["days"], now=timezone.now())
+            if not has_factor and second_factor_get(owner) is not None:
+                # Set up at this very moment; what the password alone had made until then is revoked.
+                raise AuthenticationFailed(CODE_NEEDED)
+            account_record(request, owner, "make_token", row=row, channel=API)
         return Response(NewTokenAnswer(row, context={"token": token}).data, status=201)
 
 
@@ -93,8 +103,12 @@ class TokenShown(Acting):
     @extend_schema(request=None, responses={204: OpenApiResponse(description="It is good for nothing any more.")})
     def delete(self, request: Request, pk: int) -> Response:
         """Revoke a token of yours."""
-        if not token_revoke(owner=self.account(request), token_id=pk):
-            raise Http404("You have no such token.")
+        owner = self.account(request)
+        with transaction.atomic():
+            row = token_revoke(owner=owner, token_id=pk)
+            if row is None:
+                raise Http404("You have no such token.")
+            account_record(request, owner, "revoke_token", row=row, channel=API)
         return Response(status=204)
 
 

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core.models import Environment, Evaluation, User
+from core.models import Environment, Evaluation, Season, User
 from core.services.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
@@ -64,6 +64,7 @@ class Arena:
 
     cast: Cast
     stage: Stage
+    season: Season
     cart_pole: Environment
     verified: Evaluation
     reported: Evaluation
@@ -75,4 +76,5 @@ def arena(cast: Cast, cart_pole: Environment) -> Arena:
     made = scored.submission(cast.alice, cart_pole, "balance")
     verified = scored.with_files(scored.evaluation(made, scored.scores_around(300, 20)))
     reported = scored.script(cast.bob, cart_pole, "boast", 500.0)
-    return Arena(cast, stage, cart_pole, verified, reported)
+    season = factories.season(stage.environment)
+    return Arena(cast, stage, season, cart_pole, verified, reported)

@@ -155,6 +155,8 @@ def test_tournaments_their_tables_and_ratings(client: Client, arena: Arena) -> N
     factories.tournament([arena.stage.anna, arena.stage.berta], edition=2)
     ratings = listed(client, "ratings/?environment=tic-tac-toe")
     assert [row["submission"]["agent"]["name"] for row in ratings] == ["anna", "berta"]
+    figures = ("value", "low", "high", "rank", "best_rank", "worst_rank", "best_chance", "live", "match_count")
+    assert [ratings[0][name] for name in figures] == [1510, 1460, 1560, 1, 1, 2, 0.5, 1530, 10]
 
 
 def test_duels_their_matches_and_replays(client: Client, arena: Arena) -> None:

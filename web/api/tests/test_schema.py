@@ -193,10 +193,12 @@ def aim(case: schemathesis.Case[Any], arena: Arena) -> dict[str, Any]:
         "evaluations": arena.verified.pk,
         "jobs": arena.stage.anna.builds.get().pk,
         "tokens": 1,
+        "seasons": arena.season.pk,
     }
     values = {
         "id": next((row for name, row in rows.items() if f"/{name}/" in path), arena.verified.submission.public_id),
         "public_id": arena.stage.anna.public_id,
+        "agent_id": arena.stage.anna.agent_id,
         "number": 1,
         "kind": "build",
         "slug": "cart-pole",

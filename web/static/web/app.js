@@ -12,6 +12,11 @@ if (themeButton) {
   });
 }
 
+// Tabs -------------------------------------------------------------------------
+// Where they are too many for a line, the current one is in view.
+const tab = document.querySelector(".sections [aria-current]");
+if (tab) tab.parentNode.scrollLeft = tab.offsetLeft - (tab.parentNode.clientWidth - tab.offsetWidth) / 2;
+
 // Live parts -------------------------------------------------------------------
 const lastAnswers = new Map();
 
@@ -32,7 +37,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   lastAnswers.set(target.id, xhr.responseText);
   const open = new Map([...target.querySelectorAll("details[id]")].map((part) => [part.id, part.open]));
   const ticked = new Set([...target.querySelectorAll("input[type=checkbox][id]:checked")].map((box) => box.id));
+  const sideways = new Map([...target.querySelectorAll("[id][tabindex]")].map((part) => [part.id, part.scrollLeft]));
   const logs = new Map([...target.querySelectorAll("details[id] pre")].map((log) => [log.parentNode.id, log]));
+  const focused = target.contains(document.activeElement) && !document.activeElement.id ? nameOf(document.activeElement) : "";
   document.addEventListener("htmx:afterSwap", () => {
     const part = document.getElementById(target.id);
     if (!part) return;
@@ -40,8 +47,13 @@ document.addEventListener("htmx:beforeSwap", (event) => {
       const details = document.getElementById(id);
       if (details) details.open = isOpen;
     }
+    for (const [id, position] of sideways) {
+      const region = document.getElementById(id);
+      if (region) region.scrollLeft = position;
+    }
     for (const box of part.querySelectorAll("input[type=checkbox][id]")) box.checked = ticked.has(box.id);
     showCopyButtons(part);
+    if (focused) [...part.querySelectorAll(FOCUSED)].find((one) => nameOf(one) === focused)?.focus({ preventScroll: true });
     for (const [id, before] of logs) {
       const log = document.querySelector(`#${id} pre`);
       const wasAtEnd = before.dataset.atEnd !== "no";
@@ -51,6 +63,13 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     announce(part);
   }, { once: true });
 });
+
+// Where the keyboard is: htmx finds it again by its id, and we what has none, by where it leads or what it says.
+const FOCUSED = "a[href], button, summary, [tabindex]";
+function nameOf(one) {
+  const says = one.matches("a, button") ? one.getAttribute("href") ?? one.getAttribute("aria-label") ?? one.textContent.trim() : one.closest("[id]").id;
+  return `${one.localName} ${says}`;
+}
 
 // A reader who has scrolled up in a live log stays there; else it follows its end.
 document.addEventListener("scroll", ({ target }) => {

@@ -1,0 +1,76 @@
+"""What people are told: their inbox here, and mails."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from core.models.user import User
+
+
+class NoticeKind(models.TextChoices):
+    """What somebody may be told of, as the table of their settings calls it."""
+
+    VALIDATED = "VALIDATED", "A version of yours is ready to play"
+    VALIDATION = "VALIDATION", "A version of yours fails before it may play"
+    QUARANTINE = "QUARANTINE", "An agent of yours is paused for crashing"
+    PROMOTION_DECIDED = "PROMOTION_DECIDED", "A new version has been tested against the one in play"
+    TOURNAMENT_STARTED = "TOURNAMENT_STARTED", "A tournament that you are in begins"
+    TOURNAMENT_ENDED = "TOURNAMENT_ENDED", "A tournament that you were in is over"
+    OVERTAKEN = "OVERTAKEN", "An agent of yours is overtaken"
+    CHALLENGE_ENDED = "CHALLENGE_ENDED", "A challenge of yours is over"
+
+
+class Notice(models.Model):
+    """One thing that one person is told. It is in their inbox, or is mailed, or both, as they have chosen."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="notices")
+    kind = models.CharField(max_length=20, choices=NoticeKind.choices)
+    title = models.CharField(max_length=200)
+    text = models.TextField()
+    address = models.CharField(max_length=200, blank=True, help_text="Path of the page that shows more.")
+    about = models.CharField(
+        max_length=60, blank=True, help_text="Of what one may hear often: a newer notice takes the place of an unread."
+    )
+    in_inbox = models.BooleanField(default=True)
+    created_at = models.DateTimeField()
+    read_at = models.DateTimeField(null=True, blank=True)
+    mail_next_at = models.DateTimeField(
+        null=True, editable=False, help_text="When its mail is tried next; empty: no mail is to be sent."
+    )
+    mail_attempt = models.PositiveIntegerField(default=0, editable=False, help_text="Times its mail was tried.")
+    mail_error = models.CharField(max_length=200, blank=True, editable=False, help_text="Of the last time.")
+    mailed_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["user", "-id"], condition=models.Q(in_inbox=True), name="notice_inbox"),
+            models.Index(fields=["user"], condition=models.Q(in_inbox=True, read_at=None), name="notice_unread"),
+            models.Index(
+                fields=["mail_next_at"], condition=models.Q(mail_next_at__isnull=False), name="notice_to_mail"
+            ),
+            models.Index(fields=["user", "kind", "about"], name="notice_about"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(mailed_at=None) | models.Q(mail_next_at=None), name="notice_is_mailed_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class NoticeChoice(models.Model):
+    """How a person wants to hear of one kind of thing. Without a row the defaults of `core.services.notices` hold."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="notice_choices")
+    kind = models.CharField(max_length=20, choices=NoticeKind.choices)
+    in_inbox = models.BooleanField()
+    by_mail = models.BooleanField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "kind"], name="notice_choice_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.kind}"

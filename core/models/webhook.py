@@ -1,0 +1,93 @@
+"""What other programs are told: addresses of organisers, and what was sent there."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from django.db import models
+
+from core.models.environment import Environment
+from core.models.user import User
+
+
+class EventKind(models.TextChoices):
+    """What webhooks may be told of."""
+
+    TOURNAMENT_STARTED = "TOURNAMENT_STARTED", "a tournament begins"
+    TOURNAMENT_ENDED = "TOURNAMENT_ENDED", "a tournament is over"
+    LEADER_CHANGED = "LEADER_CHANGED", "another agent leads a table"
+    ALARM = "ALARM", "an alarm is raised"
+    TEST = "TEST", "a test of an organiser"
+
+
+class WebhookFormat(models.TextChoices):
+    GENERIC = "GENERIC", "JSON of the arena, signed"
+    DISCORD = "DISCORD", "Discord"
+    SLACK = "SLACK", "Slack"
+
+
+class Webhook(models.Model):
+    """An address that is sent events. Where it leads is a secret, too: whoever knows one of Discord may post there."""
+
+    name = models.CharField(max_length=100, unique=True)
+    secret_url = models.CharField("address", max_length=500, help_text="It is shown nowhere once it is saved.")
+    secret = models.CharField(max_length=100, editable=False, help_text="By which its receiver knows what is ours.")
+    format = models.CharField(max_length=7, choices=WebhookFormat.choices, default=WebhookFormat.GENERIC)
+    kinds = models.JSONField(default=list, help_text="Events that are sent.")
+    environment = models.ForeignKey(
+        Environment, on_delete=models.CASCADE, null=True, blank=True, help_text="Empty: all environments."
+    )
+    is_active = models.BooleanField(default=True)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, editable=False, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def host(self) -> str:
+        """The part of its address that may be shown."""
+        return urlsplit(self.secret_url).hostname or ""
+
+
+class DeliveryState(models.TextChoices):
+    WAITING = "WAITING", "waiting"
+    DONE = "DONE", "delivered"
+    GIVEN_UP = "GIVEN_UP", "given up"
+
+
+class Delivery(models.Model):
+    """One event on its way to one webhook. The row is the truth; a message only wakes a worker."""
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    event_id = models.UUIDField(help_text="The same for all webhooks and every attempt.")
+    kind = models.CharField(max_length=20, choices=EventKind.choices)
+    body = models.TextField(help_text="As it is sent, and signed.")
+    state = models.CharField(max_length=8, choices=DeliveryState.choices, default=DeliveryState.WAITING)
+    attempt = models.PositiveIntegerField(default=0)
+    next_at = models.DateTimeField(null=True, help_text="When it is tried next.")
+    response_code = models.PositiveIntegerField(null=True, help_text="What the receiver last answered.")
+    error = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["next_at"], condition=models.Q(state="WAITING"), name="delivery_due"),
+            models.Index(fields=["created_at"], name="delivery_created"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state="WAITING", next_at__isnull=False, done_at=None)
+                | models.Q(state__in=["DONE", "GIVEN_UP"], next_at=None, done_at__isnull=False),
+                name="delivery_state_is_whole",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} to {self.webhook}"

@@ -1,0 +1,98 @@
+"""How ratings stood in the past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from django.db.models import F, Max, Min
+
+from core.models import Agent, Environment, RatingPoint, Submission
+
+MOST_POINTS = 500
+"""Of a history; of longer ones every second, third… moment is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPoint:
+    """How an agent stood at a moment, by the version that stood for it then.
+
+    value: points of the Elo scale. low, high: its 95% interval, None in editions before there were any. rank: None
+    where none was kept.
+    """
+
+    at: datetime
+    number: int
+    value: float
+    low: float | None
+    high: float | None
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionMark:
+    """When a version of an agent was uploaded."""
+
+    at: datetime
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class RatingHistory:
+    """points: in the order of time. versions: those that have points, in the order of their numbers."""
+
+    points: tuple[HistoryPoint, ...]
+    versions: tuple[VersionMark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PastLeaderboard:
+    """How everybody who had a rank stood at a moment, best first, with submissions, agents and owners at hand."""
+
+    at: datetime
+    points: tuple[RatingPoint, ...]
+
+
+def leaderboard_as_of(environment: Environment, moment: datetime) -> PastLeaderboard | None:
+    """The last leaderboard of duels that was kept at a moment or before; None before the first. Two queries."""
+    rows = RatingPoint.objects.filter(environment=environment)
+    at = rows.filter(at__lte=moment).aggregate(last=Max("at"))["last"]
+    if at is None:
+        return None
+    # Nobody has a rank where none was kept.
+    ordered = rows.filter(at=at).order_by(F("rank").asc(nulls_last=True), "-value", "submission__agent__name")
+    return PastLeaderboard(at, tuple(ordered.select_related("submission__agent__owner")))
+
+
+def history_begins(environment: Environment) -> datetime | None:
+    """When the first leaderboard of duels was kept."""
+    found: datetime | None = RatingPoint.objects.filter(environment=environment).aggregate(first=Min("at"))["first"]
+    return found
+
+
+def rating_history(agent: Agent) -> RatingHistory:
+    """How an agent's rating went, from version to version, in about MOST_POINTS points at most. Two queries.
+
+    The first and the last one of every version are among them, whatever is left out.
+    """
+    rows = RatingPoint.objects.filter(submission__agent=agent).order_by("at", "submission__number")
+    points = [
+        HistoryPoint(*columns)
+        for columns in rows.values_list("at", "submission__number", "value", "low", "high", "rank")
+    ]
+    shown = {point.number for point in points}
+    uploaded = Submission.objects.filter(agent=agent, number__in=shown).order_by("number")
+    marks = [VersionMark(*columns) for columns in uploaded.values_list("created_at", "number")]
+    return RatingHistory(_thinned(points), tuple(marks))
+
+
+def _thinned(points: list[HistoryPoint]) -> tuple[HistoryPoint, ...]:
+    step = -(-len(points) // MOST_POINTS)
+    if step < 2:
+        return tuple(points)
+    ends = {0, len(points) - 1}
+    for place, (point, following) in enumerate(pairwise(points)):
+        if point.number != following.number:
+            ends |= {place, place + 1}
+    return tuple(point for place, point in enumerate(points) if place % step == 0 or place in ends)

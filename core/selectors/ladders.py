@@ -1,0 +1,113 @@
+"""Who plays in a ladder, who waits beside it, and how it goes on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from core.models import Agent, Duel, Environment, JobState, Play, Submission, Tournament, TournamentState
+
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+SHOWN = 10
+"""Duels in each list of a page."""
+TWO_OWNERS = "The ladder begins as soon as agents of two owners are ready: an owner's own agents do not meet."
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Every agent's newest active submission: those that play in a ladder, and those whose owner has too many."""
+
+    playing: tuple[Submission, ...]
+    aside: tuple[Submission, ...]
+
+    @property
+    def has_two_owners(self) -> bool:
+        """Whether anybody may meet anybody."""
+        return len({submission.agent.owner_id for submission in self.playing}) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class LadderDuels:
+    """Of a ladder: the duels that are played or wait, in their order, and those that ended last."""
+
+    coming: tuple[Duel, ...]
+    recent: tuple[Duel, ...]
+    played: int
+
+
+def ladder_field(environment: Environment) -> Field:
+    """Of each owner the `active_per_owner` agents whose active submission is newest play; 0 is no limit.
+
+    The account of anonymous uploads stands for many people: no limit holds for it.
+    """
+    newest: dict[int, Submission] = {}
+    active = Submission.objects.active().filter(agent__environment=environment).select_related("agent__owner")
+    for submission in active.order_by("agent_id", "number"):
+        newest[submission.agent_id] = submission
+    by_owner: dict[int, list[Submission]] = defaultdict(list)
+    for submission in sorted(newest.values(), key=lambda row: (row.created_at, row.pk), reverse=True):
+        by_owner[submission.agent.owner_id].append(submission)
+    playing: list[Submission] = []
+    aside: list[Submission] = []
+    for own in by_owner.values():
+        limit = 0 if own[0].agent.owner.is_system else environment.active_per_owner
+        playing += own[: limit or None]
+        aside += own[limit:] if limit else []
+    return Field(*(tuple(sorted(rows, key=lambda row: row.pk)) for rows in (playing, aside)))
+
+
+def ladder_running(environment: Environment) -> Tournament | None:
+    """The ladder that an environment plays now."""
+    running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
+    return running if running is not None and running.is_ladder else None
+
+
+def ladder_duels(tournament: Tournament) -> LadderDuels:
+    """The duels that the page of a ladder shows."""
+    shown = _shown(tournament)
+    coming = shown.filter(state__in=OPEN).order_by("-state", "number")[: 2 * SHOWN]
+    recent = shown.filter(state=JobState.SUCCEEDED).order_by("-ended_at")[:SHOWN]
+    played = tournament.duels.filter(state=JobState.SUCCEEDED).count()
+    return LadderDuels(tuple(coming), tuple(recent), played)
+
+
+def _shown(tournament: Tournament) -> QuerySet[Duel]:
+    players = ("player_1__agent", "player_2__agent", "void")
+    return tournament.duels.select_related(*players).defer("log", "history", "verification")
+
+
+def ladder_outlook(environment: Environment) -> str:
+    """When the ladder of an environment begins that shall play one; empty once it runs, and where none shall."""
+    if environment.play != Play.LADDER or ladder_running(environment) is not None:
+        return ""
+    if not environment.is_active:
+        return "This environment is closed at the moment; no ladder begins."
+    running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
+    if running is not None:
+        return f"A ladder follows when edition {running.edition} is over."
+    return "The ladder begins within minutes." if ladder_field(environment).has_two_owners else TWO_OWNERS
+
+
+def agent_outlook(agent: Agent) -> tuple[Submission | None, str]:
+    """The submission that plays for an agent where a ladder is played, and how it stands with that: a sentence."""
+    field = ladder_field(agent.environment)
+    own = next((row for row in (*field.playing, *field.aside) if row.agent_id == agent.pk), None)
+    if own is None:
+        return None, ""
+    if own in field.aside:
+        names = [row.agent.name for row in field.playing if row.agent.owner_id == agent.owner_id]
+        return own, (
+            f"It waits on the side: {_agents(len(names))} of one owner may play in the ladder, and {_and(names)} came "
+            f"later. Let {'it' if len(names) == 1 else 'one of them'} rest, and this one plays."
+        )
+    return own, ladder_outlook(agent.environment) or "It plays in the ladder."
+
+
+def _agents(count: int) -> str:
+    return "one agent" if count == 1 else f"{count} agents"
+
+
+def _and(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

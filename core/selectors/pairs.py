@@ -1,0 +1,91 @@
+"""Who did how against whom, over all tournaments of an environment: sums over the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Max, Q, Sum
+
+from core.models import Audience, Environment, LedgerEntry, Rating
+
+COUNTED = Q(duel__tournament__is_rated=True, duel__tournament__results=Audience.PUBLIC, duel__void__isnull=True)
+"""Entries that count, as `Tournament.counts_for_ratings` says it: what is held back tells nobody of itself here."""
+SIZES = (10, 20, 40)
+"""How many agents a matrix may show."""
+LENS_SIZE = 60
+"""Among how many it is computed who beats whom: of more nobody could read it, and the cost grows with the cube."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTotal:
+    """All counted matches of two submissions, seen from one of them; a forfeit is a win of the other."""
+
+    submission: int
+    opponent: int
+    wins: int
+    draws: int
+    losses: int
+    duel_count: int
+    latest_duel: int
+
+    @property
+    def matches(self) -> int:
+        return self.wins + self.draws + self.losses
+
+    @property
+    def share(self) -> float:
+        """Of the points, 0 to 1; a draw is half. Every entry of the ledger has matches."""
+        return (self.wins + self.draws / 2) / self.matches
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Everybody against everybody. ratings: the best first, those of the rows and of the columns.
+
+    cells: row by row; None where the two have not met, and in the diagonal.
+    """
+
+    ratings: tuple[Rating, ...]
+    cells: tuple[tuple[PairTotal | None, ...], ...]
+    ranked_count: int
+
+
+def best_ratings(environment: Environment, limit: int) -> list[Rating]:
+    """The ratings of those who are ranked now, the best first."""
+    ranked = Rating.objects.filter(submission__agent__environment=environment, rank__isnull=False)
+    return list(ranked.select_related("submission__agent__owner").order_by("rank", "submission_id")[:limit])
+
+
+def pair_totals(environment: Environment, submissions: Collection[int]) -> list[PairTotal]:
+    """What these did against each other, every pair from both sides. One query."""
+    among = LedgerEntry.objects.filter(
+        COUNTED, duel__tournament__environment=environment, submission__in=submissions, opponent__in=submissions
+    )
+    sums = (
+        among.order_by()
+        .values("submission", "opponent")
+        .annotate(
+            won=Sum("wins") + Sum("opponent_errors"),
+            drawn=Sum("draws"),
+            lost=Sum("losses") + Sum("errors"),
+            duels=Count("duel", distinct=True),
+            latest=Max("duel"),
+        )
+    )
+    return [
+        PairTotal(*row) for row in sums.values_list("submission", "opponent", "won", "drawn", "lost", "duels", "latest")
+    ]
+
+
+def matrix_get(environment: Environment, size: int) -> Matrix:
+    """The best of an environment against each other. size: at most so many."""
+    ratings = best_ratings(environment, size)
+    keys = [rating.submission_id for rating in ratings]
+    ranked = Rating.objects.filter(submission__agent__environment=environment, rank__isnull=False).count()
+    return Matrix(tuple(ratings), _cells(keys, pair_totals(environment, keys)), ranked)
+
+
+def _cells(keys: Sequence[int], totals: Sequence[PairTotal]) -> tuple[tuple[PairTotal | None, ...], ...]:
+    found = {(total.submission, total.opponent): total for total in totals}
+    return tuple(tuple(found.get((row, column)) for column in keys) for row in keys)

@@ -1,0 +1,81 @@
+"""Seasons: whose tournaments are summed up in one table, by a rule that anybody can check by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.models import Agent, Audience, Environment, Participant, Season, Tournament, TournamentState
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonRow:
+    """An agent in a season. points: in each of its tournaments, in their order; None where it did not take part."""
+
+    rank: int
+    agent: Agent
+    points: tuple[float | None, ...]
+
+    @property
+    def total(self) -> float:
+        return sum(points or 0.0 for points in self.points)
+
+    @property
+    def played(self) -> int:
+        return sum(points is not None for points in self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonTable:
+    """tournaments: those that count, the first one first: finished, and everybody sees their results."""
+
+    season: Season
+    tournaments: tuple[Tournament, ...]
+    rows: tuple[SeasonRow, ...]
+
+
+def season_at(environment: Environment, time: datetime) -> Season | None:
+    """The season of an environment that is on; of several the one that began last."""
+    return environment.seasons.filter(begins_at__lte=time, ends_at__gt=time).order_by("-begins_at", "-pk").first()
+
+
+def season_list(environment: Environment) -> Sequence[Season]:
+    """Seasons of an environment, the one that began last first."""
+    return list(environment.seasons.order_by("-begins_at", "-pk"))
+
+
+def season_table(season: Season) -> SeasonTable:
+    """Everybody's points: in each tournament 1 for every participant ranked below, ½ for every other at the same rank.
+
+    Whoever has withdrawn stands below all others and has none. Three queries.
+    """
+    finished = season.tournaments.filter(state=TournamentState.FINISHED, results=Audience.PUBLIC)
+    tournaments = tuple(finished.select_related("environment").order_by("edition"))
+    related = ("submission__agent__owner",)
+    rows = Participant.objects.filter(tournament__in=tournaments).select_related(*related)
+    fields: dict[int, list[Participant]] = {tournament.pk: [] for tournament in tournaments}
+    for row in rows:
+        fields[row.tournament_id].append(row)
+    agents = {row.submission.agent_id: row.submission.agent for field in fields.values() for row in field}
+    columns = [_points(fields[tournament.pk]) for tournament in tournaments]
+    scored = [(agent, tuple(column.get(key) for column in columns)) for key, agent in agents.items()]
+    totals = [sum(points or 0.0 for points in line) for _, line in scored]
+    ranked = [
+        SeasonRow(1 + sum(other > total for other in totals), agent, line)
+        for (agent, line), total in zip(scored, totals, strict=True)
+    ]
+    return SeasonTable(season, tournaments, tuple(sorted(ranked, key=lambda row: (row.rank, row.agent.name.lower()))))
+
+
+def _points(field: Sequence[Participant]) -> dict[int, float]:
+    """Points of a tournament by agent."""
+    ranks = Counter(row.rank for row in field if row.withdrawn_at is None)
+    gone = sum(row.withdrawn_at is not None for row in field)
+    return {
+        row.submission.agent_id: 0.0
+        if row.withdrawn_at is not None
+        else gone + sum(count for rank, count in ranks.items() if rank > row.rank) + (ranks[row.rank] - 1) / 2
+        for row in field
+    }

@@ -1,0 +1,345 @@
+"""A test that stops as soon as it knows: is the first submission stronger than the second? Pure.
+
+The unit is a seat-swapped pair of matches on one seed, worth 0 to 4 half points to the first. Two hypotheses about the
+difference, elo0 and elo1, are compared by the generalised log-likelihood ratio: the likelihood of what was seen under
+the likeliest distribution of pairs that has the difference elo1, over the same for elo0. H1 is accepted when it reaches
+ln((1 - beta) / alpha), H0 when it falls to ln(beta / (1 - alpha)), each limit moved inwards by the mean overshoot seen
+so far. Pairs rather than matches, because the two matches of a pair are not independent of each other.
+
+Sources: M. Van den Bergh, A note on the MLE of a multinomial distribution, and Comments on normalized Elo (section 4),
+https://www.cantate.be/Fishtest/; the test of fishtest (server/fishtest/stats/LLRcalc.py, stat_util.py) and OpenBench
+(OpenBench/stats.py), whose published values are in the tests; D. Siegmund, Sequential Analysis, 1985, corollary 8.33,
+for the overshoot.
+
+Elo comes in two scales. Logistic Elo is that of ratings. Normalised Elo (the default) is the mean score's distance from
+one half in standard deviations of one match: equal bounds take equally many pairs whatever the share of draws. The two
+agree for even matches without draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+ELO_PER_T = 800 / math.log(10)
+"""Normalised Elo of one standard deviation of a match."""
+SCORES = np.linspace(0, 1, 5)
+"""Score of a pair by its half points."""
+LARGEST_ELO = 200.0
+"""Of a bound. Larger differences show in a handful of pairs, and the likeliest distribution is not found reliably."""
+UNSEEN = 1e-3
+"""What a result that never occurred counts as, as in fishtest: a likelihood of 0 would be final."""
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Scale(StrEnum):
+    """What bounds are given in."""
+
+    NORMALISED = "normalised Elo"
+    LOGISTIC = "Elo"
+
+
+class State(StrEnum):
+    """How a test stands. The last three are final."""
+
+    GOING_ON = "going on"
+    ACCEPTED_H1 = "accepted H1"
+    ACCEPTED_H0 = "accepted H0"
+    INCONCLUSIVE = "inconclusive (cap)"
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialTest:
+    """The question, fixed before the first pair. Raises ValueError.
+
+    elo0, elo1: differences that the test tells apart. alpha: chance to accept H1 when the difference is elo0. beta: to
+    accept H0 when it is elo1. cap: pairs after which it ends undecided. The defaults suit agents that learn, where
+    versions differ by tens of Elo; a difference of either bound takes 130 pairs in the mean.
+    """
+
+    elo0: float = 0.0
+    elo1: float = 50.0
+    alpha: float = 0.05
+    beta: float = 0.05
+    cap: int = 1000
+    scale: Scale = Scale.NORMALISED
+
+    def __post_init__(self) -> None:
+        # As text where it comes from a row.
+        object.__setattr__(self, "scale", Scale(self.scale))
+        if not -LARGEST_ELO <= self.elo0 < self.elo1 <= LARGEST_ELO:
+            raise ValueError(
+                f"Bounds must rise and lie within {LARGEST_ELO:.0f} Elo of zero, not {self.elo0:g} and {self.elo1:g}."
+            )
+        if not (0 < self.alpha < 0.5 and 0 < self.beta < 0.5):
+            raise ValueError(f"alpha and beta must lie between 0 and 0.5, not at {self.alpha:g} and {self.beta:g}.")
+        if self.cap < 1:
+            raise ValueError(f"A test takes at least one pair: its cap is {self.cap}.")
+
+    @property
+    def as_json(self) -> dict[str, object]:
+        """As a row keeps it; `SequentialTest(**data)` reads it."""
+        return {**asdict(self), "scale": self.scale.value}
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether it asks which of the two is stronger, rather than whether the first one is."""
+        return self.elo0 == -self.elo1
+
+    def question(self, first: str, second: str) -> str:
+        """What it asks, as a part of a sentence; first and second are the names of the two."""
+        if self.is_symmetric:
+            return f"which of {first} and {second} is stronger"
+        return f"whether {self.claim(first, second)}"
+
+    def claim(self, first: str, second: str) -> str:
+        """What H1 says of the two, as a part of a sentence."""
+        bounds = f"{_written(self.elo1)} rather than {_written(self.elo0)} {self.scale}"
+        return f"{first} is {bounds} stronger than {second}"
+
+    @property
+    def lower(self) -> float:
+        """The log-likelihood ratio at which H0 is accepted."""
+        return math.log(self.beta / (1 - self.alpha))
+
+    @property
+    def upper(self) -> float:
+        """The log-likelihood ratio at which H1 is accepted."""
+        return math.log((1 - self.beta) / self.alpha)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How a test stands after the first `pairs` pairs of the schedule.
+
+    counts: of them by half points, 0 to 4. llr: their log-likelihood ratio. waiting: pairs that have arrived but cannot
+    be looked at, because one before them has not, or that came after the decision.
+    """
+
+    test: SequentialTest
+    state: State
+    pairs: int
+    counts: tuple[int, int, int, int, int]
+    llr: float
+    waiting: int
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no further pair can change it."""
+        return self.state is not State.GOING_ON
+
+    def sentence(self, first: str, second: str) -> str:
+        """What came out, for people; first and second are the names of the two."""
+        test = self.test
+        llr, lower, upper = (_written(value, ".2f") for value in (self.llr, test.lower, test.upper))
+        seen = f"log-likelihood ratio {llr}, limits {lower} and {upper}"
+        if self.state in (State.GOING_ON, State.INCONCLUSIVE) and not test.lower < self.llr < test.upper:
+            seen += "; but whom it speaks for is not ahead"
+        elif self.state in (State.ACCEPTED_H0, State.ACCEPTED_H1) and test.lower < self.llr < test.upper:
+            # Else it seems to be decided before it is.
+            seen += ", each less the mean overshoot"
+        open_question = test.question(first, second)
+        if self.state is State.INCONCLUSIVE:
+            return f"Inconclusive: {self.pairs} pairs, the most there may be, did not show {open_question} ({seen})."
+        if self.state is State.GOING_ON:
+            return f"Not decided after {self.pairs} of at most {test.cap} pairs {open_question} ({seen})."
+        is_first, after = self.state is State.ACCEPTED_H1, f"after {self.pairs} pairs that"
+        wrong = f"at most {_percent(test.alpha if is_first else test.beta)} of the time"
+        if test.is_symmetric:
+            stronger, weaker = (first, second) if is_first else (second, first)
+            errs = f"where it is the other by {test.elo1:g} {test.scale}, it says so {wrong}"
+            return f"The test decides {after} {stronger} is stronger than {weaker} ({seen}; {errs})."
+        verb = "accepts" if is_first else "rejects"
+        return f"The test {verb} {after} {test.claim(first, second)} ({seen}; it says so wrongly {wrong})."
+
+
+def decide(test: SequentialTest, half_points: Mapping[int, int]) -> Decision:
+    """How the test stands, given the pairs that have arrived so far.
+
+    half_points: by a pair's number in the schedule, from 0: what the first submission got of its two matches, 0 to 4.
+    Hand over all that have arrived, in whatever order they did; the test looks at them one by one in the order of the
+    schedule and stops at the first gap. So the verdict is the same on one worker and on many: quick matches, which may
+    well be those of one outcome, are not looked at first. A void pair is played again under its number. Once the
+    decision is final, further pairs do not change it. Raises ValueError for half points outside 0 to 4.
+    """
+    for number, points in half_points.items():
+        if points not in range(5) or number < 0:
+            raise ValueError(f"Pair {number} cannot have given {points} half points: two matches give 0 to 4.")
+    in_order: list[int] = []
+    while len(in_order) < test.cap and len(in_order) in half_points:
+        in_order.append(half_points[len(in_order)])
+    if not in_order:
+        return Decision(test, State.GOING_ON, 0, (0, 0, 0, 0, 0), 0.0, len(half_points))
+    states, ratios, counts = walk(test, in_order)
+    final = np.flatnonzero(states)
+    last = int(final[0]) if final.size else len(in_order) - 1
+    state = {1: State.ACCEPTED_H1, -1: State.ACCEPTED_H0}.get(int(states[last]), State.GOING_ON)
+    if state is State.GOING_ON and last + 1 == test.cap:
+        state = State.INCONCLUSIVE
+    a, b, c, d, e = counts[last].tolist()
+    return Decision(test, state, last + 1, (a, b, c, d, e), float(ratios[last]), len(half_points) - last - 1)
+
+
+def pairs_to_decide(test: SequentialTest, half_points: Sequence[int]) -> int | None:
+    """How many of these pairs, in the order of the schedule, decide the test; None when they do not."""
+    decision = decide(test, dict(enumerate(half_points)))
+    return decision.pairs if decision.is_final else None
+
+
+def course(test: SequentialTest, half_points: Sequence[int]) -> list[float]:
+    """The log-likelihood ratio after each of these pairs, in the order of the schedule."""
+    return [] if not half_points else [float(ratio) for ratio in walk(test, half_points)[1]]
+
+
+def walk(test: SequentialTest, half_points: ArrayLike) -> tuple[Integers, Floats, Integers]:
+    """After every pair: 1 or -1 where H1 or H0 would be accepted, else 0; the log-likelihood ratio; the counts.
+
+    half_points: shape (..., pairs), in the order of the schedule. Returns shapes (..., pairs) twice, (..., pairs, 5).
+    """
+    counts: Integers = np.cumsum(np.eye(5, dtype=np.int64)[np.asarray(half_points)], axis=-2)
+    ratios = log_likelihood_ratio(test, counts)
+    states = (ratios >= test.upper - _overshoot(ratios)).astype(np.int64)
+    states -= ratios <= test.lower + _overshoot(-ratios)
+    if test.is_symmetric:
+        # Where pairs are skewed, e.g. few lost by far and many won narrowly, the ratio may speak for who does not lead.
+        # Nobody is called stronger who is not ahead; to wait for that errs less often, not more.
+        leads = np.sign((counts * (SCORES - 0.5)).sum(axis=-1))
+        states = np.where(states == leads, states, 0)
+    return states, ratios, counts
+
+
+def _overshoot(paths: Floats) -> Floats:
+    """How far each path is expected to jump over a limit above it, judged by its jumps to new heights so far."""
+    heights = np.maximum.accumulate(np.maximum(paths, 0.0), axis=-1)
+    jumps = np.diff(heights, axis=-1, prepend=0.0)
+    total = np.cumsum(jumps, axis=-1)
+    return np.asarray(np.cumsum(jumps**2, axis=-1) / np.where(total > 0, 2 * total, 1.0))
+
+
+def log_likelihood_ratio(test: SequentialTest, counts: ArrayLike) -> Floats:
+    """Generalised log-likelihood ratio of elo1 over elo0; positive speaks for elo1.
+
+    counts: of pairs by half points, shape (..., 5). Returns shape (...).
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    seen = np.maximum(counts.reshape(-1, 5), UNSEEN)
+    pairs = seen.sum(axis=1)
+    shares = seen / pairs[:, None]
+    likeliest = _with_mean if test.scale is Scale.LOGISTIC else _with_t_value
+    zero, one = (likeliest(shares, _target(test.scale, elo)) for elo in (test.elo0, test.elo1))
+    return np.asarray(pairs * (shares * (np.log(one) - np.log(zero))).sum(axis=1)).reshape(counts.shape[:-1])
+
+
+def _target(scale: Scale, elo: float) -> float:
+    """The mean score, or the t value of a pair's score, that a difference stands for."""
+    if scale is Scale.LOGISTIC:
+        return 1 / (1 + 10 ** (-elo / 400))
+    # The score of a pair is the mean of two matches: its deviation is smaller by the square root of two.
+    return math.sqrt(2) * elo / ELO_PER_T
+
+
+def _with_mean(shares: Floats, mean: float) -> Floats:
+    """The likeliest distributions of this mean, shape (n, 5)."""
+    weights = np.broadcast_to(SCORES - mean, shares.shape)
+    return np.asarray(shares / (1 + _root(shares, weights, np.zeros(len(shares)))[:, None] * weights))
+
+
+def _with_t_value(shares: Floats, t_value: float) -> Floats:
+    """The likeliest distributions whose (mean - 1/2) / deviation is this, shape (n, 5).
+
+    The constraint is not linear in the distribution, so it is replaced by its tangent at the last one, again and again.
+    """
+    found, roots = np.full_like(shares, 0.2), np.zeros(len(shares))
+    moving = np.arange(len(shares))
+    for _ in range(50):
+        now = found[moving]
+        mean = (now * SCORES).sum(axis=1, keepdims=True)
+        deviation = np.sqrt((now * (SCORES - mean) ** 2).sum(axis=1, keepdims=True))
+        weights = SCORES - 0.5 - t_value * deviation * (1 + ((SCORES - mean) / deviation) ** 2) / 2
+        roots[moving] = _root(shares[moving], weights, roots[moving])
+        found[moving] = shares[moving] / (1 + roots[moving, None] * weights)
+        moving = moving[np.abs(found[moving] - now).max(axis=1) > 1e-9]
+        if not moving.size:
+            break
+    return found
+
+
+def _root(shares: Floats, weights: Floats, start: Floats) -> Floats:
+    """The x with sum(shares weights / (1 + x weights)) = 0, so that shares / (1 + x weights) gives the weights mean 0.
+
+    Each row has one between its outermost poles, where the sum falls all the way: Newton's method, halved where it
+    would leave what is known to hold the root.
+    """
+    low, high = -1 / weights.max(axis=1), -1 / weights.min(axis=1)
+    x = np.where((start > low) & (start < high), start, 0.0)
+    moving = np.arange(len(x))
+    for _ in range(200):
+        terms = weights[moving] / (1 + x[moving, None] * weights[moving])
+        value = (shares[moving] * terms).sum(axis=1)
+        low[moving], high[moving] = (
+            np.where(value > 0, x[moving], low[moving]),
+            np.where(value > 0, high[moving], x[moving]),
+        )
+        following = x[moving] + value / (shares[moving] * terms**2).sum(axis=1)
+        inside = (following > low[moving]) & (following < high[moving])
+        following = np.where(inside, following, (low[moving] + high[moving]) / 2)
+        moved = np.abs(following - x[moving])
+        x[moving] = following
+        moving = moving[moved > 1e-12]
+        if not moving.size:
+            break
+    return x
+
+
+def expected_pairs(test: SequentialTest, elo: float) -> float:
+    """Pairs that the test takes in the mean when the difference is `elo`, normalised Elo, cap and overshoot left out.
+
+    The log-likelihood ratio is taken for a Brownian motion between two limits. Source: A. Wald, Sequential Analysis,
+    1947; M. Van den Bergh, The generalized SPRT and its approximation, for drift and variance.
+    """
+    if test.scale is not Scale.NORMALISED:
+        raise ValueError("How many pairs logistic bounds take depends on the share of draws; ask in normalised Elo.")
+    zero, one, true = (_target(test.scale, value) for value in (test.elo0, test.elo1, elo))
+    drift, variance = (true - (zero + one) / 2) * (one - zero), (one - zero) ** 2
+    if abs(drift) < 1e-9 * variance:
+        return -test.lower * test.upper / variance
+    up, down = (math.exp(-2 * drift * limit / variance) for limit in (test.upper, test.lower))
+    accepted = (1 - down) / (up - down)
+    return (accepted * test.upper + (1 - accepted) * test.lower) / drift
+
+
+def estimated_elo(counts: Sequence[int]) -> tuple[float, float, float]:
+    """Difference in logistic Elo by counts of pairs, with the ends of its 95% interval (normal approximation).
+
+    Said beside a verdict it is a rough figure: a test that stops when it has seen enough tends to have seen a little
+    much. Raises ValueError without pairs.
+    """
+    seen = np.maximum(np.asarray(counts, dtype=np.float64), UNSEEN)
+    if sum(counts) < 1:
+        raise ValueError("Nothing has been played, so nothing can be estimated.")
+    pairs = seen.sum()
+    mean = float((seen * SCORES).sum() / pairs)
+    margin = 1.96 * math.sqrt(float((seen * (SCORES - mean) ** 2).sum() / pairs) / pairs)
+    middle, low, high = (_logit_elo(score) for score in (mean, mean - margin, mean + margin))
+    return middle, low, high
+
+
+def _logit_elo(score: float) -> float:
+    inside = min(max(score, 1e-3), 1 - 1e-3)
+    return 400 * math.log10(inside / (1 - inside))
+
+
+def _written(value: float, form: str = "g") -> str:
+    """A figure in a sentence, with a real minus."""
+    return format(value, form).replace("-", "−")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g}%"

@@ -1,0 +1,32 @@
+// Forms by which tournaments are planned.
+"use strict";
+
+// The settings of the chosen format alone. Without scripts all are there, with what they are for. Who may only look sees
+// no boxes.
+const format = document.getElementById("id_format");
+if (format) {
+  const boxes = [...document.querySelectorAll("[data-formats]")];
+  const show = () => {
+    for (const box of boxes) {
+      const fits = box.dataset.formats.split(" ").includes(format.value);
+      // What is not shown is not sent; it is there again when its format is chosen again.
+      box.disabled = !fits;
+      box.closest(".form-row").classList.toggle("hidden", !fits);
+    }
+  };
+  document.querySelectorAll("[data-is-for]").forEach((words) => { words.hidden = true; });
+  format.addEventListener("change", show);
+  // Also after a way back, when browsers fill in what was chosen.
+  window.addEventListener("pageshow", show);
+  show();
+}
+
+// What Select2 puts in the place of a select has no name of its own. It is there by now: jQuery keeps the order.
+django.jQuery(() => {
+  document.querySelectorAll("select.admin-autocomplete").forEach((select) => {
+    const name = select.labels[0].textContent.replace(/:$/, "");
+    for (const box of select.nextElementSibling.querySelectorAll("[role=combobox], input")) {
+      box.setAttribute("aria-label", name);
+    }
+  });
+});

@@ -1,0 +1,208 @@
+"""Challenges: who may ask whom, within which quota, what calls them off, and how they end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+from scipy.stats import binomtest
+
+from core.errors import QuotaExceeded, Refused
+from core.models import Agent, Challenge, Duel, Environment, JobFault, JobState, LedgerEntry, Notice, Submission, User
+from core.scores import share_interval
+from core.selectors.challenges import challenge_get
+from core.selectors.lines import line
+from core.services.agents import submission_delete
+from core.services.bars import agent_disable, user_ban
+from core.services.challenges import challenge_create, challenge_follow, challenges_follow
+from core.tests import factories
+from core.tests.concurrency import at_once
+from core.tests.factories import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return factories.cast()
+
+
+@pytest.fixture
+def game() -> Environment:
+    return factories.environment()
+
+
+def player(owner: User, game: Environment, name: str, rank: int | None = None) -> Submission:
+    """An agent that may play; with a rank it is rated."""
+    row = factories.ready(factories.agent(owner, game, name))
+    if rank is not None:
+        factories.rating(row, 1600 - rank, rank=rank, worst_rank=99)
+    return row
+
+
+def test_the_active_version_plays_the_top_ten_of_others_unrated_and_in_the_line_of_all(
+    cast: Cast, game: Environment
+) -> None:
+    mine = player(cast.alice, game, "anna", 1)
+    mine_too = player(cast.alice, game, "alma", 2)
+    rivals = [player(cast.bob, game, f"rival-{rank}", rank) for rank in range(3, 15)]
+    newer = factories.ready(rivals[0].agent)
+    Agent.objects.filter(pk=rivals[1].agent_id).update(is_resting=True)
+    waiting = factories.tournament([mine, mine_too]).duels.all()
+    factories.moved(waiting, JobState.QUEUED)
+
+    made = challenge_create(user=cast.alice, agent=mine.agent, opponent=None)
+
+    duels = list(made.duels.order_by("number"))
+    # Of the best the version that plays now; who rests is left out, and so are one's own.
+    assert [duel.player_2 for duel in duels] == [newer, *rivals[2:11]]
+    assert {duel.player_1 for duel in duels} == {mine}
+    # First come, first served.
+    assert list(line(Duel)) == [*waiting.order_by("pk"), *duels]
+
+
+def bar(agent: Agent, *, way: str) -> None:
+    match way:
+        case "disabled":
+            agent_disable(agent=agent, reason="It burns.")
+        case "banned":
+            user_ban(user=agent.owner, reason="Spam.")
+        case "late":
+            # By somebody who could not see what was asked for at that moment.
+            Agent.objects.filter(pk=agent.pk).update(is_disabled=True)
+    agent.refresh_from_db()
+
+
+REFUSALS = {
+    "somebody else's": "is not yours",
+    "own": "yours, too",
+    "elsewhere": "another environment",
+    "no version": "No version of fresh may play",
+    "rival rests": "rests: its owner",
+    "own rests": "rests: let it",
+    "own is paused": "is paused or disabled",
+    "disabled": "takes part in nothing",
+    "banned": "takes part in nothing",
+    "unrated": "no rating yet",
+    "one seat": "one seat",
+    "closed": "is closed",
+    "no top ten": "no top ten",
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_what_cannot_be_is_refused_with_a_sentence(cast: Cast, game: Environment, case: str) -> None:
+    mine, rival = player(cast.alice, game, "anna", 1).agent, player(cast.bob, game, "berta", 2).agent
+    opponent: Agent | None = rival
+    match case:
+        case "somebody else's":
+            mine = player(cast.charlie, game, "carla").agent
+        case "own":
+            opponent = player(cast.alice, game, "alma", 3).agent
+        case "elsewhere":
+            opponent = player(cast.bob, factories.environment("connect-four"), "far", 1).agent
+        case "no version":
+            mine = factories.agent(cast.alice, game, "fresh")
+        case "rival rests" | "own rests":
+            (rival if case == "rival rests" else mine).is_resting = True
+        case "own is paused":
+            agent_disable(agent=mine, reason="It burns.")
+        case "disabled" | "banned":
+            bar(rival, way=case)
+        case "unrated":
+            opponent = player(cast.bob, game, "new").agent
+        case "one seat":
+            mine = factories.ready(factories.agent(cast.alice, factories.task(), "alone")).agent
+        case "closed":
+            game.is_active = mine.environment.is_active = False
+        case "no top ten":
+            opponent = None
+            agent_disable(agent=rival, reason="It burns.")
+    with pytest.raises(Refused, match=REFUSALS[case]):
+        challenge_create(user=cast.alice, agent=mine, opponent=opponent)
+    assert not Challenge.objects.exists()
+
+
+def test_only_so_many_duels_a_day_may_be_asked_for(cast: Cast, game: Environment, settings: Settings) -> None:
+    settings.QUOTAS = settings.QUOTAS | {"challenges_per_day": 3}
+    mine = player(cast.alice, game, "anna").agent
+    rivals = [player(cast.bob, game, f"rival-{rank}", rank) for rank in (1, 2)]
+    first = challenge_create(user=cast.alice, agent=mine, opponent=None)
+    with pytest.raises(QuotaExceeded, match="has 2 duels, and of your 3 a day in Tic-tac-toe 1 is left") as refusal:
+        challenge_create(user=cast.alice, agent=mine, opponent=None)
+    assert refusal.value.code == "quota_challenges_per_day"
+    challenge_create(user=cast.alice, agent=mine, opponent=rivals[0].agent)
+    with pytest.raises(QuotaExceeded, match="none are left"):
+        challenge_create(user=cast.alice, agent=mine, opponent=rivals[0].agent)
+
+    # What the arena has failed on is not charged, nor what was asked for yesterday.
+    factories.moved(first.duels.filter(number=1), JobState.FAILED, fault=JobFault.PLATFORM)
+    challenge_create(user=cast.alice, agent=mine, opponent=rivals[0].agent)
+    Challenge.objects.update(created_at=timezone.now() - timedelta(days=1))
+    challenge_create(user=cast.alice, agent=mine, opponent=None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_asks_often_at_once_gets_no_more_than_the_quota(settings: Settings) -> None:
+    settings.QUOTAS = settings.QUOTAS | {"challenges_per_day": 2}
+    cast, game = factories.cast(), factories.environment()
+    mine, rival = player(cast.alice, game, "anna").agent, player(cast.bob, game, "berta", 1).agent
+
+    def ask() -> int:
+        try:
+            return challenge_create(user=cast.alice, agent=mine, opponent=rival).pk
+        except QuotaExceeded:
+            return 0
+
+    assert sorted(map(bool, at_once(*[ask] * 4))) == [False, False, True, True]
+    assert Duel.objects.count() == 2
+
+
+@pytest.mark.parametrize("way", ["disabled", "banned", "late"])
+def test_duels_are_called_off_when_one_of_the_two_is_barred(cast: Cast, game: Environment, way: str) -> None:
+    mine, other = player(cast.alice, game, "anna").agent, player(cast.charlie, game, "carla", 2)
+    rival = player(cast.bob, game, "berta", 1).agent
+    made = challenge_create(user=cast.alice, agent=mine, opponent=None)
+    bar(rival, way=way)
+    if way == "late":
+        challenges_follow()
+    states = dict(made.duels.values_list("player_2__agent__name", "state"))
+    assert states == {"berta": "CANCELLED", "carla": "QUEUED"}
+    assert challenges_follow() == 0
+
+    factories.moved(made.duels.filter(player_2=other), JobState.SUCCEEDED)
+    assert challenges_follow() == 1
+
+
+def test_its_owner_is_told_once_when_all_of_it_is_over_and_no_rating_hears_of_it(cast: Cast, game: Environment) -> None:
+    mine = player(cast.alice, game, "anna")
+    rivals = [player(cast.bob, game, "berta"), player(cast.charlie, game, "carla")]
+    made = factories.challenged(mine, *rivals)
+    factories.moved(made.duels.filter(number=2), JobState.RUNNING)
+    assert not challenge_follow(made.pk)
+    factories.moved(made.duels.filter(number=2), JobState.FAILED, fault=JobFault.PLATFORM)
+
+    assert [challenge_follow(made.pk), challenge_follow(made.pk), challenges_follow()] == [True, False, 0]
+
+    (notice,) = Notice.objects.filter(kind="CHALLENGE_ENDED")
+    assert notice.title == "The challenge of anna v1 is over"
+    assert "berta v1: won 8, drew 1, lost 1 of 10 matches: 85% of the points" in notice.text
+    assert "carla v1: could not be played, by a fault of the arena." in notice.text
+    assert notice.address == f"/challenges/{made.pk}/"
+    report = challenge_get(made.pk)
+    assert (report.is_over, report.total.count, report.total.won) == (True, 10, 8)
+    assert not LedgerEntry.objects.exists()
+    # A version that is deleted takes no report with it.
+    submission_delete(submission=rivals[0])
+    assert challenge_get(made.pk).total.count == 10
+
+
+@pytest.mark.parametrize(("won", "of"), [(0, 10), (7, 10), (10, 10), (520, 1000)])
+def test_the_interval_of_a_share_is_that_of_another_implementation(won: int, of: int) -> None:
+    found = share_interval(float(won), of)
+    theirs = binomtest(won, of).proportion_ci(method="wilson")
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert share_interval(0.0, 0) is None

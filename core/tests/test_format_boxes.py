@@ -1,0 +1,87 @@
+"""The settings of a format on forms of organisers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+from pytest_django.asserts import assertContains, assertNotContains
+
+from core.models import AuditEntry, Environment, Tournament, TournamentSchedule
+from core.tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def sent(page: Any) -> dict[str, Any]:
+    """What a browser sends of a form as it was shown."""
+    shown = {field.html_name: field.value() for field in page.context["adminform"].form}
+    times = {name: shown.pop(name) for name in list(shown) if name.endswith("_at")}
+    parts = {f"{name}_{i}": f"{at:{('%Y-%m-%d', '%H:%M:%S')[i]}}" for name, at in times.items() if at for i in (0, 1)}
+    formsets = {"registrations-TOTAL_FORMS": "0", "registrations-INITIAL_FORMS": "0"}
+    return {
+        name: value for name, value in (shown | parts | formsets).items() if value is not None and value is not False
+    }
+
+
+@pytest.mark.parametrize("kind", [Tournament, TournamentSchedule])
+def test_stored_settings_are_in_their_boxes_and_are_saved_back_as_they_were(
+    organiser: Client, environment: Environment, kind: type[Tournament | TournamentSchedule]
+) -> None:
+    # With one that is as by default, and one that is off.
+    stored = {"pairs": 20, "legs": 1, "stops_early": False, "third_place": True, "extensions": 0}
+    make = factories.planned if kind is Tournament else factories.schedule
+    row = make(environment, format="groups-knock-out", settings=stored)
+    address = reverse(f"admin:core_{kind._meta.model_name}_change", args=[row.pk])
+    form = sent(organiser.get(address))
+    boxes = {name: value for name, value in form.items() if name.startswith("settings.")}
+    assert boxes == {"settings.pairs": 20, "settings.legs": 1, "settings.third_place": True, "settings.extensions": 0}
+
+    assert organiser.post(address, form).status_code == 302
+    row.refresh_from_db()
+    assert row.settings == stored
+    assert AuditEntry.objects.latest("pk").changes == {}
+
+    del form["settings.third_place"]
+    assert organiser.post(address, form | {"settings.extensions": "", "settings.legs": "2"}).status_code == 302
+    row.refresh_from_db()
+    assert row.settings == {"pairs": 20, "legs": 2, "stops_early": False, "third_place": False}
+    assert AuditEntry.objects.latest("pk").changes["settings.legs"] == [1, 2]
+
+
+def test_what_is_wrong_with_settings_is_said_at_their_boxes_all_at_once(
+    organiser: Client, environment: Environment
+) -> None:
+    form = {"environment": environment.pk, "name": "cup", "results": "PUBLIC", "eligibility": "EVERYBODY"}
+
+    def errors(**boxes: object) -> dict[str, list[str]]:
+        data = {"settings." + name if name != "format" else name: value for name, value in boxes.items()}
+        page = organiser.post(reverse("admin:core_tournament_add"), form | data)
+        found: dict[str, list[str]] = page.context["adminform"].form.errors
+        return found
+
+    # As without scripts: boxes of other formats are there, too.
+    no_such = ["There is no such setting in “Swiss”: leave it out."]
+    assert errors(format="swiss", rounds="101", pairs="2.5", extensions="0", third_place="on", legs="") == {
+        "settings.rounds": ["Make it a whole number from 1 to 100."],
+        "settings.pairs": ["Make it a whole number from 1 to 1000."],
+        "settings.extensions": no_such,
+        "settings.third_place": no_such,
+    }
+    assert errors(format="groups-knock-out", groups="2", advance="1", third_place="on") == {
+        "settings.third_place": ["A match for the third place needs 4 who go on from the groups, not 2; leave it out."]
+    }
+    assert not Tournament.objects.exists()
+
+
+def test_whoever_may_only_look_sees_the_settings_as_they_are_stored(client: Client, environment: Environment) -> None:
+    cup = factories.planned(environment, format="swiss", settings={"rounds": 5})
+    helper = factories.user("helper", is_staff=True)
+    helper.user_permissions.add(Permission.objects.get(codename="view_tournament"))
+    client.force_login(helper)
+    page = client.get(reverse("admin:core_tournament_change", args=[cup.pk]))
+    assertContains(page, "{&quot;rounds&quot;: 5}")
+    assertNotContains(page, "settings.rounds")

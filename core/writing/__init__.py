@@ -1,0 +1,1 @@
+"""How Django writes dates and times, as its admin does: FORMAT_MODULE_PATH."""

@@ -1,0 +1,108 @@
+"""Backups and restores under what stands in their way: workers that live, other connections, stores in trouble."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from django.core.files.storage import FileSystemStorage, default_storage
+from django.core.management import CommandError
+from django.db import connection
+from pytest_django.fixtures import Settings
+
+from core.backup import in_use
+from core.backup.archive import reading
+from core.backup.make import backup_make
+from core.services.workers import worker_appear, worker_stop
+from tests.backups import arena, files, run, state
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store")]
+NOW = datetime(2020, 11, 21, 16, 30, tzinfo=UTC)
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """A backup of an arena with something in it, which is still there."""
+    arena()
+    path = tmp_path / "arena.tar"
+    run("backup", path)
+    return path
+
+
+def test_nothing_is_put_back_under_a_worker_that_lives(backup: Path) -> None:
+    worker = worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
+    before = state()
+    with pytest.raises(CommandError, match=r"Workers live, .*host:1\. Stop site and workers first"):
+        run("restore", backup, "--replace")
+    assert state() == before
+    worker_stop(worker=worker)
+    run("restore", backup, "--replace")
+
+
+def test_nothing_is_put_back_while_others_are_connected_unless_forced(
+    backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_use, "PATIENCE_SECONDS", 0.2)
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM core_user")
+            cursor.fetchall()
+        with pytest.raises(CommandError, match="Other programs are connected"):
+            run("restore", backup, "--replace")
+        assert "is back with" in run("restore", backup, "--replace", "--force")
+    finally:
+        other.close()
+
+
+def test_a_file_that_the_store_does_not_give_is_said_and_costs_no_other(
+    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = sorted(name for name in files() if name.endswith("records.zip"))
+    bad, gone = names[0], names[1]
+    default_storage.delete(gone)
+    size = FileSystemStorage.size
+
+    class ClientError(Exception):
+        """As of a store of objects: no OSError, also for what is not there."""
+
+    def size_of_others(store: FileSystemStorage, name: str) -> int:
+        if name in (bad, gone):
+            raise ClientError("refused")
+        return size(store, name)
+
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    backup_make(folder, now=NOW)
+    with monkeypatch.context() as patch:
+        patch.setattr(FileSystemStorage, "size", size_of_others)
+        with pytest.raises(CommandError, match="lacks 1 files .* no older one was deleted"):
+            run("backup", folder, "--keep", "1")
+    old, new = sorted(folder.iterdir())
+    with reading(new) as made, reading(old) as whole:
+        assert made.manifest.missing == [bad, gone]
+        assert whole.manifest.missing == [gone]
+        assert set(made.files) == set(whole.files) - {bad}
+
+    def fail(*_: object) -> bool:
+        raise ClientError("refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileSystemStorage, "exists", fail)
+        with pytest.raises(CommandError, match="The store fails at .*ClientError: refused"):
+            run("restore", old, "--replace")
+
+
+def test_a_store_that_is_not_there_does_not_push_out_the_backups_that_have_it_all(
+    tmp_path: Path, settings: Settings
+) -> None:
+    arena()
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    whole = backup_make(folder, now=NOW)
+    settings.MEDIA_ROOT = tmp_path / "not mounted"
+    with pytest.raises(CommandError, match="None of the files .* no older one was deleted"):
+        run("backup", folder, "--keep", "1")
+    assert whole.path.exists()
+    assert len(list(folder.iterdir())) == 2

@@ -1,0 +1,35 @@
+"""Computes ratings of the past again, of what the ledger held then."""
+
+from __future__ import annotations
+
+from core.models import Environment, RatingPoint
+from core.services.ratings import KEPT, rating_points_replace
+from tournament_manager.ledger import compute
+
+
+def history_refresh(environment: Environment) -> int:
+    """Compute every moment of an environment's history anew and write what differs; return how many points did.
+
+    Who stood there is taken from the moment itself: nobody else has written down who might play then. Who had played
+    nothing that counts leaves it. A fit for each moment, so it may take long.
+    """
+    points = RatingPoint.objects.filter(environment=environment)
+    changed = 0
+    for at in points.order_by("at").values_list("at", flat=True).distinct():
+        rows = list(points.filter(at=at).order_by("submission"))
+        found = {
+            row.submission_id: row
+            for row in compute(environment, at=at, among={row.submission_id for row in rows}).ratings
+        }
+        differing, gone = [], []
+        for row in rows:
+            rating = found.get(row.submission_id)
+            if rating is None:
+                gone.append(row)
+            elif any(getattr(row, name) != getattr(rating, name) for name in KEPT):
+                for name in KEPT:
+                    setattr(row, name, getattr(rating, name))
+                differing.append(row)
+        rating_points_replace(changed=differing, gone=gone)
+        changed += len(differing) + len(gone)
+    return changed

@@ -1,0 +1,306 @@
+"""The ladder: continuous matchmaking without end.
+
+While an environment's play is LADDER, one automatic tournament of this format runs there. Each step lets its
+participants follow the agents and, when few duels are left in line, chooses the next round. It ends when the
+environment is to play something else, at its `ends_at`, or when the rules of the game change; then the next one begins.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count, Max, Min, Q, Sum
+
+from core.models import (
+    LADDER,
+    Audience,
+    Duel,
+    Environment,
+    JobState,
+    Play,
+    RatingPool,
+    Submission,
+    Tournament,
+    TournamentState,
+)
+from core.selectors.ladders import ladder_field
+from core.selectors.stopping import duel_test
+from core.selectors.workers import workers_alive
+from core.services.duels import duel_create
+from core.services.ladders import ladder_field_save
+from core.services.ratings import ratings_note
+from core.services.tournaments import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
+from tournament_manager import ledger
+from tournament_manager.formats import Impossible
+from tournament_manager.matchmaking import Candidate, Choice, Rules, choose_pairs
+from tournament_manager.predictions import Strength, strengths
+from tournament_manager.rating import MEAN, POOL_SPREAD, STEP
+
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+FEWEST = 2
+"""Duels that are kept in line at least; more with more workers."""
+ENOUGH = 4
+"""Who play in no duel, that a choice is made among them alone."""
+CLOSED = "The environment is closed at the moment: no new duels are made."
+ENDED = "The ladder has ended."
+LIMITS: dict[str, tuple[float, float]] = {
+    "pair_cap": (1, 10_000),
+    "cap_days": (0, 3_650),
+    "new_below": (0, 100_000),
+    "longest_wait": (1, 1_000),
+    "noise": (0, 10),
+    "order_share": (0, 1),
+}
+"""What each setting may be."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LadderSettings:
+    """What an organiser may set of a ladder. cap_days: duels that are older do not count for pair_cap; 0: all do."""
+
+    rules: Rules = dataclasses.field(default_factory=Rules)
+    cap_days: int = 30
+
+
+def ladder_settings(settings: Mapping[str, object]) -> LadderSettings:
+    """Settings from plain values, e.g. read from JSON; those left out have their defaults. Raises Impossible."""
+    defaults = {field.name: field.default for field in dataclasses.fields(Rules)} | {"cap_days": 30}
+    for name, value in settings.items():
+        if name not in defaults:
+            raise Impossible(f"A ladder has no setting {name!r}; it has {', '.join(defaults)}.")
+        is_whole = isinstance(defaults[name], int)
+        lowest, highest = LIMITS[name]
+        # A boolean is an integer to Python, but nobody means it so.
+        fits = isinstance(value, int if is_whole else int | float) and not isinstance(value, bool)
+        if not fits or not lowest <= value <= highest:  # type: ignore[operator]  # checked just before
+            kind = "a whole number" if is_whole else "a number"
+            raise Impossible(f"{name} is {value!r}; make it {kind} from {lowest:g} to {highest:g}.")
+    rules = {name: value for name, value in settings.items() if name != "cap_days"}
+    return LadderSettings(Rules(**rules), settings.get("cap_days", 30))  # type: ignore[arg-type]  # checked above
+
+
+def start_if_due(environment: Environment, number: int, *, now: datetime) -> Tournament | None:
+    """Begin a ladder as edition `number` once agents of two owners can play, with the settings of the one before."""
+    if not environment.is_active or not ladder_field(environment).has_two_owners:
+        return None
+    before = environment.tournaments.filter(is_automatic=True, format=LADDER).order_by("-edition").first()
+    try:
+        tournament = ladder_create(
+            environment=environment,
+            edition=number,
+            seed=secrets.randbelow(2**31),
+            settings=before.settings if before else {},
+        )
+    except EditionTaken:
+        return None
+    ladder_step(tournament, now=now)
+    return tournament
+
+
+def goes_on(tournament: Tournament, *, now: datetime) -> bool:
+    """Take one step of a running ladder; False when it is over: then no duel of it waits or is played any more."""
+    environment = tournament.environment
+    if tournament.ends_at is not None and tournament.ends_at <= now:
+        ladder_stop(environment=environment)
+    environment.refresh_from_db(fields=["play", "version"])
+    if _is_on(tournament):
+        ladder_step(tournament, now=now)
+        return True
+    open_duels_cancel(tournament=tournament, reason=ENDED)
+    return False
+
+
+def ladder_step(tournament: Tournament, *, now: datetime) -> None:
+    """Have participants follow the agents, and choose the next round when it is time; twice in a row changes nothing.
+
+    All in one transaction that holds the tournament's row: of several workers at once each finds what another did.
+    """
+    with transaction.atomic():
+        locked = Tournament.objects.select_for_update(no_key=True).filter(state=TournamentState.RUNNING)
+        ladder = locked.filter(pk=tournament.pk).first()
+        # Again, with its row held: whoever ends it may have cancelled its duels since.
+        if ladder is None or not _is_on(ladder):
+            return
+        playing = _participants_follow(ladder)
+        shortfall = _round_follow(ladder, playing, now)
+        if shortfall != ladder.shortfall:
+            Tournament.objects.filter(pk=ladder.pk).update(shortfall=shortfall[:200])
+
+
+def _is_on(tournament: Tournament) -> bool:
+    """Whether its environment still plays a ladder, by the same rules: results by others are of another game."""
+    environment = tournament.environment
+    versions = tournament.duels.order_by("-number").values_list("environment_version", flat=True)
+    return environment.play == Play.LADDER and versions.first() in (None, environment.spec_id)
+
+
+def table_follow(tournament: Tournament, *, is_fitted: bool, now: datetime) -> None:
+    """Make the table of a running ladder anew once ratings were fitted: to read all results takes long in an old one.
+
+    It also follows those who have left.
+    """
+    # At most one an hour.
+    ratings_note(environment=tournament.environment, at=now)
+    rows = tournament.participants
+    lowest = rows.filter(withdrawn_at=None).aggregate(last=Max("rank"))["last"] or 0
+    # Who is gone stands below all others.
+    is_mixed = rows.filter(withdrawn_at__isnull=False, rank__lte=lowest).exists()
+    if is_fitted or is_mixed:
+        ledger.standings_refresh(tournament)
+
+
+def _participants_follow(ladder: Tournament) -> list[Submission]:
+    """Let agents' newest active submissions join and all others leave; return those that can play now."""
+    here = Submission.objects.filter(participations__tournament=ladder, participations__withdrawn_at=None)
+    is_open = Q(builds__state__in=OPEN) | Q(validations__state__in=OPEN)
+    # Built again, e.g. by an organiser: neither is that a reason to leave, nor for the version before to play.
+    again = dict(here.filter(is_open, deleted_at=None).values_list("pk", "agent"))
+    field = ladder_field(ladder.environment)
+    numbers = dict(Submission.objects.filter(pk__in=again).values_list("agent", "number"))
+    playing = [row for row in field.playing if row.number > numbers.get(row.agent_id, 0)]
+    ladder_field_save(tournament=ladder, playing=playing, paused=set(again), last_round=_last_round(ladder))
+    return playing
+
+
+def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: datetime) -> str:
+    """Choose a round when too few duels are in line; return why nothing is played, empty while something is."""
+    if not ladder.environment.is_active:
+        return CLOSED
+    open_ = list(ladder.duels.filter(state__in=OPEN).values_list("state", "player_1", "player_2"))
+    waiting = sum(state == JobState.QUEUED for state, _, _ in open_)
+    wanted = max(FEWEST, workers_alive("duel").count())
+    if waiting >= wanted:
+        return ""
+    busy = {player for _, *players in open_ for player in players}
+    free = [row for row in playing if row.pk not in busy]
+    coming = Counter((one, other) for _, one, other in open_)
+    if len(free) < 2 and busy:
+        return ""
+    try:
+        # Else the two whose duel has just ended would meet again and again, while others play.
+        among = free if len(free) >= ENOUGH or not busy else playing
+        choice = _choose(among, ladder, 2 * wanted - waiting, now, coming)
+    except Impossible as error:
+        return f"Its settings cannot be played with: {error}"
+    by_id = {row.pk: row for row in playing}
+    number = ladder.duels.aggregate(last=Max("number"))["last"] or 0
+    round_number = _last_round(ladder) + 1
+    match_count = ladder.environment.matches_per_duel
+    for pairing in choice.pairings:
+        number += 1
+        duel_create(
+            tournament=ladder,
+            number=number,
+            round=round_number,
+            player_1=by_id[pairing.player_1],
+            player_2=by_id[pairing.player_2],
+            seed=ladder.seed + number,
+            match_count=match_count,
+            expected=pairing.expected,
+            reason=pairing.because,
+            test=duel_test(environment=ladder.environment, match_count=match_count),
+        )
+    return "" if choice.pairings or open_ else choice.shortfall
+
+
+def _choose(
+    free: Sequence[Submission], ladder: Tournament, count: int, now: datetime, coming: Counter[tuple[int, int]]
+) -> Choice:
+    """coming: duels that wait or are played, by players."""
+    settings = ladder_settings(ladder.settings)
+    met, matches = _met(ladder.environment, Q())
+    recent = None
+    if settings.cap_days:
+        of_late, _ = _met(ladder.environment, Q(ended_at__gte=now - timedelta(days=settings.cap_days)))
+        recent = Counter(of_late) + coming
+    candidates = _candidates(free, ladder, matches)
+    seed = ladder.seed + _last_round(ladder)
+    return choose_pairs(candidates, Counter(met) + coming, count=count, seed=seed, rules=settings.rules, recent=recent)
+
+
+def _met(environment: Environment, condition: Q) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
+    """How many duels each (player_1, player_2) has behind the ratings, and each submission matches."""
+    rated = Duel.objects.filter(
+        condition,
+        tournament__environment=environment,
+        tournament__is_rated=True,
+        tournament__results=Audience.PUBLIC,
+        state=JobState.SUCCEEDED,
+        void__isnull=True,
+    )
+    pairs = rated.order_by().values("player_1", "player_2").annotate(duels=Count("pk"), matches=Sum("matches_done"))
+    met: dict[tuple[int, int], int] = {}
+    played: dict[int, int] = {}
+    for one, other, duels, matches in pairs.values_list("player_1", "player_2", "duels", "matches"):
+        met[one, other] = duels
+        for player in (one, other):
+            played[player] = played.get(player, 0) + matches
+    return met, played
+
+
+def _candidates(free: Sequence[Submission], ladder: Tournament, matches: Mapping[int, int]) -> list[Candidate]:
+    """Who can play now, strengths as the last fit has them; who is in none is expected where the fit would put it."""
+    before = _versions_before(free)
+    known = strengths([row.pk for row in (*free, *before.values())]).known
+    pool = RatingPool.objects.filter(environment=ladder.environment).first()
+    first_version = Strength(MEAN, pool.spread if pool else POOL_SPREAD)
+    waited = _waited(ladder, {row.pk for row in free})
+    candidates = []
+    for row in free:
+        strength = known.get(row.pk)
+        if strength is None:
+            earlier = known.get(before[row.pk].pk) if row.pk in before else None
+            strength = Strength(earlier.value, (earlier.deviation**2 + STEP**2) ** 0.5) if earlier else first_version
+        candidates.append(
+            Candidate(
+                submission=row.pk,
+                owner=row.agent.owner_id,
+                rating=strength.value,
+                deviation=strength.deviation,
+                matches=matches.get(row.pk, 0),
+                waited=waited[row.pk],
+                name=str(row),
+            )
+        )
+    return candidates
+
+
+def _versions_before(submissions: Sequence[Submission]) -> dict[int, Submission]:
+    """The version before, by submission."""
+    agents = {row.agent_id for row in submissions}
+    numbers = {(row.agent_id, row.number): row for row in Submission.objects.filter(agent__in=agents)}
+    pairs = ((row.pk, numbers.get((row.agent_id, row.number - 1))) for row in submissions)
+    return {key: earlier for key, earlier in pairs if earlier is not None}
+
+
+def _waited(ladder: Tournament, submissions: Collection[int]) -> dict[int, int]:
+    """Rounds drawn since each one's last duel was over, or since it joined. What was cancelled was no duel."""
+    joined = ladder.participants.filter(submission__in=submissions).values_list("submission", "joined_after")
+    since: dict[int, tuple[int, datetime | None]] = {key: (after or 0, None) for key, after in joined}
+    played = ladder.duels.exclude(state=JobState.CANCELLED).order_by()
+    for player in ("player_1", "player_2"):
+        found = played.filter(**{f"{player}__in": submissions}).values(player)
+        for key, last, ended in found.annotate(last=Max("round"), ended=Max("ended_at")).values_list(
+            player, "last", "ended"
+        ):
+            since[key] = max(since[key], (last, ended), key=lambda seen: seen[0])
+    first = min((last for last, _ in since.values()), default=0)
+    later = ladder.duels.filter(round__gt=first).order_by("round").values("round").annotate(at=Min("created_at"))
+    rounds = list(later.values_list("round", "at"))
+    numbers, begun = [number for number, _ in rounds], [at for _, at in rounds]
+    return {
+        key: len(rounds) - max(bisect_left(numbers, last + 1), bisect_left(begun, ended) if ended else 0)
+        for key, (last, ended) in since.items()
+    }
+
+
+def _last_round(ladder: Tournament) -> int:
+    # Rounds rise with the numbers, for which there is an index.
+    last = ladder.duels.order_by("-number").values_list("round", flat=True).first()
+    return last or 0

@@ -1,0 +1,66 @@
+"""What the commands that plan tournaments have in common."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from core.formats import FORMATS
+from core.models import Audience, Environment
+
+
+def add_plan_arguments(parser: ArgumentParser) -> None:
+    """What a tournament is like."""
+    parser.add_argument("--format", choices=list(FORMATS), help="as docs/tournaments.md describes them")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the format, e.g. rounds=5"
+    )
+    parser.add_argument("--name", help="what it is called")
+    parser.add_argument("--unrated", action="store_true", help="its duels do not count for ratings")
+    parser.add_argument(
+        "--results",
+        choices=[value.lower() for value in Audience.values],
+        default=Audience.PUBLIC.lower(),
+        help="who sees its results until they are released",
+    )
+    parser.add_argument("--max-participants", type=int, metavar="N", help="with a registration: so many at most")
+    parser.add_argument("--teams", nargs="+", default=[], metavar="TEAM", help="only members of these may take part")
+
+
+def environment_named(slug: str) -> Environment:
+    """Raises CommandError, which names those that there are."""
+    environment = Environment.objects.filter(slug=slug).first()
+    if environment is None:
+        known = ", ".join(Environment.objects.values_list("slug", flat=True)) or "none; run sync_environments"
+        raise CommandError(f"There is no environment {slug!r}. There are: {known}.")
+    return environment
+
+
+def settings_named(pairs: Sequence[str]) -> dict[str, Any]:
+    """`rounds=5` and `third_place=true` as plain values. Raises CommandError."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        try:
+            if not equals:
+                raise ValueError("no value")
+            settings[name.strip()] = json.loads(value.strip().lower())
+        except ValueError:
+            raise CommandError(
+                f"--set {pair} is not understood. Write e.g. --set rounds=5 or --set third_place=true."
+            ) from None
+    return settings
+
+
+def time_named(text: str) -> datetime:
+    """A time in ISO 8601; without a zone it is UTC. Raises CommandError."""
+    try:
+        time = datetime.fromisoformat(text)
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise CommandError(f"{text!r} is no time. Write e.g. 2026-12-04T18:00, in UTC.") from None

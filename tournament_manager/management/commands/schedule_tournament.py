@@ -1,0 +1,92 @@
+"""Have tournaments planned again and again, list what is scheduled, or remove it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from core.cron import cron_next
+from core.errors import Refused
+from core.models import TournamentSchedule
+from core.services.tournament_schedules import schedule_remove, schedule_save
+from core.times import moment
+from tournament_manager.management.arguments import add_plan_arguments, environment_named, settings_named
+
+
+class Command(BaseCommand):
+    help = (
+        "Schedule tournaments of an environment, e.g. schedule_tournament connect-four --cron '0 18 * * 5' "
+        "--registration-hours 48. Organisers see and change them in the admin."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("environment", nargs="?", help="slug of the environment, e.g. connect-four")
+        parser.add_argument(
+            "--cron", help="when a tournament is planned, in UTC: '0 18 * * 5' is every Friday at 18:00"
+        )
+        add_plan_arguments(parser)
+        parser.add_argument("--title", help="name of each tournament; {schedule} and {date} are filled in")
+        parser.add_argument(
+            "--registration-hours", type=int, default=0, metavar="H", help="owners register for so long, then it begins"
+        )
+        parser.add_argument(
+            "--freeze-hours", type=int, default=0, metavar="H", help="versions uploaded so late do not take part"
+        )
+        parser.add_argument("--seasons", action="store_true", help="each belongs to the season that is on then")
+        parser.add_argument("--list", action="store_true", help="list what is scheduled")
+        parser.add_argument("--remove", metavar="NAME", help="remove a schedule; what it has planned stays")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["list"]:
+            self.list()
+        elif options["remove"]:
+            self.remove(options["remove"])
+        elif not options["environment"] or not options["cron"]:
+            raise CommandError("Name an environment and --cron, or ask for --list or --remove NAME.")
+        else:
+            self.add(options)
+
+    def list(self) -> None:
+        now = timezone.now()
+        for row in TournamentSchedule.objects.select_related("environment"):
+            when = f"next {moment(cron_next(row.cron, after=now))}" if row.is_active else "not active"
+            self.stdout.write(
+                f"{row.name}: {row.environment.slug}, {row.format}, {row.cron!r}, {when}. {row.last_note}"
+            )
+
+    def remove(self, name: str) -> None:
+        row = TournamentSchedule.objects.filter(name=name).first()
+        if row is None:
+            known = ", ".join(TournamentSchedule.objects.values_list("name", flat=True)) or "none"
+            raise CommandError(f"There is no schedule {name!r}. There are: {known}.")
+        schedule_remove(schedule=row)
+        self.stdout.write(f"Removed {name}; the tournaments that it has planned stay.")
+
+    def add(self, options: dict[str, Any]) -> None:
+        environment = environment_named(options["environment"])
+        played = options["format"] or "round-robin"
+        row = TournamentSchedule(
+            environment=environment,
+            name=f"{environment.slug} {played}" if options["name"] is None else options["name"],
+            cron=" ".join(options["cron"].split()),
+            format=played,
+            settings=settings_named(options["set"]),
+            registration_hours=options["registration_hours"],
+            freeze_hours=options["freeze_hours"],
+            teams=options["teams"],
+            max_participants=options["max_participants"],
+            is_rated=not options["unrated"],
+            results=options["results"].upper(),
+            in_season=options["seasons"],
+        )
+        if options["title"] is not None:
+            row.title = options["title"]
+        now = timezone.now()
+        try:
+            schedule_save(schedule=row, now=now)
+        except Refused as refusal:
+            raise CommandError(str(refusal)) from None
+        self.stdout.write(f"Scheduled {row.name}; next on {moment(cron_next(row.cron, after=now))}.")

@@ -1,0 +1,342 @@
+"""Whom the ladder lets meet next: the pairs whose results tell most, and nobody forgotten. Pure.
+
+Four wishes, in this order; each submission is in at most one pair of a choice:
+
+1. who has waited longer than the rules allow plays next, the longest wait first;
+2. groups of submissions that no chain of results joins are joined, because ratings compare only within a group;
+3. who has few matches plays, the fewest first;
+4. all others by what a match is expected to tell.
+
+A match between i and j tells p (1 - p) Var(ti - tj) about their difference (Fisher information of a Bernoulli trial
+times what is still unknown; the acquisition rule of Chiang et al., Chatbot Arena, arXiv:2403.04132, section 5, has the
+same two factors). About every second choice it is weighted by exp(-z^2 / 2) with z = (ti - tj) / sd, the density of
+"the two are equal" in units of its maximum: where the order is settled, a result changes no rank. Only so, and ranks
+would be sharp but the scale of ratings loose; `benchmarks/matchmaking.py` shows that the mix is as good for ranks and
+better for ratings. The (n + 1)-th duel of the same two counts 1 / (n + 1): players without randomness play the same
+again, and the official ratings take all matches of two submissions for one observation. Gumbel noise on the logarithm
+makes the greedy choice a draw with chances by weight to the power 1 / noise (Gumbel, 1954; Maddison et al., A*
+Sampling, 2014).
+
+Seats: the matches of a duel come as seat-swapped pairs on one seed, so a duel of an even number of matches is balanced
+by itself. For what is left (odd numbers, who begins) player_1 is who has been player_1 less often, against this
+opponent, then at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+ELO = math.log(10) / 400
+"""One point of Elo in the units of the logistic curve."""
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A submission that could play now.
+
+    rating, deviation: mean and standard deviation of its strength, Elo. matches: rated ones so far. waited: choices
+    made since it was last in a pair, or since it came. name: for the reasons. Leave out who is in a duel that is not
+    over, as long as there are enough others: that result is still to come.
+    """
+
+    submission: int
+    owner: int
+    rating: float
+    deviation: float
+    matches: int
+    waited: int
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.name or f"Submission {self.submission}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an environment may set. Raises ValueError.
+
+    pair_cap: duels of the same two submissions, ever or of late. new_below: with fewer matches one is new.
+    longest_wait: choices that a submission may be left out in a row. noise: 0 takes the best pairs, 1 draws by weight.
+    order_share: share of choices made to learn ranks, 0 to 1; the others are made to learn ratings.
+    """
+
+    pair_cap: int = 100
+    new_below: int = 20
+    longest_wait: int = 10
+    noise: float = 0.2
+    order_share: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.pair_cap < 1:
+            raise ValueError(f"Two submissions must be allowed to meet once: pair_cap {self.pair_cap} is below 1.")
+        if min(self.new_below, self.longest_wait, self.noise) < 0:
+            raise ValueError(f"None of these can be negative: {self}.")
+        if not 0 <= self.order_share <= 1:
+            raise ValueError(f"A share lies between 0 and 1: order_share is {self.order_share}.")
+
+
+class Reason(StrEnum):
+    """Why two submissions meet."""
+
+    WAITED = "waited"
+    JOINS = "joins"
+    NEW = "new"
+    TELLS = "tells"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Two submissions that are to meet. expected: score of player_1 per match, 0 to 1, by the ratings as they are now,
+    uncertainty included; keep it, calibration is judged by it. because: the reason in a sentence."""
+
+    player_1: int
+    player_2: int
+    reason: Reason
+    because: str
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """pairings: the most urgent first. shortfall: why there are fewer than asked for; empty when there are not."""
+
+    pairings: tuple[Pairing, ...]
+    shortfall: str = ""
+
+
+def choose_pairs(
+    candidates: Sequence[Candidate],
+    met: Mapping[tuple[int, int], int],
+    *,
+    count: int,
+    seed: int,
+    rules: Rules | None = None,
+    covariance: Floats | None = None,
+    recent: Mapping[tuple[int, int], int] | None = None,
+) -> Choice:
+    """The next `count` pairs, or as many as there can be.
+
+    met: rated duels by (player_1, player_2), void ones left out; submissions that are no candidates belong in it, too,
+    for results join groups through them. covariance: of the ratings in the order of `candidates`, Elo squared; without
+    it ratings count as independent. recent: those of `met` that count for the cap; without it all do. seed: the same
+    gives the same pairs, whatever the order of the candidates. O(n^2 log n). Raises ValueError when a submission is
+    named twice, a figure is not a number or the covariance is of others.
+
+    Who has waited longest, once that is over longest_wait choices, is in the first pair, unless nobody may meet it;
+    so the wait of anybody with an opponent is bounded by longest_wait + the number of candidates, and mostly by
+    longest_wait + candidates / count. Where candidates outnumber 2 * count * longest_wait all pairs are chosen so.
+    """
+    rules = rules or Rules()
+    order = sorted(range(len(candidates)), key=lambda place: candidates[place].submission)
+    ranked = [candidates[place] for place in order]
+    _check(ranked)
+    if len(ranked) < 2:
+        return Choice((), f"A pair takes two submissions; {len(ranked)} can play." if count else "")
+    if covariance is None:
+        covariance = np.diag([candidate.deviation**2 for candidate in ranked])
+    elif np.shape(covariance) != (len(ranked), len(ranked)) or not np.isfinite(covariance).all():
+        raise ValueError(f"The covariance must hold {len(ranked)} x {len(ranked)} numbers.")
+    else:
+        covariance = covariance[np.ix_(order, order)]
+    meetings = _Meetings(ranked, met)
+    capped = meetings if recent is None else _Meetings(ranked, recent)
+    draw = _Draw(ranked, covariance, meetings, capped.total, rules, seed)
+    pairings = tuple(islice(draw.pairs(), count))
+    return Choice(pairings, draw.shortfall() if len(pairings) < count else "")
+
+
+def expected_score(difference: float, variance: float) -> float:
+    """Expected score of a match, 0 to 1, by a difference of ratings and the variance of that difference (Elo, Elo^2).
+
+    The logistic curve averaged over a normal distribution: sigma(x / sqrt(1 + pi v / 8)), within 0.02 of the integral.
+    Source: MacKay, The evidence framework applied to classification networks, 1992.
+    """
+    x = difference * ELO / math.sqrt(1 + math.pi * variance * ELO**2 / 8)
+    return 0.5 * (1 + math.tanh(x / 2))
+
+
+def _check(ranked: Sequence[Candidate]) -> None:
+    for before, after in pairwise(ranked):
+        if before.submission == after.submission:
+            raise ValueError(f"Submission {after.submission} is named twice.")
+    for candidate in ranked:
+        if not math.isfinite(candidate.rating) or not math.isfinite(candidate.deviation):
+            raise ValueError(f"Rating and deviation must be numbers: {candidate!r}.")
+
+
+class _Meetings:
+    """Who has met whom, by the candidates' places."""
+
+    def __init__(self, ranked: Sequence[Candidate], met: Mapping[tuple[int, int], int]) -> None:
+        ids = np.array([candidate.submission for candidate in ranked], dtype=np.int64)
+        pairs: Integers = np.array(list(met), dtype=np.int64).reshape(-1, 2)
+        counts = np.fromiter(met.values(), dtype=np.int64, count=len(met))
+        pairs, counts = pairs[counts > 0], counts[counts > 0]
+        everybody = np.union1d(ids, pairs)
+        ends = np.searchsorted(everybody, pairs)
+        edges = coo_array((counts, (ends[:, 0], ends[:, 1])), shape=(everybody.size, everybody.size))
+        self.groups: Integers = connected_components(edges, directed=False)[1][np.searchsorted(everybody, ids)]
+        places = np.minimum(np.searchsorted(ids, pairs), ids.size - 1)
+        both = (ids[places] == pairs).all(axis=1)
+        first: Integers = np.zeros((ids.size, ids.size), dtype=np.int64)
+        np.add.at(first, (places[both, 0], places[both, 1]), counts[both])
+        self.first = first
+        """How often the row was player_1 against the column."""
+        self.total = first + first.T
+        lean = np.bincount(ends[:, 0], counts, everybody.size) - np.bincount(ends[:, 1], counts, everybody.size)
+        self._lean = lean[np.searchsorted(everybody, ids)]
+
+    def seats(self, one: int, other: int) -> tuple[int, int]:
+        """The two with player_1 first."""
+        owed = (int(self.first[one, other] - self.first[other, one]), int(self._lean[one] - self._lean[other]))
+        return (one, other) if owed <= (0, 0) else (other, one)
+
+
+class _Draw:
+    """One choice under way. Candidates are known by their places."""
+
+    def __init__(
+        self,
+        ranked: Sequence[Candidate],
+        covariance: Floats,
+        meetings: _Meetings,
+        capped: Integers,
+        rules: Rules,
+        seed: int,
+    ) -> None:
+        self._ranked, self._meetings, self._rules = ranked, meetings, rules
+        ratings = np.array([candidate.rating for candidate in ranked])
+        owners = np.array([candidate.owner for candidate in ranked])
+        self._difference = ratings[:, None] - ratings[None, :]
+        spread = np.diag(covariance)
+        self._variance = np.maximum(spread[:, None] + spread[None, :] - 2 * covariance, 1e-9)
+        self._strangers = owners[:, None] != owners[None, :]
+        allowed = self._strangers & (capped < rules.pair_cap)
+        self._weight: Floats = np.where(allowed, self._log_weight(seed), -np.inf)
+        self._free = np.ones(len(ranked), dtype=bool)
+        self._made: list[tuple[int, int]] = []
+
+    def _log_weight(self, seed: int) -> Floats:
+        """Logarithm of what a match of two is expected to tell, with noise."""
+        random = np.random.default_rng(seed)
+        # p (1 - p) = 1 / (4 cosh^2(x / 2)), without overflow for far ratings.
+        half = np.abs(self._difference) * ELO / 2
+        log_chance = -2 * (half + np.log1p(np.exp(-2 * half)))
+        told = log_chance + np.log(self._variance)
+        if random.random() < self._rules.order_share:
+            told -= self._difference**2 / (2 * self._variance)
+        # Once more of the same tells less, and of players without randomness nothing.
+        told -= np.log1p(self._meetings.total)
+        noise = np.triu(random.gumbel(size=told.shape), 1)
+        return np.asarray(told + self._rules.noise * (noise + noise.T))
+
+    def pairs(self) -> Iterator[Pairing]:
+        """All pairs there can be, the most urgent first."""
+        yield from self._overdue()
+        best_first = self._best_first()
+        yield from self._joining(best_first)
+        yield from self._new()
+        for one, other in best_first:
+            if self._free[one] and self._free[other]:
+                yield self._pairing(one, other, Reason.TELLS)
+
+    def _overdue(self) -> Iterator[Pairing]:
+        waited = [candidate.waited for candidate in self._ranked]
+        for place in sorted(range(len(waited)), key=lambda place: -waited[place]):
+            if waited[place] <= self._rules.longest_wait:
+                return
+            yield from self._with_best_partner(place, Reason.WAITED)
+
+    def _joining(self, best_first: Sequence[tuple[int, int]]) -> Iterator[Pairing]:
+        """A spanning forest of the groups by Kruskal's algorithm, as far as everybody plays once."""
+        names = self._meetings.groups.tolist()
+        parent = {name: name for name in names}
+
+        def group(place: int) -> int:
+            name: int = names[place]
+            while parent[name] != name:
+                parent[name] = name = parent[parent[name]]
+            return name
+
+        for one, other in self._made:
+            parent[group(one)] = group(other)
+        left = sum(name == above for name, above in parent.items()) - 1
+        for one, other in best_first if left else ():
+            if not (self._free[one] and self._free[other]) or group(one) == group(other):
+                continue
+            parent[group(one)] = group(other)
+            left -= 1
+            beginner = 0 in {self._ranked[one].matches, self._ranked[other].matches}
+            yield self._pairing(one, other, Reason.NEW if beginner else Reason.JOINS)
+            if not left:
+                return
+
+    def _new(self) -> Iterator[Pairing]:
+        matches = [candidate.matches for candidate in self._ranked]
+        for place in sorted(range(len(matches)), key=lambda place: matches[place]):
+            if matches[place] >= self._rules.new_below:
+                return
+            yield from self._with_best_partner(place, Reason.NEW)
+
+    def _with_best_partner(self, place: int, reason: Reason) -> Iterator[Pairing]:
+        """At most one pair."""
+        if self._free[place]:
+            weights = np.where(self._free, self._weight[place], -np.inf)
+            partner = int(weights.argmax())
+            if weights[partner] > -np.inf:
+                yield self._pairing(place, partner, reason)
+
+    def _best_first(self) -> list[tuple[int, int]]:
+        """Places of all pairs that may meet and have nobody in a pair yet, by weight."""
+        rows, columns = np.triu_indices(len(self._ranked), 1)
+        weights = self._weight[rows, columns]
+        open_ = (weights > -np.inf) & self._free[rows] & self._free[columns]
+        order = np.flatnonzero(open_)[np.argsort(-weights[open_], kind="stable")]
+        return list(zip(rows[order].tolist(), columns[order].tolist(), strict=True))
+
+    def _pairing(self, one: int, other: int, reason: Reason) -> Pairing:
+        self._free[[one, other]] = False
+        self._made.append((one, other))
+        because = self._because(one, other, reason)
+        first, second = self._meetings.seats(one, other)
+        expected = expected_score(float(self._difference[first, second]), float(self._variance[first, second]))
+        return Pairing(self._ranked[first].submission, self._ranked[second].submission, reason, because, expected)
+
+    def _because(self, one: int, other: int, reason: Reason) -> str:
+        first, second = self._ranked[one], self._ranked[other]
+        if reason is Reason.WAITED:
+            longest = max(first, second, key=lambda candidate: candidate.waited)
+            return f"{longest} has waited for {longest.waited} rounds."
+        if reason is Reason.NEW:
+            newest = min(first, second, key=lambda candidate: candidate.matches)
+            return f"{newest} is new: {newest.matches} matches so far."
+        if reason is Reason.JOINS:
+            return "No chain of results joins the two yet, so their ratings cannot be compared."
+        apart = abs(float(self._difference[one, other]))
+        known = math.sqrt(float(self._variance[one, other]))
+        duels = int(self._meetings.total[one, other])
+        met = "have not met yet" if not duels else f"have met {duels} time{'s' * (duels > 1)}"
+        return (
+            "Of the pairs that could be made, theirs is likely to tell most: the ratings are "
+            f"{apart:.0f} apart, give or take {known:.0f}, and the two {met}."
+        )
+
+    def shortfall(self) -> str:
+        """Why no further pair can be had, as a sentence."""
+        if not self._strangers.any():
+            return "All submissions that can play have one owner, and an owner's own submissions do not meet."
+        if not (self._weight > -np.inf).any():
+            cap = self._rules.pair_cap
+            return f"All who may meet have met as often as two submissions may: {cap} duels."
+        return "Whoever is left has no opponent: everybody plays once a round, and none of the others may meet them."

@@ -1,0 +1,55 @@
+"""Tournaments that organisers have planned: begun when their time has come, and planned when a schedule says so."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from core.errors import Refused
+from core.models import Environment, Tournament, TournamentSchedule, TournamentState
+from core.services.planning import tournament_call_off
+from core.services.tournament_schedules import schedule_run
+from tournament_manager.progress import NotYet, tournament_begin
+
+logger = logging.getLogger(__name__)
+
+
+def planned_begin(environment: Environment, *, now: datetime) -> None:
+    """Begin the planned tournaments of an environment whose time has come; call off those that cannot be played.
+
+    Those of an environment that is closed wait until it is open again.
+    """
+    if not environment.is_active:
+        return
+    due = environment.tournaments.filter(state=TournamentState.PLANNED, starts_at__lte=now)
+    for tournament in due.order_by("starts_at", "pk"):
+        try:
+            _begin(tournament, now=now)
+        except Exception:
+            # One tournament in trouble must not stop the others.
+            logger.exception("%s cannot begin.", tournament)
+
+
+def _begin(tournament: Tournament, *, now: datetime) -> None:
+    try:
+        tournament_begin(tournament, now=now)
+    except NotYet:
+        logger.info("%s has been put off.", tournament)
+    except Refused as refusal:
+        if tournament_call_off(tournament=tournament, reason=str(refusal)):
+            logger.warning("%s is called off: %s", tournament, refusal)
+    else:
+        logger.info("%s has begun.", tournament)
+
+
+def schedules_run(*, now: datetime) -> None:
+    """Plan what schedules ask for, as far as their times have come."""
+    for schedule in TournamentSchedule.objects.filter(is_active=True):
+        try:
+            planned = schedule_run(schedule=schedule, now=now)
+        except Exception:
+            # One schedule in trouble must not stop the others.
+            logger.exception("%s cannot be carried out.", schedule)
+        else:
+            if planned is not None:
+                logger.info("%s has planned %s.", schedule, planned)

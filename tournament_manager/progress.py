@@ -1,0 +1,279 @@
+"""Tournaments of organisers: what their format asks for becomes rows, step by step until it is played to its end.
+
+Rows are all there is: a history is read from them, the format makes a plan of it, and one step brings them in line with
+the plan. A worker that dies between two steps, or in one, leaves nothing undone; see `formats.contract`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Count, F, Sum
+
+from core.errors import Refused
+from core.models import Duel, JobState, LedgerEntry, Tournament, TournamentState
+from core.selectors.seeding import seeded
+from core.services.bars import participants_withdraw_barred, quarantine_where_due
+from core.services.rounds import (
+    Pairing,
+    counting,
+    drawn_again_leave,
+    duels_cancel,
+    duels_draw,
+    duels_strike,
+    last_round,
+    leaving_forget,
+    standing_save,
+    tournament_hold,
+    tournament_open,
+)
+from core.services.tournaments import STANDING_FIELDS, standings_save, tournament_finish
+from core.times import moment
+from tournament_manager import editions, ledger
+from tournament_manager.formats import (
+    DuelRecord,
+    DuelState,
+    Format,
+    History,
+    Impossible,
+    Plan,
+    format_make,
+    format_settings,
+)
+from tournament_manager.formats.contract import MOST_PAIRS
+from tournament_manager.formats.plain import drawing_as_json, standings_of
+from tournament_manager.predictions import strengths
+from tournament_manager.standings import duel_results
+
+STATES = {
+    JobState.QUEUED: DuelState.OPEN,
+    JobState.RUNNING: DuelState.OPEN,
+    JobState.SUCCEEDED: DuelState.PLAYED,
+    JobState.FAILED: DuelState.VOID,
+}
+STRUCK = "A result that it depended on was struck."
+LEFT = "One of the two has left the tournament."
+
+
+class NotYet(Refused):
+    """A planned tournament whose time has not come; an organiser may have put it off a moment ago."""
+
+
+def format_of(tournament: Tournament) -> Format:
+    """The format of a tournament with its settings. Raises Impossible.
+
+    Where nothing is said meetings are as long as the duels of the environment's editions.
+    """
+    usual = max(1, min(tournament.environment.matches_per_duel // 2, MOST_PAIRS))
+    return format_make(tournament.format, {"pairs": usual, **tournament.settings})
+
+
+def history_of(tournament: Tournament) -> History:
+    """What has happened in a tournament, as its format reads it."""
+    seeds = tournament.participants.order_by(F("seeding").asc(nulls_last=True), "pk")
+    left = tournament.participants.exclude(withdrawn_at=None).order_by("withdrawn_at", "pk")
+    columns = ("pk", "round", "player_1", "player_2", "state")
+    duels = list(counting(tournament).order_by("number").values_list(*columns))
+    # After the duels: what has ended in between is open here, and read the next time.
+    struck = LedgerEntry.objects.filter(duel__tournament=tournament, duel__void__isnull=True)
+    results = {result.duel: result for result in duel_results(ledger.entries(struck))}
+    records = []
+    for key, number, one, other, state in duels:
+        record = DuelRecord(key, number, (one, other), STATES[JobState(state)])
+        if record.state is DuelState.PLAYED:
+            result = results.get(key)
+            if result is None:
+                # Struck in between.
+                continue
+            sides = [result.submissions.index(one), result.submissions.index(other)]
+            points, scores = result.points, result.scores
+            record = DuelRecord(
+                key,
+                number,
+                (one, other),
+                DuelState.PLAYED,
+                (points[sides[0]], points[sides[1]]),
+                (scores[sides[0]], scores[sides[1]]),
+            )
+        records.append(record)
+    return History(
+        participants=tuple(seeds.values_list("submission", flat=True)),
+        duels=tuple(records),
+        left={who: number for who, number in left.values_list("submission", "left_after") if number is not None},
+        seed=tournament.seed,
+    )
+
+
+def plan_of(tournament: Tournament) -> Plan:
+    """What follows from all that has happened. Raises Impossible."""
+    return format_of(tournament).plan(history_of(tournament))
+
+
+def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
+    """Begin a planned tournament with whoever takes part, and draw its first round. Raises Refused, saying what to do.
+
+    Seeded by rating, see `core.selectors.seeding`. Raises NotYet where its time has not come.
+    """
+    with transaction.atomic():
+        held = tournament_hold(tournament)
+        if held.starts_at is not None and held.starts_at > now:
+            raise NotYet(f"{held} begins on {moment(held.starts_at)}; change that, or wait.")
+        submissions = seeded(held)
+        try:
+            played = format_of(held)
+            played.check(len(submissions))
+        except Impossible as problem:
+            raise Refused(str(problem)) from None
+        tournament_open(
+            tournament=held,
+            submissions=submissions,
+            settings=format_settings(played),
+            seed=held.seed or secrets.randbelow(2**31),
+            now=now,
+        )
+    tournament_step(held, now=now)
+    tournament.refresh_from_db()
+    return tournament
+
+
+def tournament_step(tournament: Tournament, *, now: datetime) -> None:
+    """Bring a running tournament in line with its plan, and end it when that is finished.
+
+    Safe to call at any time, any number of times, by several workers at once. Ending is the last step and every other
+    can be repeated, as for editions.
+    """
+    # Found out before the tournament is held: pairing a large field takes a second, and its result is remembered. Who
+    # crashes in the last duel of all has played to the end.
+    if not plan_of(tournament).is_finished:
+        participants_withdraw_barred(tournament=tournament)
+        quarantine_where_due(tournament=tournament)
+    if _follow(tournament, ends=False):
+        editions.ratings_at_end(tournament)
+        _follow(tournament, ends=True)
+    tournament.refresh_from_db()
+
+
+def running(environment_id: int) -> list[Tournament]:
+    """The tournaments of an environment that are played by a plan: all but those that the arena makes by itself."""
+    rows = Tournament.objects.filter(
+        environment=environment_id, state=TournamentState.RUNNING, is_automatic=False
+    ).exclude(format="ladder")
+    return list(rows.select_related("environment").order_by("pk"))
+
+
+def outdated_cancelled(environment_id: int) -> list[Tournament]:
+    """The cancelled tournaments of organisers in an environment whose tables were made of other duels than count now.
+
+    A duel may have ended between the last step and the end, and be struck at any time. Where all is well these are two
+    queries, however many there are.
+    """
+    rows = Tournament.objects.filter(
+        environment=environment_id, state=TournamentState.CANCELLED, is_automatic=False, started_at__isnull=False
+    )
+    written = dict(rows.values_list("pk", "standing__over"))
+    if not written:
+        return []
+    ended = Duel.objects.filter(
+        tournament__in=rows.values("pk"), void=None, state__in=(JobState.SUCCEEDED, JobState.FAILED)
+    )
+    found = ended.order_by().values_list("tournament").annotate(count=Count("pk"), sum=Sum("pk"))
+    counting_now = {key: [count, total] for key, count, total in found}
+    stale = [key for key, over in written.items() if over != counting_now.get(key, [0, 0])]
+    if not stale:
+        return []
+    return list(rows.filter(pk__in=stale).select_related("environment").order_by("pk"))
+
+
+def cancelled_refresh(tournament: Tournament) -> None:
+    """Make the table of a cancelled tournament anew, while nobody can strike a duel of it."""
+    with transaction.atomic():
+        standings_refresh(tournament_hold(tournament))
+
+
+def standings_refresh(tournament: Tournament) -> int:
+    """Recompute the table of any tournament, write what has changed, and return in how many rows."""
+    if tournament.is_automatic:
+        return ledger.standings_refresh(tournament)
+    if not tournament.participants.exists():
+        # It has not begun, or never did.
+        return 0
+    return _write(tournament, plan_of(tournament))
+
+
+def _follow(tournament: Tournament, *, ends: bool) -> bool:
+    """One step with the tournament's row held; return whether it has been played to its end.
+
+    ends: whether it is to end then.
+    """
+    with transaction.atomic():
+        held = tournament_hold(tournament)
+        if held.state != TournamentState.RUNNING:
+            return False
+        plan = _taken_back(held)
+        known = strengths({player for order in plan.play for player in order.players})
+        duels_draw(
+            tournament=held,
+            pairings=[
+                Pairing(order.round, *order.players, order.seed, 2 * order.pairs, known.expected(*order.players))
+                for order in plan.play
+            ],
+        )
+        if plan.play:
+            # Once more, with the duels that there are now.
+            plan = plan_of(held)
+        _write(held, plan)
+        if ends and plan.is_finished:
+            # Who was taken out since then was taken out of nothing.
+            held.participants.filter(left_after=None).exclude(withdrawn_at=None).update(withdrawn_at=None)
+            tournament_finish(tournament=held)
+        return plan.is_finished
+
+
+def _taken_back(tournament: Tournament) -> Plan:
+    """The plan once everything that is stale has been taken back."""
+    played = format_of(tournament)
+    leaving = tournament.participants.filter(left_after=None).exclude(withdrawn_at=None)
+    while True:
+        history = history_of(tournament)
+        plan = played.plan(history)
+        if not plan.is_finished and leaving.update(left_after=last_round(tournament)):
+            continue
+        stale = Duel.objects.in_bulk([duel.key for duel in plan.stale])
+        # Open duels of those who have left are stale for that alone; for all others something before them was struck.
+        has_left = {
+            duel.key: duel.state is DuelState.OPEN and not set(history.left).isdisjoint(duel.players)
+            for duel in plan.stale
+        }
+        causes = [
+            (reason, [row for key, row in stale.items() if has_left[key] == left])
+            for left, reason in ((True, LEFT), (False, STRUCK))
+        ]
+        missed = [duels_cancel(duels=[row for row in rows if not row.is_over], reason=why) for why, rows in causes]
+        if any(missed):
+            # One has ended a moment ago: what was played may stand.
+            continue
+        for why, rows in causes:
+            duels_strike(duels=[row for row in rows if row.state != JobState.CANCELLED], reason=why)
+        again = [duel.round for duel in plan.stale if not has_left[duel.key]]
+        if again and leaving_forget(tournament=tournament, number=min(again)):
+            continue
+        drawn = {player: order.round for order in plan.play for player in order.players}
+        if not drawn or not drawn_again_leave(tournament=tournament, rounds=drawn):
+            return plan
+
+
+def _write(tournament: Tournament, plan: Plan) -> int:
+    """Write down how a tournament stands; return how many rows of its table have changed."""
+    participants = {row.submission_id: row for row in tournament.participants.all()}
+    changed = []
+    for standing in standings_of(plan):
+        row = participants[standing.submission]
+        if any(getattr(row, name) != getattr(standing, name) for name in STANDING_FIELDS):
+            for name in STANDING_FIELDS:
+                setattr(row, name, getattr(standing, name))
+            changed.append(row)
+    standings_save(participants=changed)
+    standing_save(tournament=tournament, standing=drawing_as_json(plan))
+    return len(changed)

@@ -1,0 +1,21 @@
+"""Leaving a tournament, from any page of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.template import Context
+
+from core.models import Tournament, User
+from core.selectors.tournaments import leavable_list
+
+register = template.Library()
+
+
+@register.inclusion_tag("web/tournament/withdraw.html", takes_context=True)
+def withdraw(context: Context, tournament: Tournament | None) -> dict[str, Any]:
+    """Those of one's own agents that may withdraw from a tournament, each with a button; nothing where none may."""
+    user = context.get("user")
+    participants = leavable_list(tournament, user) if tournament is not None and isinstance(user, User) else []
+    return {"csrf_token": context.get("csrf_token"), "tournament": tournament, "participants": participants}

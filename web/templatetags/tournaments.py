@@ -1,0 +1,65 @@
+"""Meetings and formats as pages write them."""
+
+from __future__ import annotations
+
+from django import template
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from core.selectors.brackets import Meeting, Side, Source
+from web import brackets
+
+register = template.Library()
+
+
+@register.filter
+def source_words(source: Source | None) -> str:
+    """Who will come from there: winner of W1.2."""
+    return brackets.source_words(source)
+
+
+@register.filter
+def meeting_words(meeting: Meeting) -> str:
+    """A meeting for those who do not see it: anna against berta."""
+    one, other = (_who(side) for side in meeting.sides)
+    return f"{one} against {other}"
+
+
+@register.simple_tag
+def seen(one: brackets.Seen) -> SafeString:
+    """The cell of a table: a meeting as one of the two has it. A tag, since a page may have a thousand of them."""
+    words = seen_words(one)
+    points = f"{one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
+    drawn = format_html(
+        '<b aria-hidden="true">{}</b>{}<span class="sr">{}</span>',
+        one.result.sign,
+        format_html('<small aria-hidden="true">{}</small>', points) if points else "",
+        words,
+    )
+    kind, duel = one.result.name.lower(), one.meeting.last_duel
+    if duel is None:
+        return format_html('<span class="seen {}" title="{}">{}</span>', kind, words, drawn)
+    return format_html(
+        '<a id="seen-{}-{}" class="seen {}" href="{}" title="{}">{}</a>',
+        duel,
+        1 if one.is_player_1 else 2,
+        kind,
+        reverse("web:duel", args=[duel]),
+        words,
+        drawn,
+    )
+
+
+def seen_words(one: brackets.Seen) -> str:
+    """The same in words: won 14:6 against berta, as player 2."""
+    if one.opponent is None:
+        return one.meeting.decision or "open"
+    points = f" {one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
+    seat = "player 1" if one.is_player_1 else "player 2"
+    words = f"{one.result}{points} against {one.opponent.submission.agent.name}, as {seat}"
+    return f"{words}. {one.meeting.remark}" if one.meeting.remark else words
+
+
+def _who(side: Side) -> str:
+    return str(side.participant.submission) if side.participant else brackets.source_words(side.source)

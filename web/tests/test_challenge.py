@@ -1,0 +1,94 @@
+"""Challenges on pages and in the API."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from pytest_django.asserts import assertContains, assertNotContains
+
+from core.models import Challenge, JobState, Submission
+from core.tests import factories
+from core.tests.factories import Cast
+
+pytestmark = pytest.mark.django_db
+HERE = "/environments/tic-tac-toe"
+
+
+@pytest.fixture
+def anna(cast: Cast) -> Submission:
+    return factories.ready(factories.agent(cast.alice, factories.environment(), "anna"))
+
+
+@pytest.fixture
+def berta(cast: Cast, anna: Submission) -> Submission:
+    row = factories.ready(factories.agent(cast.bob, anna.agent.environment, "berta"))
+    factories.rating(row)
+    return row
+
+
+def logged_in(person: object) -> Client:
+    client = Client()
+    client.force_login(person)  # type: ignore[arg-type]
+    return client
+
+
+def test_an_owner_asks_from_either_agents_page_and_follows_the_report(
+    cast: Cast, anna: Submission, berta: Submission
+) -> None:
+    alice = logged_in(cast.alice)
+    assertContains(alice.get(f"{HERE}/agents/anna/"), "The top ten</button>")
+    assertContains(alice.get(f"{HERE}/agents/berta/"), "Challenge berta</button>")
+    # Who has no agent of their own to send, and who is not logged in, is offered nothing.
+    for visitor in (Client(), logged_in(cast.charlie)):
+        assertNotContains(visitor.get(f"{HERE}/agents/berta/"), "Challenge berta")
+
+    answer = alice.post(f"{HERE}/challenges/", {"agent": "anna", "opponent": "BERTA"})
+    made = Challenge.objects.get()
+    assert answer["Location"] == f"/challenges/{made.pk}/"
+    page = alice.get(f"/challenges/{made.pk}/")
+    assertContains(page, "anna v1 against berta v1</h1>")
+    assertContains(page, 'hx-trigger="every 2s"')
+    factories.moved(made.duels.all(), JobState.SUCCEEDED, draws=1, player_1_wins=8, player_2_wins=1, matches_done=10)
+    # Duels are everybody's to see, and so is this.
+    part = Client().get(f"/challenges/{made.pk}/", headers={"HX-Request": "true", "HX-Target": "challenge"})
+    assertContains(part, '<td class="num">85%<br><small class="muted">54% to 96%</small></td>')
+    assertNotContains(part, "hx-trigger")
+    assertNotContains(part, "<html")
+    assertContains(alice.get(f"{HERE}/agents/anna/"), f'<a href="/challenges/{made.pk}/">v1 against berta v1</a>')
+    assertContains(alice.get(f"/duels/{made.duels.get().pk}/"), f'<a href="/challenges/{made.pk}/">challenge</a>')
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"agent": "anna", "opponent": "nobody"}, "There is no agent “nobody” here."),
+        ({"agent": "anna", "opponent": ""}, "Say whom to challenge."),
+        ({"agent": "anna", "opponent": "anna"}, "anna is yours, too"),
+        ({"agent": "", "opponent": "berta"}, "Choose one of your agents."),
+        ({"agent": "anna\x00", "opponent": "berta"}, "Choose one of your agents."),
+    ],
+)
+def test_a_form_that_cannot_be_is_answered_with_a_sentence(
+    cast: Cast, anna: Submission, berta: Submission, form: dict[str, str], said: str
+) -> None:
+    assertContains(logged_in(cast.alice).post(f"{HERE}/challenges/", form, follow=True), said)
+    assert not Challenge.objects.exists()
+
+
+def test_programs_ask_and_read_the_same(cast: Cast, anna: Submission, berta: Submission) -> None:
+    alice, address = logged_in(cast.alice), "/api/v1/challenges/"
+
+    def ask(client: Client, **body: object) -> tuple[int, dict[str, object]]:
+        answer = client.post(address, body, content_type="application/json")
+        return answer.status_code, answer.json()
+
+    assert ask(logged_in(cast.charlie), agent=anna.agent_id)[0] == 403
+    assert ask(alice, agent=anna.agent_id, opponent=2**40) == (400, {"opponent": ["There is no such agent."]})
+    assert ask(alice, agent=anna.agent_id, opponent=anna.agent_id)[0] == 400
+    status, made = ask(alice, agent=anna.agent_id, opponent=None)
+    assert (status, made["kind"], made["ended_at"]) == (201, "TOP_TEN", None)
+    shown = Client().get(f"{address}{made['id']}/").json()
+    assert shown == made
+    (duel,) = shown["duels"]
+    assert (duel["opponent"]["agent"]["name"], duel["result"]["share"]) == ("berta", None)
+    assert Client().get(f"{address}?agent={berta.agent_id}").json()["count"] == 0

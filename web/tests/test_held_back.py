@@ -1,0 +1,124 @@
+"""Results that are held back are told nowhere: every address that shows duels or places, by who asks."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import resolve
+
+from core.models import Environment, Tournament, TournamentState, User
+from core.tests import factories
+from core.tests.factories import NOON, Cast
+from web.tests import drawn
+from web.tests.arena import staged
+from web.tests.conftest import As
+from web.tests.test_access import routes
+
+pytestmark = pytest.mark.django_db
+CLOSED = (
+    "/environments/{slug}/editions/1/agents/anna/",
+    "/duels/{duel}/",
+    "/duels/{duel}/matches/1/",
+    "/duels/{duel}/matches/1/frames.json",
+    "/duels/{duel}/results.json.gz",
+    "/duels/{duel}/records.zip",
+    "/duels/{duel}/logs/arena/",
+    "/api/v1/tournaments/{tournament}/participants/",
+    "/api/v1/tournaments/{tournament}/standing/",
+    "/api/v1/duels/{duel}/",
+    "/api/v1/duels/{duel}/matches/",
+    "/api/v1/duels/{duel}/matches/1/",
+    "/api/v1/duels/{duel}/matches/1/replay/",
+    "/api/v1/jobs/duel/{duel}/",
+    "/api/v1/jobs/duel/{duel}/log/",
+)
+"""Addresses that answer 403 to whom the results are held back from."""
+SILENT = {
+    "/environments/{slug}/": 'class="board"',
+    "/environments/{slug}/editions/1/": 'class="board"',
+    "/environments/{slug}/agents/anna/": "/editions/1/",
+    "/api/v1/duels/": '"outcome"',
+    "/api/v1/duels/?tournament={tournament}": '"outcome"',
+}
+"""Addresses that answer everybody, and what stands there only for those who see the results."""
+PUBLIC_ALONE = {
+    "/": "anna",
+    "/users/alice/": "1 of 3",
+    "/environments/{slug}/tournaments/": "won by",
+    "/environments/{slug}/seasons/{season}/": "anna",
+    "/api/v1/seasons/{season}/table/": "anna",
+}
+"""Addresses that are the same for all, so they tell only what everybody sees."""
+TELL_NOTHING = ("register/", "withdraw/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/", "registrations/",
+                "registrations/<int:agent_id>/")  # fmt: skip
+"""How other addresses of tournaments end: they tell of plans alone."""
+SEEN_BY = {"PUBLIC": ("nobody", "erik", "alice", "olga"), "PARTICIPANTS": ("alice", "olga"), "HIDDEN": ("olga",)}
+"""anna is alice's; erik takes no part; olga organises."""
+
+
+@pytest.fixture
+def places(cast: Cast, environment: Environment) -> dict[str, object]:
+    stage = staged(cast, environment, match_count=4)
+    season = environment.seasons.create(name="autumn", begins_at=NOON, ends_at=NOON.replace(year=2027))
+    standing = drawn.standing([stage.anna.pk, stage.berta.pk])
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=NOON, season=season, standing=standing)
+    return {
+        "slug": environment.slug, "duel": stage.duel.pk, "tournament": stage.tournament.pk, "season": season.pk
+    }  # fmt: skip
+
+
+@pytest.fixture
+def people(cast: Cast) -> dict[str, User | None]:
+    return {"nobody": None, "erik": factories.user("erik"), "alice": cast.alice, "olga": cast.olga}
+
+
+def answer(client: Client, address: str) -> tuple[int, str]:
+    # What one was told another must be, too.
+    response = client.get(address)
+    content = b"".join(response) if response.streaming else response.content
+    return response.status_code, content.decode(errors="replace")
+
+
+def test_every_address_of_duels_and_places_is_in_the_tables(places: dict[str, object]) -> None:
+    named = {resolve(address.format(**places).partition("?")[0]).route for address in (*CLOSED, *SILENT, *PUBLIC_ALONE)}
+    words = ("duels/", "editions/", "tournaments/", "seasons/<int:pk>/table")
+    telling = [
+        route
+        for route in routes()
+        if any(word in route for word in words) and not route.startswith("admin/") and route.endswith("/")
+    ]
+    # A player's log is for those who may see its agent's source, see below.
+    others = [route for route in telling if route not in named and not route.endswith(TELL_NOTHING)]
+    assert others == []
+
+
+@pytest.mark.parametrize("results", SEEN_BY)
+def test_every_address_tells_results_to_those_who_may_see_them_alone(
+    places: dict[str, object], people: dict[str, User | None], visit: As, results: str
+) -> None:
+    Tournament.objects.update(results=results)
+    wrong = []
+    for name, person in people.items():
+        client, sees = visit(person), name in SEEN_BY[results]
+        for address in CLOSED:
+            status, content = answer(client, address.format(**places))
+            if status != (200 if sees else 403) or (not sees and "Until an organiser releases them" not in content):
+                wrong.append(f"{name}: {address} gives {status}")
+        for address, told in (*SILENT.items(), *PUBLIC_ALONE.items()):
+            cache.clear()
+            status, content = answer(client, address.format(**places))
+            expected = sees if address in SILENT else results == "PUBLIC"
+            if status != 200 or (told in content) != expected:
+                wrong.append(f"{name}: {address} gives {status} and tells: {told in content}")
+    assert wrong == []
+
+
+def test_a_players_own_log_is_held_back_from_its_owner_as_well(
+    places: dict[str, object], cast: Cast, visit: As
+) -> None:
+    address = "/duels/{duel}/logs/player_1/".format(**places)
+    assert answer(visit(cast.alice), address)[0] == 200
+    Tournament.objects.update(results="HIDDEN")
+    assert answer(visit(cast.alice), address)[0] == 403
+    assert answer(visit(cast.olga), address)[0] == 200

@@ -1,0 +1,144 @@
+"""Ladders on pages: the table, the duels with their reasons, who waits on the side, and agents that rest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from core.models import Environment, Play, Submission, Tournament, TournamentState
+from core.tests import factories
+from core.tests.factories import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def environment() -> Environment:
+    environment = factories.environment()
+    environment.play = Play.LADDER
+    environment.save()
+    return environment
+
+
+def ladder(*rows: Submission) -> Tournament:
+    """A running ladder in which half of the duels have been played."""
+    tournament = factories.tournament(rows, state=TournamentState.RUNNING)
+    Tournament.objects.filter(pk=tournament.pk).update(format="ladder", name="")
+    tournament.duels.update(reason="Their result tells much.")
+    tournament.refresh_from_db()
+    return tournament
+
+
+def text(client: Client, address: str, **headers: str) -> str:
+    response = client.get(address, headers=headers)
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def test_the_page_of_a_ladder_shows_who_plays_whom_and_why(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    anna = factories.ready(factories.agent(cast.alice, environment, "anna"))
+    berta = factories.ready(factories.agent(cast.bob, environment, "berta"))
+    gone = factories.ready(factories.agent(cast.charlie, environment, "gone"))
+    newer = factories.ready(gone.agent)
+    tournament = ladder(anna, berta, gone, newer)
+    tournament.participants.filter(submission=gone).update(withdrawn_at=timezone.now(), rank=9)
+    page = reverse("web:edition", args=[environment.slug, 1])
+
+    shown = text(client, page)
+    assert "<h1>Ladder</h1>" in shown
+    assert "Goes on without end since" in shown
+    assert "anna v1 beat berta v1" in shown
+    assert "Their result tells much." in shown
+    assert shown.count('class="name"') == 3
+    assert "On the side" not in shown
+    # Its parts refresh themselves; the environment's page has the same table.
+    assert text(client, page, **{"HX-Target": "ladder-duels"}).startswith('<div id="ladder-duels"')
+    home = text(client, reverse("web:environment", args=[environment.slug]))
+    for table in (shown, home):
+        assert "Filter the table" in table
+        assert "leaderboard.csv?edition=1" in table
+        assert "Leaderboard as it stood on" in table
+    assert "it joins the ladder within a minute" in home
+    assert text(client, f"{page}?q=bert").count('class="name"') == 1
+    rows = client.get(reverse("web:leaderboard_file", args=[environment.slug, "json"]), {"edition": 1}).json()[
+        "results"
+    ]
+    assert len(rows) == 3
+    assert "Next duels and why they are played" in home
+    assert home.count('class="name"') == 3
+    assert "leads the ladder" in text(client, reverse("web:home"))
+    # Of an agent the newest version, and any other by its number.
+    own = reverse("web:participant", args=[environment.slug, 1, "gone"])
+    assert 'gone <span class="muted">v2' in text(client, own)
+    assert "plays in the ladder no more" in text(client, f"{own}?version=1")
+    # No page of it speaks of an edition; once it has ended its title says when.
+    duel = text(client, reverse("web:duel", args=[tournament.duels.latest("pk").pk]))
+    assert "the ladder</a>" in duel
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=datetime(2026, 3, 1, tzinfo=UTC))
+    ended = text(client, page)
+    assert "<title>Ladder of Tic-tac-toe, ended 1 March 2026" in ended
+    assert "/ the ladder</p>" in ended
+    assert "edition 1" not in duel + shown + ended
+
+
+def test_a_ladder_says_why_nothing_is_played_and_why_it_has_not_begun(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    page = reverse("web:environment", args=[environment.slug])
+    Environment.objects.update(play=Play.NOTHING)
+    assert "Nothing is played here by itself" in text(client, page)
+    Environment.objects.update(play=Play.LADDER)
+    assert "as soon as agents of two owners are ready" in text(client, page)
+    rows = [factories.ready(factories.agent(person, environment)) for person in (cast.alice, cast.bob)]
+    assert "The ladder begins within minutes." in text(client, page)
+    edition = factories.tournament(rows, state=TournamentState.RUNNING)
+    assert "A ladder follows when edition 1 is over." in text(client, page)
+    edition.duels.all().delete()
+    Tournament.objects.update(format="ladder", shortfall="A pair takes two submissions; 1 can play.")
+    assert "Nothing is played at the moment. A pair takes two submissions; 1 can play." in text(client, page)
+
+
+def test_whose_owner_has_too_many_waits_on_the_side_and_is_told_what_to_do(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    rows = [factories.ready(factories.agent(cast.alice, environment, name)) for name in ("anna", "berta", "clara")]
+    ladder(*rows[1:], factories.ready(factories.agent(cast.bob, environment)))
+    page = reverse("web:agent", args=[environment.slug, "anna"])
+    assert (
+        "It waits on the side: 2 agents of one owner may play in the ladder, and berta and clara came later. Let one "
+        "of them rest, and this one plays."
+    ) in text(client, page)
+    side = text(client, reverse("web:edition", args=[environment.slug, 1]))
+    assert "On the side" in side
+    assert 'href="/environments/tic-tac-toe/agents/anna/"' in side
+    assert "It plays in the ladder." in text(client, reverse("web:agent", args=[environment.slug, "berta"]))
+
+
+def test_an_owner_lets_an_agent_rest_and_play_again(client: Client, cast: Cast, environment: Environment) -> None:
+    anna = factories.ready(factories.agent(cast.alice, environment, "anna"))
+    page = reverse("web:agent", args=[environment.slug, "anna"])
+    assert "Let it rest" not in text(client, page)
+    client.force_login(cast.alice)
+    assert "Let it rest" in text(client, page)
+    said = client.post(reverse("web:agent_rest", args=[environment.slug, "anna"]), follow=True).content.decode()
+    assert "anna rests." in said
+    assert "Let it play again" in said
+    # What it could do stands there no more, but what would help.
+    assert '<span class="badge badge-calm">Rests</span>' in said
+    assert "anna rests: let it take part again first." in said
+    anna.agent.refresh_from_db()
+    assert anna.agent.is_resting
+    assert client.delete(f"/api/v1/agents/{anna.agent.pk}/rest/").json()["is_resting"] is False
+    assert client.put(f"/api/v1/agents/{anna.agent.pk}/rest/").json()["is_resting"] is True
+    # Where agents are ranked by score there is nothing to rest from.
+    task = factories.task()
+    factories.agent(cast.alice, task, "lander")
+    assert "Let it rest" not in text(client, reverse("web:agent", args=[task.slug, "lander"]))
+    refused = client.post(reverse("web:agent_rest", args=[task.slug, "lander"]), follow=True)
+    assert "nothing is played there that an agent could rest from" in refused.content.decode()

@@ -1,0 +1,69 @@
+"""The frame of every page on the smallest phones, in a real browser: nothing runs over the edge, all is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings as django_settings
+from playwright.sync_api import Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from core.tests import factories
+from tests.programs import BROWSER_ARGUMENTS
+from web.tests.test_policy_browser import session
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
+
+
+@pytest.fixture
+def cookie(transactional_db: None) -> str:
+    factories.environment()
+    return session(factories.user("organiser-of-everything", is_staff=True))
+
+
+@pytest.fixture
+def page(cookie: str, live_server: LiveServer, chromium_path: str) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        engine = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
+        context = engine.new_context(base_url=live_server.url, viewport={"width": 320, "height": 600})
+        context.add_cookies([{"name": django_settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
+        yield context.new_page()
+        engine.close()
+
+
+def test_an_organiser_reaches_all_links_of_the_head_and_sees_which_tab_is_open(page: Page) -> None:
+    page.goto("/environments/tic-tac-toe/tournaments/")
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    tabs = page.get_by_role("navigation", name="Results of Tic-tac-toe")
+    box = tabs.bounding_box()
+    assert box is not None
+    assert box["height"] < 60
+    expect(tabs.get_by_role("link", name="Tournaments")).to_be_in_viewport(ratio=1)
+    expect(tabs.get_by_role("link", name="Leaderboard")).not_to_be_in_viewport()
+    tabs.get_by_role("link", name="Leaderboard").focus()
+    expect(tabs.get_by_role("link", name="Leaderboard")).to_be_in_viewport()
+
+    log_out = page.get_by_role("button", name="Log out")
+    expect(log_out).to_be_hidden()
+    page.get_by_role("button", name="Menu of organiser-of-everything").press("Enter")
+    expect(log_out).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Escape")
+    expect(log_out).to_be_hidden()
+    page.get_by_role("button", name="Menu of organiser-of-everything").press("Enter")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url("/admin/")
+
+    # Where there is room, all of it is in the line; what was open stays a menu at its edge.
+    page.goto("/")
+    page.get_by_role("button", name="Menu of organiser-of-everything").press("Enter")
+    page.set_viewport_size({"width": 1000, "height": 600})
+    menu = page.locator("#menu").bounding_box()
+    assert menu is not None
+    assert menu["y"] < 100
+    assert menu["x"] > 500
+    page.keyboard.press("Escape")
+    expect(log_out).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("button", name="Menu of organiser-of-everything")).to_be_hidden()

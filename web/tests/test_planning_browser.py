@@ -1,0 +1,74 @@
+"""The form by which tournaments are planned, in a real browser with its scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.models import Permission
+from playwright.sync_api import Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from core.models import Tournament
+from core.tests import factories
+from tests.programs import BROWSER_ARGUMENTS
+from web.tests.test_policy_browser import session
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
+
+
+@pytest.fixture
+def cup(transactional_db: None) -> Tournament:
+    return factories.planned(factories.environment(), format="swiss", settings={"rounds": 5})
+
+
+@pytest.fixture
+def rights() -> list[str]:
+    """All that an organiser may do; none named: everything."""
+    return []
+
+
+@pytest.fixture
+def page(cup: Tournament, rights: list[str], live_server: LiveServer, chromium_path: str) -> Iterator[Page]:
+    olga = factories.user("olga", is_staff=True, is_superuser=not rights)
+    olga.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    cookie = session(olga)
+    with sync_playwright() as playwright:
+        engine = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
+        context = engine.new_context(base_url=live_server.url)
+        context.add_cookies([{"name": django_settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
+        yield context.new_page()
+        engine.close()
+
+
+@pytest.mark.parametrize("rights", [["view_tournament"]])
+def test_whoever_may_only_look_meets_no_broken_script(page: Page, cup: Tournament) -> None:
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"/admin/core/tournament/{cup.pk}/change/")
+    expect(page.get_by_text('"rounds": 5')).to_be_visible()
+    assert errors == []
+
+
+def test_only_what_the_chosen_format_has_is_shown_and_sent(page: Page, cup: Tournament) -> None:
+    page.goto(f"/admin/core/tournament/{cup.pk}/change/")
+    rounds, legs = page.get_by_label("Rounds:"), page.get_by_label("Legs:")
+    expect(rounds).to_have_value("5")
+    expect(legs).to_be_hidden()
+    page.get_by_label("Format:").select_option("Round robin")
+    expect(rounds).to_be_hidden()
+    legs.fill("2")
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.get_by_text("was changed successfully")).to_be_visible()
+    expect(legs).to_have_value("2")
+    page.get_by_label("Format:").select_option("Swiss")
+    expect(rounds).to_have_value("")
+
+    # What stands in Django's place has names, and times are those of the site.
+    expect(page.get_by_role("searchbox", name="Invited", exact=True)).to_be_visible()
+    assert not page.locator("[role=combobox]:not([aria-label])").count()
+    page.locator("p.datetime").first.get_by_role("link", name="Choose a time").click()
+    expect(page.get_by_role("link", name="18:00")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"[ap]\.m\."))).to_have_count(0)
