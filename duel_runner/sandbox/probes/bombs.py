@@ -76,7 +76,9 @@ class Bomb:
 
 
 def _out_of_memory(end: PlayerDidNotStart) -> bool:
-    return end.ending is Ending.OUT_OF_MEMORY and "filling" in end.log
+    # Of a gVisor that was ended as a whole the engine does not always hear that it was for want of memory.
+    told = end.ending is Ending.OUT_OF_MEMORY or (end.ending is Ending.EXITED and "filled" not in end.log)
+    return told and "filling" in end.log
 
 
 def _few_processes(end: PlayerDidNotStart) -> bool:
