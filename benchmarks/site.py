@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from benchmarks.common import circumstances, middle, say, text_table, work_folder, write_json
 from benchmarks.load.usage import Usage, usage
@@ -157,18 +158,27 @@ def _variables(folder: Path, database_url: str) -> dict[str, str]:
 @contextlib.contextmanager
 def _site(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[int, int]]:
     """The site under gunicorn; its port and its first process. Raises CannotRun."""
-    from tests.programs import answers, free_port, running
+    from tests.programs import free_port, running
 
     port, log = free_port(), folder / "site.log"
     command = ["-m", "gunicorn", "benchmarks.load.wsgi", f"--bind=127.0.0.1:{port}", *GUNICORN]
     # The log is written as in production.
     with log.open("wb") as output, running(variables, *command, output=output) as process:
         deadline = time.monotonic() + START_SECONDS
-        while not answers(port):
+        while not _serves(port):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise CannotRun(f"gunicorn did not start:\n{log.read_text()[-2000:]}")
             time.sleep(0.1)
         yield port, process.pid
+
+
+def _serves(port: int) -> bool:
+    """Whether a worker has loaded the site; its first process listens before."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/bare/", timeout=START_SECONDS):
+            return True
+    except OSError:
+        return False
 
 
 def _fill_in_a_process(options: argparse.Namespace, variables: Mapping[str, str]) -> Report:

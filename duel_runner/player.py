@@ -27,6 +27,8 @@ from environments.spec import EnvironmentSpec, Limits
 ANSWERS_TO_MOVES = (ACTION, Kind.INVALID, Kind.ERROR)
 ANSWERS_TO_ENDS = (DONE, Kind.ERROR)
 TRACES_KEPT = 10
+HANDSHAKE_SECONDS = 5.0
+"""At least: a busy host is not the player's fault."""
 LOG_JOINT = "\n[the player was started again]\n"
 
 
@@ -159,7 +161,7 @@ class PlayerLink:
         return text if len(text) <= limit else text[:limit] + "\n[cut]"
 
     def _shake_hands(self, wire: socket.socket) -> None:
-        patience = max(1.0, self._limits.move_seconds)
+        patience = max(HANDSHAKE_SECONDS, self._limits.move_seconds)
         deadline = self._clock() + patience
         wire.settimeout(patience)
         try:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from django.db import connection
 
 ROOT = Path(__file__).resolve().parent.parent
-STOP_SECONDS = 40
+STOP_SECONDS = 120
 BROWSER_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -41,7 +41,7 @@ def database_url() -> str:
 def manage(variables: Mapping[str, str], *arguments: str) -> None:
     """Run a management command to its end."""
     command = [sys.executable, "manage.py", *arguments]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, check=True, timeout=120)
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, check=True, timeout=300)
 
 
 def free_port() -> int:

@@ -75,7 +75,10 @@ def main(arguments: list[str]) -> int:
 def run_at_once(parts: Sequence[Part], arguments: Sequence[str]) -> int:
     """Run all parts, show one after the other, and the end of a failed one last; return the exit code."""
     with ExitStack() as stack:
-        started = [(part, *stack.enter_context(running(part, arguments))) for part in parts]
+        started = [
+            (part, *stack.enter_context(running(part, arguments, own_redis(number))))
+            for number, part in enumerate(parts)
+        ]
         summaries = []
         for part, process, output in started:
             print(f"=== {part.name}", flush=True)
@@ -97,7 +100,9 @@ def worst(codes: list[int]) -> int:
 
 
 @contextmanager
-def running(part: Part, arguments: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], IO[str]]]:
+def running(
+    part: Part, arguments: Sequence[str], variables: Mapping[str, str]
+) -> Iterator[tuple[subprocess.Popen[bytes], IO[str]]]:
     """A part that runs with its output in a file; stopped at the end."""
     with tempfile.TemporaryDirectory(prefix="arena-tests-") as folder:
         path = Path(folder) / "output"
@@ -106,7 +111,7 @@ def running(part: Part, arguments: Sequence[str]) -> Iterator[tuple[subprocess.P
                 pytest_command([*part.arguments, *arguments]),
                 cwd=ROOT,
                 # By default the processes of an arena count together, and one goes on where another has ended.
-                env=variables_for({**part.variables, "METRICS_DIR": f"{folder}/metrics"}),
+                env=variables_for({**part.variables, **variables, "METRICS_DIR": f"{folder}/metrics"}),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -116,6 +121,12 @@ def running(part: Part, arguments: Sequence[str]) -> Iterator[tuple[subprocess.P
                 yield process, output
         finally:
             stop(process)
+
+
+def own_redis(number: int) -> Mapping[str, str]:
+    """Another database of the Redis server that is named, as ARENA_TEST_REDIS_URL ends in one: some tests empty it."""
+    given = os.environ.get("ARENA_TEST_REDIS_URL")
+    return {"ARENA_TEST_REDIS_URL": f"{given.rstrip('0123456789')}{number}"} if given else {}
 
 
 def follow(process: subprocess.Popen[bytes], output: IO[str]) -> None:

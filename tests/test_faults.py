@@ -42,7 +42,7 @@ def test_nothing_is_lost_doubled_left_over_or_different_when_everything_fails(tm
     except (CannotRun, NoPostgres) as reason:
         pytest.skip(str(reason))
     figures = tmp_path / "faults.json"
-    command = [sys.executable, "-m", "benchmarks.faults", "--short", "--hasty", "--faults", "9", "--minutes", "0.5"]
+    command = [sys.executable, "-m", "benchmarks.faults", "--short", "--hasty", "--faults", "9", "--minutes", "3"]
     done = subprocess.run(
         [*command, "--kinds", ",".join(KINDS), "--json", str(figures)],
         cwd=ROOT,

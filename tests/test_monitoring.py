@@ -53,7 +53,7 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, str, dict[str, str]]:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as site:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as site:
         site.request("GET", path, headers=headers)
         answer = site.getresponse()
         return answer.status, answer.read().decode(), dict(answer.getheaders())
@@ -78,7 +78,8 @@ def children(process: int) -> list[int]:
 
 
 def gunicorn(port: int) -> list[str]:
-    return ["-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--threads", "4"]
+    processes = ["--workers", "2", "--threads", "4", "--timeout", "120"]
+    return ["-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{port}", *processes]
 
 
 # --- The site -------------------------------------------------------------------------------------------------
@@ -133,6 +134,8 @@ def test_a_database_and_a_queue_that_hang_hold_up_no_monitor(variables: dict[str
     }
     with running({**variables, **broken}, *gunicorn(port)):
         wait_until(lambda: answers(port), "the site")
+        # Both of its processes have loaded it by then.
+        get(port, "/health")
         for _ in range(2):
             status, text, _ = get(port, "/health")
             found = json.loads(text)["components"]

@@ -58,7 +58,7 @@ class Page:
 
 
 def get(port: int, path: str) -> Page:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as site:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as site:
         site.request("GET", path)
         answer = site.getresponse()
         return Page(answer.status, answer.getheader("Cache-Control") or "", answer.read().decode())

@@ -127,7 +127,7 @@ class Answer:
 
 
 def head(port: int, headers: dict[str, str]) -> Answer:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as site:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as site:
         site.request("GET", "/api/nothing", headers=headers)
         answer = site.getresponse()
         return Answer(answer.status, answer.headers)

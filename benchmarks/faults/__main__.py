@@ -44,6 +44,8 @@ from benchmarks.faults.services import (
 
 STORE_BYTES = 48 << 20
 SLOWEST_RERUN_SECONDS = 60.0
+TIMES = ("slow_reruns", "unrecovered")
+"""Findings that a busy machine makes, too."""
 """A killed worker's job has to run elsewhere within this."""
 FULL = Size(agents=12, scored_agents=3, match_count=10, pause_seconds=0.002, meetings=4)
 SHORT = Size(agents=4, scored_agents=0, match_count=10, pause_seconds=0.002, meetings=3)
@@ -59,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the deck of faults (default 1)")
     parser.add_argument("--minutes", type=float, default=14.0, help="no fault is begun later than this (default 14)")
     parser.add_argument("--short", action="store_true", help="four agents instead of twelve")
-    parser.add_argument("--hasty", action="store_true", help="run what removes leftovers, instead of its schedules")
+    parser.add_argument(
+        "--hasty", action="store_true", help="run what removes leftovers, instead of its schedules, and judge no time"
+    )
     parser.add_argument("--base-image", default="rl-arena-base", help="image with Python and NumPy")
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
     options = parser.parse_args(arguments)
@@ -72,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     write_json(options.json, report)
     print_report(report)
-    return 0 if report["standings_equal"] and not any(report["findings"].values()) else 1
+    judged = {name: found for name, found in report["findings"].items() if not (options.hasty and name in TIMES)}
+    return 0 if report["standings_equal"] and not any(judged.values()) else 1
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

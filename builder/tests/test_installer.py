@@ -112,12 +112,15 @@ def test_the_container_and_its_volume_go_on_leaving_and_when_their_worker_dies(c
     # What the kernel does with the sockets of a process that is gone.
     orphan._input._response.close()
     deadline = time.monotonic() + 60
-    while there(client, dead) and time.monotonic() < deadline:
+    # The engine forgets a container before it removes its volume.
+    left_over = {"not asked yet"}
+    while (left_over or there(client, dead)) and time.monotonic() < deadline:
         time.sleep(0.1)
+        left_over = {volume["Name"] for volume in client.api.volumes()["Volumes"] or ()} & set(volumes)
 
     assert not there(client, dead)
     assert len(volumes) == 2
-    assert not {volume.name for volume in client.volumes.list()} & set(volumes)
+    assert not left_over
 
 
 @pytest.mark.docker
@@ -174,7 +177,7 @@ def test_nothing_of_a_wheel_runs_while_it_is_installed(client: docker.DockerClie
 def test_what_takes_too_much_is_ended_with_a_status_of_its_own(
     command: str, status: int, client: docker.DockerClient
 ) -> None:
-    limits = ("3", "0.1", "1000000", "50")
+    limits = ("20", "0.1", "1000000", "50")
     with made(client) as pip:
         shell = ("sh", "-c", f"cd {WORK}/scratch; {command}")
 

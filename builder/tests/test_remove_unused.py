@@ -173,7 +173,7 @@ def test_images_on_a_real_engine(
 
     images_remove_unused()
 
-    tags = {tag for found in engine.images.list() for tag in found.tags if tag.startswith(prefix)}
+    tags = {tag for found in engine.api.images() for tag in found["RepoTags"] or () if tag.startswith(prefix)}
     assert tags == {f"{prefix}:v0", f"{prefix}-requirements:used"}
 
 

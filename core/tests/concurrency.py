@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 def at_once(*actions: Callable[[], Result]) -> list[Result]:
     """Run actions in threads that start together, each with its own connection; return their results in order."""
-    barrier = threading.Barrier(len(actions), timeout=30)
+    barrier = threading.Barrier(len(actions), timeout=120)
 
     def run(action: Callable[[], Result]) -> Result:
         try:
@@ -25,4 +25,4 @@ def at_once(*actions: Callable[[], Result]) -> list[Result]:
             connection.close()
 
     with ThreadPoolExecutor(len(actions)) as pool:
-        return [future.result(timeout=60) for future in [pool.submit(run, action) for action in actions]]
+        return [future.result(timeout=300) for future in [pool.submit(run, action) for action in actions]]

@@ -24,7 +24,7 @@ from core.queues import waiting_count
 from core.selectors.workers import workers_alive
 from environments.registry import all_specs
 
-DEADLINE_SECONDS = 90
+DEADLINE_SECONDS = 300
 
 
 def run(*arguments: str) -> str:
@@ -118,7 +118,13 @@ def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind()
     workers = subprocess.Popen(
         [sys.executable, "manage.py", "run_workers", *queues],
         cwd=settings.BASE_DIR,
-        env={**os.environ, "DATABASE_URL": database_url(), "DEBUG": "true", "REDIS_URL": ""},
+        env={
+            **os.environ,
+            "DATABASE_URL": database_url(),
+            "DEBUG": "true",
+            "REDIS_URL": "",
+            "STOP_GRACE_SECONDS": "120",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -146,7 +152,7 @@ def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind()
         clusters = children_of(workers.pid)
     finally:
         workers.terminate()
-        output, _ = workers.communicate(timeout=60)
+        output, _ = workers.communicate(timeout=300)
 
     assert workers.returncode == 0, output
     stopped = Worker.objects.exclude(stopped_at=None)

@@ -13,6 +13,8 @@ def test_without_an_engine_one_sentence_says_so_and_no_socket_stays_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody.sock'}")
+    # What earlier tests have left is not asked for.
+    gc.collect()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.raises(NoEngine, match=r"No Docker engine answers: .* socket\.$"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import count
 
 import pytest
@@ -207,7 +208,7 @@ def figures() -> dict[str, dict[tuple[str, ...], float]]:
 
 def test_what_waits_runs_and_lives_is_shown_as_it_is_now() -> None:
     row = build()
-    Build.objects.update(created_at=row.created_at.replace(year=row.created_at.year - 1))
+    Build.objects.update(created_at=row.created_at - timedelta(days=366))
     worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
     Alarm.objects.create(key="x", message="Look.", raised_at=row.created_at)
     Alarm.objects.create(key="y", message="Seen.", raised_at=row.created_at, settled_at=row.created_at)

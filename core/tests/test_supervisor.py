@@ -24,7 +24,7 @@ if role == "dies":
     sys.exit(3)
 time.sleep(600)
 """
-DEADLINE_SECONDS = 90
+DEADLINE_SECONDS = 300
 
 
 class Lines:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 FOLDER_PREFIX = "folder:"
 """An image name with this prefix is an unpacked archive in a folder of this host."""
 
+EXIT_SECONDS = 5.0
+"""How long an exit that is under way is waited for, to learn of its kind: a busy host may be slow to tell."""
+
 
 class SandboxError(Exception):
     """The platform could not run a player: never the player's fault. The message is a sentence for a person."""
@@ -67,7 +70,7 @@ class Container(Protocol):
         """Connected stream socket to the player server; the referee's end."""
 
     def ending(self) -> Ending:
-        """How it ended, or RUNNING. Waits at most a second for an exit that is under way.
+        """How it ended, or RUNNING. Waits at most EXIT_SECONDS for an exit that is under way.
 
         Raises SandboxError when the whole container was killed, and nothing in it can have done that.
         """

@@ -9,7 +9,6 @@ import shutil
 import signal
 import stat
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,17 +19,14 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.types import Mount, Ulimit
 
 from core.engine import NoEngine, connect
-from duel_runner.sandbox.base import Container, Ending, Launch, SandboxError, SandboxUnavailable
+from duel_runner.sandbox.base import EXIT_SECONDS, Container, Ending, Launch, SandboxError, SandboxUnavailable
 from duel_runner.sandbox.channel import Channel
 from duel_runner.sandbox.cpu import CpuClock
 from duel_runner.sandbox.host import PlayerHost, seat_once
 from duel_runner.sandbox.script_host import follow, script_arguments
 from duel_runner.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
-from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder
+from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, player_uid
 
-FIRST_PLAYER_UID, PLAYER_UID_COUNT = 60706, 478
-"""Outside every passwd (no distribution gives out 60706 to 61183) and not 65534, for which file systems may keep blocks
-in reserve. The kernel counts some resources by user across containers, so players should not share one."""
 CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
 """Name of the container's channel folder, so that it can be removed with the leftovers of a dead worker."""
@@ -196,7 +192,7 @@ class DockerSandbox:
                 )
             mounts.append(Mount(PLAYER, str(folder), type="bind", read_only=True))
             image = self._base_image
-        uid = FIRST_PLAYER_UID + zlib.crc32(launch.name.encode()) % PLAYER_UID_COUNT
+        uid = player_uid(launch.name)
         options: dict[str, Any] = {
             "image": image,
             "name": launch.name,
@@ -263,7 +259,7 @@ class DockerBox:
     def ending(self) -> Ending:
         with contextlib.suppress(SandboxError, requests.RequestException, DockerException):
             # The control closes a little before the engine knows of the exit.
-            self._container.wait(timeout=1)
+            self._container.wait(timeout=EXIT_SECONDS)
         state = self._state()
         if state.get("Running"):
             return Ending.RUNNING

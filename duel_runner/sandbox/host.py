@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from duel_runner.protocol import plain_text
-from duel_runner.sandbox.base import Ending, Host, Launch, PlayerDidNotStart, SandboxError
+from duel_runner.sandbox.base import EXIT_SECONDS, Ending, Host, Launch, PlayerDidNotStart, SandboxError
 from duel_runner.sandbox.channel import Channel, Listener
 from duel_runner.sandbox.control import Control
 
@@ -31,7 +31,7 @@ class Box(Protocol):
         """Whether it still runs."""
 
     def ending(self) -> Ending:
-        """How it ended, as far as the sandbox can tell. Waits at most a second for an exit that is under way."""
+        """How it ended, as far as the sandbox can tell. Waits at most EXIT_SECONDS for an exit that is under way."""
 
     def raise_if_paused(self) -> None:
         """Raise SandboxError when somebody outside holds it up."""
@@ -232,7 +232,7 @@ class PlayerSeat:
 
     def ending(self) -> Ending:
         if self._ended is None:
-            self._ended = self._host.ended(wait_seconds=1.0)
+            self._ended = self._host.ended(wait_seconds=EXIT_SECONDS)
         return Ending.RUNNING if self._ended is None else self._ended.ending
 
     def raise_if_paused(self) -> None:

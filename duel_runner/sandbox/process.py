@@ -18,19 +18,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from duel_runner.sandbox.base import Container, Ending, Launch, SandboxError, SandboxUnavailable
+from duel_runner.sandbox.base import EXIT_SECONDS, Container, Ending, Launch, SandboxError, SandboxUnavailable
 from duel_runner.sandbox.channel import Channel
 from duel_runner.sandbox.host import PlayerHost, seat_once
 from duel_runner.sandbox.script_host import follow, script_arguments
 from duel_runner.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
-from duel_runner.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder
+from duel_runner.sandbox.startup import FIRST_PLAYER_UID, PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, player_uid
 
 Arguments = Callable[[Path, Path, Path], list[str]]
 """Of the player server, for the channel's folder, that of the submission's files, and a home."""
 MARK = "ARENA_CONTAINER"
 """Environment variable that tells whose child a process is, however far it has run."""
-PLAYER_UID = 61184
-"""As in containers: outside every passwd."""
 LABELS = "labels.json"
 """In the channel's folder: whose leftovers it holds when all its processes have ended with their worker."""
 
@@ -44,37 +42,41 @@ def namespace_command() -> tuple[str, ...]:
     spaces = ["--pid", "--net", "--ipc", "--mount-proc", "--fork", "--kill-child=KILL"]
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
     command = (unshare, *user, *spaces)
-    probe = subprocess.run([*command, "true"], capture_output=True, timeout=10, check=False)
+    probe = subprocess.run([*command, "true"], capture_output=True, timeout=60, check=False)
     return command if probe.returncode == 0 else ()
 
 
 @functools.cache
-def user_command(executable: str = sys.executable) -> tuple[str, ...]:
-    """Command prefix that drops root's powers; empty for other users, who have none, and where it does not work.
-
-    A uid of its own is given where it can read the interpreter (one in root's home it cannot).
-    """
+def power_command() -> tuple[str, ...]:
+    """Command prefix that drops root's powers; empty for other users, who have none, and where it does not work."""
     setpriv = shutil.which("setpriv")
-    if setpriv is None or os.geteuid() != 0:
-        return ()
-    powerless = (setpriv, "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all")
-    stranger = (*powerless, f"--reuid={PLAYER_UID}", f"--regid={PLAYER_UID}", "--clear-groups")
+    command = (setpriv or "", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all")
+    return command if setpriv and os.geteuid() == 0 and _starts(command) else ()
+
+
+@functools.cache
+def has_own_users() -> bool:
+    """Whether submissions run as other users: where those can read the interpreter (one in root's home they cannot)."""
+    return bool(power_command()) and _starts((*power_command(), *_as_user(FIRST_PLAYER_UID)))
+
+
+def _as_user(uid: int) -> tuple[str, ...]:
+    return (f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
+
+
+def _starts(command: tuple[str, ...]) -> bool:
+    """Whether the player server's interpreter works behind a command prefix."""
     check = f"import ctypes, array; open({str(PLAYER_SERVER / 'start.py')!r}).close()"
-    for command in (stranger, powerless):
-        probe = subprocess.run(
-            [*namespace_command(), *command, executable, "-s", "-P", "-c", check],
-            capture_output=True, cwd="/", timeout=20, check=False,
-        )  # fmt: skip
-        if probe.returncode == 0:
-            return command
-    return ()
+    probe = subprocess.run(
+        [*namespace_command(), *command, sys.executable, "-s", "-P", "-c", check],
+        capture_output=True, cwd="/", timeout=60, check=False,
+    )  # fmt: skip
+    return probe.returncode == 0
 
 
-def _hand_over(folder: Path, home: Path) -> Path:
+def _hand_over(folder: Path, home: Path, uid: int) -> Path:
     """Give the home to the player's own user, and a copy of its folder where that user cannot read the original."""
-    if f"--reuid={PLAYER_UID}" not in user_command():
-        return folder
-    os.chown(home, PLAYER_UID, PLAYER_UID)
+    os.chown(home, uid, uid)
     parents = [folder, *folder.parents]
     if all(parent.stat().st_mode & 0o001 for parent in parents) and folder.stat().st_mode & 0o004:
         return folder
@@ -82,7 +84,7 @@ def _hand_over(folder: Path, home: Path) -> Path:
     # Links would be followed with root's eyes: they are left as they are.
     shutil.copytree(folder, copy, symlinks=True)
     for path in [copy, *copy.rglob("*")]:
-        os.chown(path, PLAYER_UID, PLAYER_UID, follow_symlinks=False)
+        os.chown(path, uid, uid, follow_symlinks=False)
     return copy
 
 
@@ -101,9 +103,7 @@ class ProcessSandbox:
     def describe(self) -> str:
         """What protects this host from a player here."""
         spaces = "process, network and IPC namespaces" if namespace_command() else "no namespaces"
-        user = (
-            "a user of its own" if f"--reuid={PLAYER_UID}" in user_command() else "no protection of this user's files"
-        )
+        user = "a user of its own" if has_own_users() else "no protection of this user's files"
         return f"local processes with {spaces}, resource limits, {user}"
 
     def start(self, launch: Launch) -> PlayerHost:
@@ -122,7 +122,7 @@ class ProcessSandbox:
     def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
         limits = launch.limits
         # The kernel counts processes by user and its namespace: a limit must not count those of a person.
-        pids = limits.pids if f"--reuid={PLAYER_UID}" in user_command() or "--user" in namespace_command() else 0
+        pids = limits.pids if has_own_users() or "--user" in namespace_command() else 0
 
         def arguments(channel: Path, player: Path, home: Path) -> list[str]:
             given = script_arguments(launch, channel=str(channel), player=str(player), work=str(home / "work"))
@@ -189,11 +189,13 @@ class ProcessBox:
             MARK: self._token,
             **{_label_variable(label): value for label, value in launch.labels.items()},
         }
-        own_user = user_command()
-        if own_user:
-            folder = _hand_over(folder, home)
+        powers = power_command()
+        if has_own_users():
+            uid = player_uid(launch.name)
+            powers += _as_user(uid)
+            folder = _hand_over(folder, home, uid)
         command = [
-            *namespace_command(), *own_user, sys.executable, "-s", "-P", str(PLAYER_SERVER / "start.py"),
+            *namespace_command(), *powers, sys.executable, "-s", "-P", str(PLAYER_SERVER / "start.py"),
             *arguments(channel_folder, folder, home),
         ]  # fmt: skip
         self._process = subprocess.Popen(
@@ -216,7 +218,7 @@ class ProcessBox:
 
     def ending(self) -> Ending:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
+            self._process.wait(EXIT_SECONDS)
         if self._process.returncode is None:
             return Ending.RUNNING
         return Ending.KILLED if self._killed else Ending.EXITED
@@ -251,7 +253,7 @@ class ProcessBox:
             self._process.kill()
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(10)
+        self._process.wait(60)
         _kill_all(self._pids)
 
 

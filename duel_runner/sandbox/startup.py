@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 from duel_runner.sandbox.base import FOLDER_PREFIX, SandboxError
@@ -15,6 +16,17 @@ PLAYER_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+FIRST_PLAYER_UID, PLAYER_UID_COUNT = 60706, 478
+"""Outside every passwd (no distribution gives out 60706 to 61183) and not 65534, for which file systems may keep blocks
+in reserve."""
+
+
+def player_uid(name: str) -> int:
+    """The user of a submission that is launched under `name`.
+
+    The kernel counts some resources by user, across containers too, so those that run at once should not share one.
+    """
+    return FIRST_PLAYER_UID + zlib.crc32(name.encode()) % PLAYER_UID_COUNT
 
 
 def player_folder(image: str) -> Path | None:

@@ -99,7 +99,7 @@ def greet(container: Container) -> list[Answer]:
 def leave(container: Container) -> str:
     """Hang up, let the player end by itself, and return its log."""
     container.wire.close()
-    assert container.ending() is Ending.EXITED
+    assert until(lambda: container.ending() is Ending.EXITED)
     log = container.log()
     container.close()
     return log

@@ -19,8 +19,9 @@ from environments.episodes import EpisodeRecord, EvaluationRecord
 from environments.spec import ActionArraySpec, ArraySpec, EnvironmentSpec, Limits
 
 LENGTH, MAX_STEPS = 10, 40
-FAST = Limits(move_seconds=0.15, bank_seconds=0.1, start_seconds=5, duel_seconds=60)
-PATIENT = Limits(move_seconds=5, bank_seconds=5, start_seconds=5, duel_seconds=60)
+FAST = Limits(move_seconds=1.0, bank_seconds=0.5, start_seconds=30, duel_seconds=120)
+"""For those that say nothing at all; a stall of this machine above a second is not charged to anybody."""
+PATIENT = Limits(move_seconds=30, bank_seconds=30, start_seconds=30, duel_seconds=300)
 SEEDS = tuple(range(11, 31))
 
 

@@ -16,8 +16,9 @@ from environments.registry import get_spec
 from environments.spec import EnvironmentSpec, Limits
 
 CONNECT_FOUR = get_spec("connect-four")
-FAST = Limits(move_seconds=0.15, bank_seconds=0.1, start_seconds=5, duel_seconds=60, max_restarts=3)
-PATIENT = Limits(move_seconds=5, bank_seconds=5, start_seconds=5, duel_seconds=60, max_restarts=3)
+FAST = Limits(move_seconds=1.0, bank_seconds=0.5, start_seconds=30, duel_seconds=120, max_restarts=3)
+"""For those that say nothing at all; a stall of this machine above a second is not charged to anybody."""
+PATIENT = Limits(move_seconds=30, bank_seconds=30, start_seconds=30, duel_seconds=300, max_restarts=3)
 Launchable = Callable[[], Container]
 
 

@@ -17,7 +17,7 @@ from duel_runner.sandbox.process import ProcessSandbox
 from environments.registry import get_spec
 from environments.spec import Limits
 
-LIMITS = Limits(move_seconds=0.5, bank_seconds=0.5, start_seconds=20, duel_seconds=120, max_restarts=2)
+LIMITS = Limits(move_seconds=2.0, bank_seconds=2.0, start_seconds=60, duel_seconds=300, max_restarts=2)
 COUNTER = itertools.count(1)
 PLAYER = """
 {top}

@@ -14,11 +14,12 @@ import pytest
 from django.conf import settings
 
 from duel_runner.sandbox.base import Ending
-from duel_runner.sandbox.docker import FIRST_PLAYER_UID, PIDS_LIMIT, PLAYER_UID_COUNT, DockerSandbox
+from duel_runner.sandbox.docker import PIDS_LIMIT, DockerSandbox
 from duel_runner.sandbox.probes import LABEL, PROBE, end_of, probe_results
 from duel_runner.sandbox.probes.bombs import BOMBS, LIMITS, PROCESS_BOMB, Bomb
 from duel_runner.sandbox.probes.walls import SOCKETS, WALLS, Result, Wall, judge
 from duel_runner.sandbox.process import ProcessSandbox
+from duel_runner.sandbox.startup import FIRST_PLAYER_UID, PLAYER_UID_COUNT
 from duel_runner.tests.docker_probes import FORK_BOMB
 
 pytestmark = pytest.mark.docker
@@ -114,7 +115,7 @@ def test_a_bomb_that_meets_no_limit_is_told(channels: Path) -> None:
 
 
 def test_a_fork_bomb_is_contained_and_removed(sandbox: DockerSandbox, channels: Path) -> None:
-    end = end_of(sandbox, channels, FORK_BOMB, replace(LIMITS, start_seconds=2.0))
+    end = end_of(sandbox, channels, FORK_BOMB, replace(LIMITS, start_seconds=10.0))
 
     assert end.ending is Ending.RUNNING
     assert "forking" in end.log

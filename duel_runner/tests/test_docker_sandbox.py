@@ -16,6 +16,7 @@ from docker.errors import APIError, NotFound
 
 from duel_runner.sandbox.base import Ending, Launch, PlayerDidNotStart, SandboxError, SandboxUnavailable
 from duel_runner.sandbox.docker import DockerSandbox, _remove
+from duel_runner.tests.arenas import until
 from duel_runner.tests.docker_probes import ENDS, READY, SLEEPER
 from environments.spec import Limits
 
@@ -86,7 +87,7 @@ def test_the_end_of_a_running_player_is_told_with_its_log(sandbox: DockerSandbox
     try:
         # The player server ends when the referee hangs up.
         container.wire.close()
-        assert container.ending() is Ending.EXITED
+        assert until(lambda: container.ending() is Ending.EXITED)
         assert container.log() == "ready\n"
     finally:
         container.close()
@@ -122,8 +123,8 @@ def test_a_player_that_ends_at_its_start_is_to_blame_itself(
 
 @pytest.mark.docker
 def test_a_player_that_is_not_ready_in_time_is_stopped(sandbox: DockerSandbox, tmp_path: Path) -> None:
-    with pytest.raises(PlayerDidNotStart, match=r"not ready within 2 s") as caught:
-        sandbox.launch(launch(folder_of(tmp_path, SLEEPER), limits=replace(LIMITS, start_seconds=2.0)))
+    with pytest.raises(PlayerDidNotStart, match=r"not ready within 10 s") as caught:
+        sandbox.launch(launch(folder_of(tmp_path, SLEEPER), limits=replace(LIMITS, start_seconds=10.0)))
 
     assert (caught.value.ending, caught.value.log) == (Ending.RUNNING, "asleep\n")
 

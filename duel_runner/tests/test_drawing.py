@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 import pytest
@@ -16,6 +17,12 @@ from duel_runner.tests.test_audit_evaluations import damage, finished, lose, rew
 from environments.adapters import video
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recordings step back for everything else that runs."""
+    monkeypatch.setattr(video, "record_apart", partial(video.record_apart, seconds=900.0))
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from duel_runner.sandbox import process
 from duel_runner.sandbox.base import Ending, SandboxError
 from duel_runner.sandbox.process import ProcessSandbox
 from duel_runner.sandbox.scripts import IDLE, ScriptLaunch
-from duel_runner.script import ScriptFailure, ScriptFault, ScriptScore, run_script
+from duel_runner.sandbox.startup import player_uid
+from duel_runner.script import ScriptFailure, ScriptFault, ScriptRun, ScriptScore, run_script
 from duel_runner.tests.arenas import COUNTER, until
 from duel_runner.tests.playing import folders
 from duel_runner.tests.scripts import FINE, FORKS, LIMITS, Scripts
@@ -129,7 +130,7 @@ def test_what_outlives_its_script_is_ended_and_cannot_print_any_more(scripts: Sc
         "        os.environ.clear()\n"
         "        os.write(1, b'alive\\n')\n"
         "        os.write(writer, b'x')\n"
-        f"        line = 'sleep 3; echo late; exec sleep {word}'\n"
+        f"        line = 'sleep 30; echo late; exec sleep {word}'\n"
         "        os.execvpe('sh', ['sh', '-c', line], {'PATH': '/usr/bin:/bin'})\n"
         "    os._exit(0)\n"
         "os.read(reader, 1)\n"
@@ -182,6 +183,28 @@ def test_a_fork_bomb_ends_with_its_time(scripts: Scripts) -> None:
     assert found.code is ScriptFault.TIMED_OUT
     name = str(scripts.arena.folder)
     assert until(lambda: running(name) == [])
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_one_script_is_not_charged_for_the_processes_of_another(scripts: Scripts) -> None:
+    # The greedy one holds on to all that it was given.
+    sources = (FORKS + "\nprint(flush=True)\ntime.sleep(60)", "import os\nprint(os.getuid())\n" + FINE)
+    greedy, modest = (scripts.prepare(source) for source in sources)
+    while player_uid(modest.name) == player_uid(greedy.name):
+        modest = replace(modest, name=modest.name + "x")
+    found: list[ScriptRun] = []
+
+    def watch(printed: str) -> None:
+        if "score" in printed:
+            found.append(run_script(scripts.sandbox, modest))
+            raise Seen
+
+    with pytest.raises(Seen):
+        run_script(scripts.sandbox, greedy, watch=watch)
+
+    assert [run.verdict for run in found] == [ScriptScore(9.0)]
+    if os.geteuid() == 0:
+        assert found[0].end.log.splitlines()[0] == str(player_uid(modest.name))
 
 
 @pytest.mark.usefixtures("namespaces")

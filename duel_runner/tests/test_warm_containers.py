@@ -12,7 +12,7 @@ import pytest
 
 from duel_runner.protocol import Kind
 from duel_runner.sandbox.base import Container, Ending, Host, PlayerDidNotStart
-from duel_runner.tests.arenas import FIRST_VALID, Arena, greet, loader_of
+from duel_runner.tests.arenas import FIRST_VALID, Arena, greet, loader_of, until
 
 START = "        return valid_actions[0]\n    def step"
 
@@ -269,7 +269,7 @@ def test_a_player_that_dies_in_a_duel_leaves_a_container_for_the_next(warm: Aren
             seat = host.seat()
             seat.on_close = lambda _: None
             assert greet(seat) == []
-            assert seat.ending() is Ending.EXITED
+            assert until(lambda: seat.ending() is Ending.EXITED)  # noqa: B023  # asked at once
             seat.close()
             assert "bye" in seat.log()
             assert host.reusable

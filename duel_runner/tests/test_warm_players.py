@@ -69,10 +69,16 @@ def test_both_sides_of_self_play_sit_in_containers_of_their_own(arena: Arena, pl
     assert len({play(players, same_image(arena, first)) for _ in range(2)}) == 1
 
 
+def has_begun(players: WarmPlayers) -> None:
+    """What has not is not waited for: whoever plays starts it at once."""
+    assert until(lambda: all(one.running() or one.done() for row in players._starting.values() for one in row))
+
+
 def test_what_is_prepared_is_used_and_nothing_twice(arena: Arena, players: WarmPlayers) -> None:
     first = arena.prepare(LOADED)
     players.prepare([[first]])
     players.prepare([])
+    has_begun(players)
     assert play(players, same_image(arena, first)) == f"{first.name}-0"
     again = same_image(arena, first)
     players.prepare([[again], [again]])
@@ -83,6 +89,7 @@ def test_a_player_of_several_duels_is_made_ready_once(arena: Arena, players: War
     first, second = (arena.prepare(LOADED) for _ in range(2))
     for _ in range(3):
         players.prepare([[first, second], [second, first]])
+    has_begun(players)
     names = {play(players, same_image(arena, launch)) for launch in (first, second)}
     assert names == {f"{first.name}-0", f"{second.name}-1"}
     assert len(list(arena.channels.iterdir())) == 2

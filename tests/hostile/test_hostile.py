@@ -137,6 +137,7 @@ def test_what_is_left_on_the_host_is_told(
     assert process.startswith("process ")
     os.kill(int(process.split()[1]), signal.SIGKILL)
     (tmp_path / "left").unlink()
+    monkeypatch.setattr("tests.hostile.host.SETTLE_SECONDS", 30.0)
     assert host.problems() == []
 
 

@@ -12,7 +12,7 @@ from core.tests import factories
 from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 from tournament_manager.editions import advance
 
-LATER = datetime.now(UTC) + timedelta(hours=1)
+LATER = datetime.now(UTC) + timedelta(hours=12)
 """All uploads of a test are old by then."""
 
 

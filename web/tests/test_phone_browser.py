@@ -60,6 +60,7 @@ def test_an_organiser_reaches_all_links_of_the_head_and_sees_which_tab_is_open(p
     page.goto("/")
     page.get_by_role("button", name="Menu of organiser-of-everything").press("Enter")
     page.set_viewport_size({"width": 1000, "height": 600})
+    page.wait_for_function("innerWidth === 1000 && document.querySelector('#menu').getBoundingClientRect().x > 500")
     menu = page.locator("#menu").bounding_box()
     assert menu is not None
     assert menu["y"] < 100

@@ -43,7 +43,7 @@ def context(agent: str, live_server: LiveServer, chromium_path: str) -> Iterator
     with sync_playwright() as playwright:
         engine = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
         context = engine.new_context(base_url=live_server.url, color_scheme="light")
-        context.set_default_timeout(20000)
+        context.set_default_timeout(60_000)
         yield context
         engine.close()
 

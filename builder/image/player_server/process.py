@@ -90,7 +90,7 @@ def kill_others(spared: int = 0) -> bool:
 def halt(pid: int) -> bool:
     """Stop a child until it gets SIGCONT, unless something runs beside it and this process: then False."""
     os.kill(pid, signal.SIGSTOP)
-    for _ in range(200):
+    for _ in range(1000):
         # Not for long: the parent of a `vfork` stops no sooner than its child ends.
         if (found := os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG)) is not None:
             if found.si_code == os.CLD_STOPPED and not others(spared=pid):

@@ -210,7 +210,7 @@ class Supervisor:
 
     def _sleep_of_loader(self) -> process.Sleep | None:
         """The loader's counts, once it sleeps."""
-        for _ in range(200):
+        for _ in range(1000):
             with contextlib.suppress(OSError):
                 if (sleep := process.Sleep.of(self._loader)) is not None:
                     return sleep

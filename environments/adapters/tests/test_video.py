@@ -18,6 +18,9 @@ from environments.registry import get_spec
 from environments.replay import ReplayMismatch
 from environments.tests.playing import episode, installed
 
+PATIENCE = 900.0
+"""Seconds; recordings step back for everything else that runs."""
+
 
 @pytest.fixture(autouse=True)
 def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +109,7 @@ def test_a_video_that_takes_too_long_ends_early(tmp_path: Path) -> None:
 @pytest.mark.parametrize("slug", ["lunar-lander", "bipedal-walker", "taxi", "hopper"])
 def test_an_episode_recorded_apart_gives_its_score_again(slug: str, tmp_path: Path) -> None:
     """Box2D, MuJoCo with the GL of this machine, and a text environment; drawing changes nothing of the play."""
-    made = record_apart(job(slug, most=40, frames=5), tmp_path)
+    made = record_apart(job(slug, most=40, frames=5), tmp_path, seconds=PATIENCE)
     assert {"episode.webm", "still.webp"} <= set(made.files), made.no_video
     assert len(decoded(tmp_path)) == read(tmp_path, "episode.json")["video"]["frames"] <= 6
 
@@ -141,7 +144,7 @@ def test_an_episode_that_is_not_the_recorded_one_is_refused(
     with pytest.raises(ReplayMismatch, match=complaint):
         record(wrong, tmp_path)
     with pytest.raises(ReplayMismatch, match=complaint):
-        record_apart(wrong, tmp_path)
+        record_apart(wrong, tmp_path, seconds=PATIENCE)
 
 
 def test_a_score_is_added_up_as_the_referee_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
