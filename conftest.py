@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -29,6 +30,8 @@ REQUIRED = frozenset(word for word in os.environ.get("ARENA_REQUIRE", "").replac
 
 `-KIND` leaves the tests out that need it: for a machine whose engine is not ours to change.
 """
+MIDNIGHT_SECONDS = 30.0
+"""No test begins later in a day."""
 LEFT_OUT = frozenset(word[1:] for word in REQUIRED if word.startswith("-"))
 
 
@@ -236,6 +239,14 @@ def nothing_is_cached() -> None:
 def no_worker_is_in_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that has met a dead engine takes no job until it answers: on a machine without one, none for good."""
     monkeypatch.setattr("core.worker._trouble", None)
+
+
+@pytest.fixture(autouse=True)
+def midnight_comes_between_tests() -> None:
+    """Quotas are counted by days, in UTC."""
+    to_midnight = 86400 - time.time() % 86400
+    if to_midnight < MIDNIGHT_SECONDS:
+        time.sleep(to_midnight)
 
 
 @pytest.fixture(autouse=True)
