@@ -242,7 +242,7 @@ def no_worker_is_in_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def midnight_comes_between_tests() -> None:
+def no_test_begins_shortly_before_midnight() -> None:
     """Quotas are counted by days, in UTC."""
     to_midnight = 86400 - time.time() % 86400
     if to_midnight < MIDNIGHT_SECONDS:

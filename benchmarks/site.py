@@ -24,9 +24,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 from benchmarks.common import circumstances, middle, say, text_table, work_folder, write_json
 from benchmarks.load.usage import Usage, usage
@@ -175,9 +176,10 @@ def _site(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[int, int
 def _serves(port: int) -> bool:
     """Whether a worker has loaded the site; its first process listens before."""
     try:
-        with urlopen(f"http://127.0.0.1:{port}/bare/", timeout=START_SECONDS):
-            return True
-    except OSError:
+        with contextlib.closing(HTTPConnection("127.0.0.1", port, timeout=START_SECONDS)) as visit:
+            visit.request("GET", "/bare/")
+            return visit.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
         return False
 
 

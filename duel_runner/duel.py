@@ -292,9 +292,9 @@ class Duel:
         """A container is lost: its match forfeits, the others go on in a fresh container where they stood."""
         player = link.index
         fault = loss.fault
+        begun = self._clock() - link.waited_seconds
         if fault is PlayerFault.DIED and link.ending() is Ending.OUT_OF_MEMORY:
             fault = PlayerFault.OUT_OF_MEMORY
-        begun = self._clock() - link.waited_seconds
         self._note(f"Player {player + 1}: {fault.value} with {len(link.outstanding)} open questions. {loss.detail}")
         suspects = [request for request in link.outstanding if not request.match.is_over]
         self._unexplained[player] = None

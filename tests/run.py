@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -124,9 +125,9 @@ def running(
 
 
 def own_redis(number: int) -> Mapping[str, str]:
-    """Another database of the Redis server that is named, as ARENA_TEST_REDIS_URL ends in one: some tests empty it."""
-    given = os.environ.get("ARENA_TEST_REDIS_URL")
-    return {"ARENA_TEST_REDIS_URL": f"{given.rstrip('0123456789')}{number}"} if given else {}
+    """A database so much above the one that ARENA_TEST_REDIS_URL names, if it does: some tests empty theirs."""
+    named = re.fullmatch(r"(.*(?:[?&]db=|://[^/]+/))(\d+)", os.environ.get("ARENA_TEST_REDIS_URL", ""))
+    return {"ARENA_TEST_REDIS_URL": f"{named[1]}{int(named[2]) + number}"} if named else {}
 
 
 def follow(process: subprocess.Popen[bytes], output: IO[str]) -> None:

@@ -134,7 +134,7 @@ def test_a_database_and_a_queue_that_hang_hold_up_no_monitor(variables: dict[str
     }
     with running({**variables, **broken}, *gunicorn(port)):
         wait_until(lambda: answers(port), "the site")
-        # Both of its processes have loaded it by then.
+        # Who answers has loaded the site by then.
         get(port, "/health")
         for _ in range(2):
             status, text, _ = get(port, "/health")

@@ -12,15 +12,14 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
+from core.meetings import Source
 from core.models import Duel, Environment, JobState, LedgerVoid, Participant, Submission, Tournament
-from core.selectors import brackets as selector
-from core.selectors.brackets import Drawn, Source, bracket_get, drawn_of
+from core.selectors.brackets import Drawn, bracket_get, drawn_of
 from core.tests import factories
 from core.tests.factories import NOON, Cast
 from tests.tournaments import entered, organised
 from tournament_manager import formats
 from tournament_manager.formats import (
-    Decision,
     DoubleElimination,
     DuelRecord,
     DuelState,
@@ -71,9 +70,6 @@ def drawn(form: Format, count: int, duels: tuple[DuelRecord, ...] = ()) -> Drawn
 
 
 def test_pages_know_the_words_of_all_formats() -> None:
-    assert Decision(selector.PLAYED) is Decision.PLAYED
-    assert Decision(selector.NOT_NEEDED) is Decision.NOT_NEEDED
-    assert [kind.value for kind in selector.StageKind] == [kind.value for kind in formats.StageKind]
     for slug, form in formats.FORMATS.items():
         assert RULES[slug]
         said = settings_words(Tournament(format=slug, settings=format_settings(form())))

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.meetings import Decision, Source, StageKind
 from core.models import Participant
-from core.selectors.brackets import PLAYED, Drawn, Meeting, Row, Side, Source, Stage, StageKind
+from core.selectors.brackets import Drawn, Meeting, Row, Side, Stage
 from web.templatetags.scores import ordinal
 
 MOST_CROSSED = 32
@@ -180,7 +181,7 @@ def seen(meeting: Meeting, participant: Participant, kind: StageKind) -> Seen:
         result = Result.WON if mine.is_winner else Result.LOST
     else:
         # In a Swiss round what the arena could not play brings half of the points to each.
-        is_shared = kind == StageKind.SWISS or meeting.decision == PLAYED
+        is_shared = kind == StageKind.SWISS or meeting.decision == Decision.PLAYED.value
         result = Result.DRAWN if is_shared else Result.NONE
     return Seen(meeting, theirs.participant, own == 0, (mine.points, theirs.points), result)
 

@@ -44,9 +44,9 @@ from benchmarks.faults.services import (
 
 STORE_BYTES = 48 << 20
 SLOWEST_RERUN_SECONDS = 60.0
+"""A killed worker's job has to run elsewhere within this."""
 TIMES = ("slow_reruns", "unrecovered")
 """Findings that a busy machine makes, too."""
-"""A killed worker's job has to run elsewhere within this."""
 FULL = Size(agents=12, scored_agents=3, match_count=10, pause_seconds=0.002, meetings=4)
 SHORT = Size(agents=4, scored_agents=0, match_count=10, pause_seconds=0.002, meetings=3)
 

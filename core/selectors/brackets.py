@@ -9,18 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
 from django.db.models import Count
 
+from core.meetings import Decision, Source, StageKind
 from core.models import JobState, LedgerVoid, Participant, Tournament, TournamentState
-
-PLAYED = "Played."
-"""Decision of a meeting of which there is nothing more to say."""
-NOT_NEEDED = "Not needed any more."
-"""Decision of a second final that does not take place."""
 
 _SHOWN = (
     "tournament",
@@ -32,20 +27,6 @@ _SHOWN = (
     *(f"submission__agent__{name}" for name in ("name", "is_disabled", "quarantined_at")),
     *(f"submission__agent__owner__{name}" for name in ("username", "team", "is_active")),
 )
-
-
-class StageKind(StrEnum):
-    ALL_PLAY_ALL = "all play all"
-    SWISS = "swiss"
-    BRACKET = "bracket"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a side of a meeting comes from: `seed` 3, the `winner` or `loser` of meeting "W1.2", `place` "A1"."""
-
-    kind: str
-    of: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +86,7 @@ class Meeting:
     @property
     def is_off(self) -> bool:
         """Whether it does not take place, for what came before it."""
-        return self.decision == NOT_NEEDED
+        return self.decision == Decision.NOT_NEEDED.value
 
     @property
     def last_duel(self) -> int | None:
@@ -114,7 +95,7 @@ class Meeting:
     @property
     def remark(self) -> str:
         """The decision where there is more to say than that it was played."""
-        return "" if self.decision == PLAYED else self.decision
+        return "" if self.decision == Decision.PLAYED.value else self.decision
 
     @property
     def has_score(self) -> bool:

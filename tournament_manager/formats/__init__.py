@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from core.meetings import Decision, Source, StageKind
 from tournament_manager.formats.contract import (
-    Decision,
     DuelOrder,
     DuelRecord,
     DuelState,
@@ -16,9 +16,7 @@ from tournament_manager.formats.contract import (
     Meeting,
     Plan,
     Row,
-    Source,
     Stage,
-    StageKind,
     Table,
 )
 from tournament_manager.formats.elimination import DoubleElimination, SingleElimination

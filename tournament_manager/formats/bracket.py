@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from tournament_manager.formats.contract import Decision, Meeting, Source, Stage, StageKind
+from core.meetings import Decision, Source, StageKind
+from tournament_manager.formats.contract import Meeting, Stage
 from tournament_manager.formats.meetings import Records
 from tournament_manager.pairing import seed_order
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
+from enum import StrEnum
 from hashlib import sha256
 from typing import ClassVar
+
+from core.meetings import Decision, Source, StageKind
 
 
 class Impossible(ValueError):
@@ -84,27 +86,6 @@ class History:
     def gone(self) -> tuple[int, ...]:
         """Who has left, the first one first; within a round in the order of `left`."""
         return tuple(sorted(self.left, key=lambda who: self.left[who]))
-
-
-class Decision(Enum):
-    """How a meeting was decided; the value is a sentence for the page."""
-
-    PLAYED = "Played."
-    EXTENDED = "Level at first, decided by more matches."
-    BETTER_SEED = "Still level after all extensions: the better seed goes through."
-    UNPLAYABLE = "The arena could not play it."
-    WALKOVER = "The opponent has withdrawn."
-    ANNULLED = "Withdrawn: it counts for nobody."
-    BYE = "No opponent in this round."
-    NOT_NEEDED = "Not needed any more."
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a side of a meeting comes from: `seed` 3, the `winner` or `loser` of meeting "W1.2", `place` "A1"."""
-
-    kind: str
-    of: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +171,6 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-
-
-class StageKind(StrEnum):
-    ALL_PLAY_ALL = "all play all"
-    SWISS = "swiss"
-    BRACKET = "bracket"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,9 @@ from functools import cache, partial
 from string import ascii_uppercase
 from typing import ClassVar
 
+from core.meetings import Source
 from tournament_manager.formats import bracket
-from tournament_manager.formats.contract import (
-    Format,
-    History,
-    Impossible,
-    Outline,
-    Source,
-    Stage,
-    Table,
-    check_between,
-)
+from tournament_manager.formats.contract import Format, History, Impossible, Outline, Stage, Table, check_between
 from tournament_manager.formats.elimination import check_third_place, reached
 from tournament_manager.formats.meetings import Records, settle_knock_out
 from tournament_manager.formats.ranking import rank_rows, said

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
-from tournament_manager.formats.contract import Decision, DuelRecord, DuelState, History, Meeting
+from core.meetings import Decision
+from tournament_manager.formats.contract import DuelRecord, DuelState, History, Meeting
 
 VOID_LIMIT = 3
 """A meeting of which so many duels ended void is not tried again: what the arena cannot play it must not wait for."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tournament_manager.formats.contract import Decision, DuelState, Meeting, Plan, Source, Stage, StageKind, Table
+from core.meetings import Decision, Source, StageKind
+from tournament_manager.formats.contract import DuelState, Meeting, Plan, Stage, Table
 from tournament_manager.formats.swiss import HALVED
 from tournament_manager.standings import Standing
 

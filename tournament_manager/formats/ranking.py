@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from tournament_manager.formats.contract import Decision, Meeting, Row, Table
+from core.meetings import Decision
+from tournament_manager.formats.contract import Meeting, Row, Table
 
 SAID = (Decision.BETTER_SEED, Decision.UNPLAYABLE, Decision.WALKOVER)
 """Decisions that a table mentions beside who profited from them."""

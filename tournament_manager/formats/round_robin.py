@@ -6,9 +6,9 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from core.meetings import Decision, StageKind
 from tournament_manager.formats.contract import (
     MOST_MEETINGS,
-    Decision,
     Format,
     History,
     Impossible,
@@ -16,7 +16,6 @@ from tournament_manager.formats.contract import (
     Outline,
     Row,
     Stage,
-    StageKind,
     Table,
 )
 from tournament_manager.formats.meetings import Records, settle_all_play_all

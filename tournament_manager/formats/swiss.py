@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from core.meetings import Decision, StageKind
 from tournament_manager.formats.contract import (
-    Decision,
     Format,
     History,
     Impossible,
     Meeting,
     Outline,
     Stage,
-    StageKind,
     Table,
     check_between,
 )

@@ -7,7 +7,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from core.selectors.brackets import Meeting, Side, Source
+from core.meetings import Source
+from core.selectors.brackets import Meeting, Side
 from web import brackets
 
 register = template.Library()

@@ -9,8 +9,9 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
+from core.meetings import StageKind
 from core.models import Environment, Tournament, TournamentState
-from core.selectors.brackets import Drawn, Meeting, Stage, StageKind, bracket_get, standing_stamp
+from core.selectors.brackets import Drawn, Meeting, Stage, bracket_get, standing_stamp
 from core.selectors.calendar import (
     tournament_past_list,
     tournament_past_rows,

@@ -38,7 +38,7 @@ def check_sandbox(sandbox: Sandbox, folder: Path, *, thorough: bool, own_kernel:
         findings.append(Finding("gVisor", "the release of the kernel", f"{inside}, not {outside}", inside != outside))
     for bomb in BOMBS if thorough else ():
         end = end_of(sandbox, folder, bomb.source)
-        findings.append(bomb.judge(end))
+        findings.append(bomb.judge(end, own_kernel=own_kernel))
     return findings
 
 

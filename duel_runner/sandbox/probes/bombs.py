@@ -69,16 +69,21 @@ class Bomb:
     source: str
     holds: Callable[[PlayerDidNotStart], bool]
 
-    def judge(self, end: PlayerDidNotStart) -> Finding:
+    def judge(self, end: PlayerDidNotStart, *, own_kernel: bool = False) -> Finding:
+        """own_kernel: it ran under gVisor."""
         last = end.log.rstrip().rpartition("\n")[2][-60:]
         happened = f"{end.ending}, {len(end.log)} characters printed, at last: {last}"
-        return Finding(self.protection, self.tried, happened, self.holds(end))
+        held = self.holds(end) or (own_kernel and self.protection == "memory" and _ended_unheard(end))
+        return Finding(self.protection, self.tried, happened, held)
 
 
 def _out_of_memory(end: PlayerDidNotStart) -> bool:
+    return end.ending is Ending.OUT_OF_MEMORY and "filling" in end.log
+
+
+def _ended_unheard(end: PlayerDidNotStart) -> bool:
     # Of a gVisor that was ended as a whole the engine does not always hear that it was for want of memory.
-    told = end.ending is Ending.OUT_OF_MEMORY or (end.ending is Ending.EXITED and "filled" not in end.log)
-    return told and "filling" in end.log
+    return end.ending is Ending.EXITED and "filling" in end.log and "filled" not in end.log
 
 
 def _few_processes(end: PlayerDidNotStart) -> bool:

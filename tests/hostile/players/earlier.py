@@ -83,5 +83,5 @@ class Player(probe.Player):
         listener = socket.socket(socket.AF_UNIX)
         listener.bind("\0" + NAME)
         listener.listen(1)
-        linger(20)
+        linger(120)
         listener.detach()

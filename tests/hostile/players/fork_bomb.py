@@ -11,7 +11,7 @@ from tests.hostile.probe import linger, until_refused
 class Player(probe.Player):
     def attack(self) -> None:
         children: list[int] = []
-        until_refused("fork", lambda _: children.append(linger(8)), 200)
+        until_refused("fork", lambda _: children.append(linger(120)), 200)
         # Killed at once, or nothing could be forked to play on.
         for child in children:
             os.kill(child, 9)

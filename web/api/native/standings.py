@@ -12,8 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.meetings import StageKind
 from core.models import Tournament
-from core.selectors.brackets import StageKind, bracket_get
+from core.selectors.brackets import bracket_get
 from core.selectors.results import held_back_because, results_visible
 from web.api.authentication import viewer_of
 from web.api.native.fields import Version
