@@ -40,7 +40,7 @@ def missing_docker() -> str:
     """Why tests with containers cannot run; empty when they can."""
     from docker.errors import DockerException, ImageNotFound
 
-    from core.engine import NoEngine, connect
+    from arena_kit.image.engine import NoEngine, connect
 
     try:
         client = connect(60)
@@ -50,7 +50,7 @@ def missing_docker() -> str:
         finally:
             client.close()
     except ImageNotFound:
-        return f"the base image {settings.PLAYER_BASE_IMAGE} is missing: run builder/image/make-base-image.sh"
+        return f"the base image {settings.PLAYER_BASE_IMAGE} is missing: run arena_kit/image/base/make-base-image.sh"
     except (NoEngine, DockerException, OSError) as error:
         return str(error)
     return ""
@@ -61,7 +61,7 @@ def missing_gvisor() -> str:
     """Why tests under gVisor cannot run; empty when they can."""
     if reason := missing_docker():
         return reason
-    from core.engine import connect
+    from arena_kit.image.engine import connect
 
     client = connect(60)
     try:
@@ -74,7 +74,7 @@ def remove_images(prefix: str) -> None:
     """Remove what the tests of this run have built on the engine."""
     from docker.errors import ImageNotFound
 
-    from core.engine import connect
+    from arena_kit.image.engine import connect
 
     client = connect()
     try:
@@ -238,7 +238,7 @@ def nothing_is_cached() -> None:
 @pytest.fixture(autouse=True)
 def no_worker_is_in_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that has met a dead engine takes no job until it answers: on a machine without one, none for good."""
-    monkeypatch.setattr("core.worker._trouble", None)
+    monkeypatch.setattr("core.jobs.worker._trouble", None)
 
 
 @pytest.fixture(autouse=True)
@@ -252,7 +252,7 @@ def no_test_begins_shortly_before_midnight() -> None:
 @pytest.fixture(autouse=True)
 def checks_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that is busy with tests is not ill."""
-    monkeypatch.setattr("core.health.PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr("core.operations.health.PATIENCE_SECONDS", 60.0)
 
 
 @pytest.fixture(autouse=True)
@@ -276,7 +276,7 @@ def what_only_grows_can_be_emptied(request: pytest.FixtureRequest) -> Iterator[N
 def no_player_is_left() -> Iterator[None]:
     """Containers that this process has kept warm end with the test that made it keep them."""
     yield
-    bench = sys.modules.get("duel_runner.bench")
+    bench = sys.modules.get("duel_runner.workplace")
     if bench is not None:
         bench.leave_bench()
 

@@ -115,7 +115,7 @@ class Arena:
         from django.core.files.uploadedfile import SimpleUploadedFile
 
         from core.models import Build, Submission, Validation
-        from core.services.agents import agent_create
+        from core.submissions.services import agent_create
 
         for number, source in enumerate(sources, start=first):
             archive = SimpleUploadedFile("player.zip", zipped(source), content_type="application/zip")
@@ -134,7 +134,7 @@ class Arena:
         from django.core.files.uploadedfile import SimpleUploadedFile
 
         from core.models import Environment, Evaluation, User
-        from core.services.agents import agent_create
+        from core.submissions.services import agent_create
 
         owner = User.objects.create(email="bench@arena.example", username="bench")
         environment = Environment.objects.get(slug=slug)
@@ -208,7 +208,7 @@ class Arena:
         """Remove what this arena has left on the engine: containers of its images, then the images."""
         if self._sandbox != "docker":
             return
-        from core.engine import connect
+        from arena_kit.image.engine import connect
 
         client = connect()
         try:
@@ -226,7 +226,7 @@ class Arena:
         """Every worker has taken a message that asks nothing of it, and so has loaded its code."""
         from django_q.tasks import async_task
 
-        from core.queues import waiting_count
+        from core.jobs.bells import waiting_count
 
         nothing = {
             "build": "builder.tasks.build_run",

@@ -61,9 +61,9 @@ def fill(*, rows: int, environments: int) -> None:
 
 def _environments(count: int) -> Environment:
     """So many environments with ids in a row; returns the first."""
+    from arena_kit.environment.registry import get_spec
+    from core.environments.services import environment_sync
     from core.models import Environment
-    from core.services.environments import environment_sync
-    from environments.registry import get_spec
 
     first = environment_sync(spec=get_spec("CartPole-v1"))[0]
     taken = first.pk
@@ -74,9 +74,9 @@ def _environments(count: int) -> Environment:
 
 
 def _fill_first(environment: Environment, count: int) -> None:
+    from arena_kit.ranking.scores import summarise_scores
+    from core.evaluations.selectors import ranking_list
     from core.models import Agent, Evaluation, JobState, Submission, SubmissionForm, User
-    from core.scores import summarise_scores
-    from core.selectors.evaluations import ranking_list
 
     chance = random.Random(1)
     User.objects.bulk_create(
@@ -150,8 +150,8 @@ def measure(*, samples: int, seconds: float, threads: int, redis_url: str) -> di
     from django.core.cache.backends.locmem import LocMemCache
 
     from core.cache import SteadyRedisCache
+    from core.evaluations.board import standing
     from core.models import Environment
-    from core.selectors.board import standing
 
     environments = list(Environment.objects.filter(evaluations__is_current=True).distinct().order_by("pk"))
     middle = [standing(row).order_by("-score")[standing(row).count() // 2] for row in environments]
@@ -179,8 +179,8 @@ def _questions(
 
     middle: the evaluation in the middle of each board, whose rank is asked for.
     """
-    from core.selectors import board
-    from core.selectors.board import BoardFilter, board_page, board_rank
+    from core.evaluations import board
+    from core.evaluations.board import BoardFilter, board_page, board_rank
 
     everything, some = BoardFilter(), BoardFilter(algorithm=ALGORITHM, score_min=LOWEST, score_max=HIGHEST)
 

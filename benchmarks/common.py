@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from arena_kit.environment.records import DuelRecord, MatchRecord
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee.run import PlayedDuel, Player, pair_seed, run_duel, run_match
+from arena_kit.sandbox.base import Container, Launch, Sandbox
+from arena_kit.sandbox.cores import free_core
 from benchmarks.own_python import CannotInstall, own_python
-from duel_runner.cores import free_core
-from duel_runner.referee import PlayedDuel, Player, pair_seed, run_duel, run_match
-from duel_runner.sandbox.base import Container, Launch, Sandbox
-from environments.records import DuelRecord, MatchRecord
-from environments.spec import EnvironmentSpec
 
 BENCH_LABEL = "arena.bench"
 """Carries this process's id: tells our containers from those of others on the same engine."""
@@ -56,11 +56,11 @@ def open_sandbox(kind: str, base_image: str, folder: Path) -> Iterator[Sandbox]:
     """A sandbox that can be used now. Raises SandboxUnavailable. folder: for channels; short, sockets lie in it."""
     sandbox: Sandbox
     if kind == "docker":
-        from duel_runner.sandbox.docker import DockerSandbox
+        from arena_kit.sandbox.docker import DockerSandbox
 
         sandbox = DockerSandbox(base_image=base_image, channel_dir=folder / "docker")
     else:
-        from duel_runner.sandbox.process import ProcessSandbox
+        from arena_kit.sandbox.process import ProcessSandbox
 
         sandbox = ProcessSandbox(folder / "process")
     sandbox.check()

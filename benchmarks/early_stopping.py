@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from arena_kit.ranking.bradley_terry import Floats, Integers
+from arena_kit.ranking.rating import Seating, fit_ratings
+from arena_kit.ranking.sequential import SequentialTest, walk
 from benchmarks.common import circumstances, say, text_table, write_json
 from benchmarks.ratings import AGENTS, SPREAD, rows
-from core.sequential import SequentialTest, walk
-from tournament_manager.bradley_terry import Floats, Integers
-from tournament_manager.rating import Seating, fit_ratings
 
 BOUND = 50.0
 """Of the test, in normalised Elo: it tells -BOUND from BOUND."""

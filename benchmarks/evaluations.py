@@ -24,6 +24,10 @@ import gymnasium
 import numpy as np
 import requests
 
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee.run import PlayedEvaluation, Player, run_episode, run_evaluation
+from arena_kit.sandbox.base import Container, Launch, Sandbox, SandboxError
 from benchmarks import pixels, players
 from benchmarks.arena import Arena
 from benchmarks.common import (
@@ -40,10 +44,6 @@ from benchmarks.common import (
     write_json,
 )
 from benchmarks.http_baseline.servers import ONE_CONNECTION_A_REQUEST, HttpPlayer, container_server, process_server
-from duel_runner.referee import PlayedEvaluation, Player, run_episode, run_evaluation
-from duel_runner.sandbox.base import Container, Launch, Sandbox, SandboxError
-from environments.registry import get_spec
-from environments.spec import EnvironmentSpec
 
 SPEC = get_spec("CartPole-v1")
 ENVIRONMENT = "CartPole-v1"

@@ -18,6 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from arena_kit.environment.records import DuelRecord
+from arena_kit.environment.registry import get_spec
+from arena_kit.sandbox.base import Launch, Sandbox, SandboxError
+from arena_kit.sandbox.warm import WarmPlayers
 from benchmarks import players
 from benchmarks.common import (
     BENCH_LABEL,
@@ -31,10 +35,6 @@ from benchmarks.common import (
     work_folder,
     write_json,
 )
-from duel_runner.sandbox.base import Launch, Sandbox, SandboxError
-from duel_runner.warm import WarmPlayers
-from environments.records import DuelRecord
-from environments.registry import get_spec
 
 SPEC = get_spec("connect-four")
 DUMMY = "dummy"

@@ -27,11 +27,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.ranking.matchmaking import ELO, Candidate, Rules, choose_pairs
+from arena_kit.ranking.pairing import round_robin
 from benchmarks.common import circumstances, play_bare, say, text_table, write_json
-from environments.registry import get_spec
-from environments.spec import EnvironmentSpec
-from tournament_manager.matchmaking import ELO, Candidate, Rules, choose_pairs
-from tournament_manager.pairing import round_robin
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "example_players"
 START, PRIOR_DEVIATION = 1500.0, 300.0

@@ -15,7 +15,7 @@ def players_bytes(kind: str) -> int:
 
 
 def _containers_bytes() -> int:
-    from core.engine import connect
+    from arena_kit.image.engine import connect
 
     client = connect()
     try:

@@ -9,8 +9,8 @@ import random
 from array import array
 from collections.abc import Mapping
 
-from environments.api import Action, Frame, Observation
-from environments.spec import ArraySpec, EnvironmentSpec
+from arena_kit.environment.protocol import Action, Frame, Observation
+from arena_kit.environment.spec import ArraySpec, EnvironmentSpec
 
 SHAPE = (84, 84, 4)
 PICTURE_BYTES = 84 * 84 * 4

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from duel_runner.referee import Player
+from arena_kit.referee.run import Player
 
 _REST = """
     def step(self, state, valid_actions, prev_reward):

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from arena_kit.ranking.bradley_terry import Floats, Integers
+from arena_kit.ranking.rating import POINTS, Seating, fit_ratings, pool_of, ranking, within
 from benchmarks.common import circumstances, say, text_table, write_json
-from tournament_manager.bradley_terry import Floats, Integers
-from tournament_manager.rating import POINTS, Seating, fit_ratings, pool_of, ranking, within
 
 ROOT = Path(__file__).resolve().parent.parent
 AGENTS = 20

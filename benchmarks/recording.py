@@ -16,6 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from arena_kit.environment.record_archive import DuelArchive, write_duel
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.replay import replay
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.sandbox.base import Sandbox, SandboxError
 from benchmarks import players
 from benchmarks.common import (
     circumstances,
@@ -28,11 +33,6 @@ from benchmarks.common import (
     work_folder,
     write_json,
 )
-from duel_runner.sandbox.base import Sandbox, SandboxError
-from environments.archive_format import DuelArchive, write_duel
-from environments.registry import get_spec
-from environments.replay import replay
-from environments.spec import EnvironmentSpec
 
 GAMES = ("connect-four", "tic-tac-toe", "quarto")
 OPENED = 20

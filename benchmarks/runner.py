@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from arena_kit.sandbox.base import Sandbox, SandboxError
 from benchmarks import players, sweep, ways
 from benchmarks.common import (
     circumstances,
@@ -30,7 +31,6 @@ from benchmarks.common import (
     write_json,
 )
 from benchmarks.ways import SPEC, Way
-from duel_runner.sandbox.base import Sandbox, SandboxError
 
 RATIOS = {
     "speedup_http": "http",

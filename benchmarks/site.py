@@ -118,8 +118,8 @@ class Servers:
 @contextlib.contextmanager
 def _servers(folder: Path) -> Iterator[Servers]:
     """A PostgreSQL with the settings it comes with, and Redis where it is installed. Raises CannotRun."""
-    from benchmarks.faults.services import Postgres, RedisServer
     from tests.run import NoPostgres
+    from tests.season.services import Postgres, RedisServer
 
     with contextlib.ExitStack() as stack:
         try:

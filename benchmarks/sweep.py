@@ -11,6 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.sandbox.base import Sandbox
 from benchmarks import pixels, players
 from benchmarks.common import (
     Panel,
@@ -26,9 +29,6 @@ from benchmarks.common import (
 )
 from benchmarks.memory import own_bytes, players_bytes
 from benchmarks.ways import SPEC, Way, baselines
-from duel_runner.sandbox.base import Sandbox
-from environments.registry import get_spec
-from environments.spec import EnvironmentSpec
 
 GAMES = ("connect-four", "tic-tac-toe", "quarto")
 PARALLEL = (1, 8, 32, 128)

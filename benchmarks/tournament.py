@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from arena_kit.environment.registry import get_spec
+from arena_kit.sandbox.base import SandboxError
 from benchmarks import players
 from benchmarks.arena import Arena, ArenaFailed, Edition
 from benchmarks.common import (
@@ -29,8 +31,6 @@ from benchmarks.common import (
     work_folder,
     write_json,
 )
-from duel_runner.sandbox.base import SandboxError
-from environments.registry import get_spec
 
 SPEC = get_spec("connect-four")
 SIZES = (5, 10, 20)

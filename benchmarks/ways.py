@@ -11,6 +11,7 @@ from pathlib import Path
 
 import requests
 
+from arena_kit.environment.registry import get_spec
 from benchmarks import players
 from benchmarks.common import play_bare
 from benchmarks.http_baseline.servers import (
@@ -22,7 +23,6 @@ from benchmarks.http_baseline.servers import (
 )
 from benchmarks.kaggle_baseline import REQUIREMENTS, play_kaggle
 from benchmarks.own_python import CannotInstall, own_python
-from environments.registry import get_spec
 
 SPEC = get_spec("connect-four")
 

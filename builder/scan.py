@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from builder.errors import BuilderUnavailable, BuildFailed
+from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 
 SCAN_SECONDS = 300
 LINE_CHARACTERS = 300

@@ -8,19 +8,19 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from builder.errors import BuilderUnavailable, BuildFailed
-from builder.labels import BUILD_LABEL, SUBMISSION_LABEL
-from builder.leftovers import Needed
-from builder.packages import Network
-from builder.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
+from arena_kit.image.errors import BuilderUnavailable, BuildFailed
+from arena_kit.image.labels import BUILD_LABEL, SUBMISSION_LABEL
+from arena_kit.image.leftovers import Needed
+from arena_kit.image.packages import Network
+from arena_kit.image.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
+from arena_kit.log_context import bind
 from builder.scan import scan
-from core.log_context import bind
+from core.jobs.artifacts import sbom_stored
+from core.jobs.lifecycle import job_fail
+from core.jobs.worker import PlatformFault, Pulse, perform_next
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
-from core.services.artifacts import sbom_stored
-from core.services.images import duels_let_rest, image_lost, images_check_end
-from core.services.jobs import job_fail
-from core.services.phases import build_succeed
-from core.worker import PlatformFault, Pulse, perform_next
+from core.submissions.images import duels_let_rest, image_lost, images_check_end
+from core.submissions.phases import build_succeed
 
 logger = logging.getLogger(__name__)
 OPEN = (JobState.QUEUED, JobState.RUNNING)

@@ -5,11 +5,11 @@ from django.conf import settings
 from django.db import connections
 from django.db.models.signals import post_migrate, pre_migrate
 
-from environments.registry import use_folder
+from arena_kit.environment.registry import use_folder
 
 
 def _ensure_schedules(**_: Any) -> None:
-    from core.services.schedules import schedules_ensure
+    from core.jobs.schedules import schedules_ensure
 
     schedules_ensure()
 
@@ -25,8 +25,9 @@ class CoreConfig(AppConfig):
     name = "core"
 
     def ready(self) -> None:
-        from core import checks, logins  # noqa: F401  (they register the system checks, and listen to logins)
-        from core.sentry import sentry_start
+        from core import checks  # noqa: F401  (they register the system checks, and listen to logins)
+        from core.operations.sentry import sentry_start
+        from core.people import login_log as logins  # noqa: F401  (they register the system checks, and listen to logins)
         from core.undoing import undo_check
 
         sentry_start()

@@ -14,8 +14,8 @@ from django.core.checks import CheckMessage, Error, register, run_checks
 from django.core.checks import Warning as Advice
 from django.core.exceptions import ImproperlyConfigured
 
-from core.logs import FORMATS as LOG_FORMATS
-from environments.registry import BadInfo, all_specs
+from arena_kit.environment.registry import BadInfo, all_specs
+from core.operations.logs import FORMATS as LOG_FORMATS
 
 TAG = "arena"
 ENGINE_TAG = "engine"
@@ -229,7 +229,7 @@ def check_engine(**_: Any) -> list[CheckMessage]:
     from docker.errors import DockerException
     from requests import RequestException
 
-    from core.engine import NoEngine, connect, missing_limits
+    from arena_kit.image.engine import NoEngine, connect, missing_limits
 
     try:
         client = connect(ENGINE_CHECK_SECONDS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import dj_database_url
 
-from core.logs import log_configuration
+from core.operations.logs import log_configuration
 from core.variables import Variables
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -36,7 +36,7 @@ TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    "core.organisers.OrganiserConfig",  # django.contrib.admin, with every deed of organisers written down
+    "web.admin.site.OrganiserConfig",  # django.contrib.admin, with every deed of organisers written down
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -61,21 +61,21 @@ INSTALLED_APPS = [
     "web",
 ]
 MIDDLEWARE = [
-    "web.observing.Observed",
+    "web.site.observing.Observed",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "web.middleware.SitePages",
+    "web.site.middleware.SitePages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django_otp.middleware.OTPMiddleware",
-    "web.middleware.SecondFactor",
+    "web.site.middleware.SecondFactor",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "web.limits.RateLimits",
+    "web.site.limits.RateLimits",
     "axes.middleware.AxesMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [
@@ -87,7 +87,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "web.context_processors.site",
+                "web.site.context_processors.site",
             ]
         },
     }
@@ -113,8 +113,8 @@ EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
 ADMINS = [(address, address) for address in env.words("ADMINS")]
 WEBHOOKS_OVER_HTTP = env.flag("WEBHOOKS_OVER_HTTP", False) or DEBUG
 WEBHOOKS_TO_PRIVATE = env.flag("WEBHOOKS_TO_PRIVATE", False)
-DEFAULT_EXCEPTION_REPORTER_FILTER = "core.error_mails.WithoutSettings"
-DEFAULT_EXCEPTION_REPORTER = "core.error_mails.WithoutRowValues"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "core.operations.error_mails.WithoutSettings"
+DEFAULT_EXCEPTION_REPORTER = "core.operations.error_mails.WithoutRowValues"
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)
@@ -156,15 +156,15 @@ PASSWORD_HASHERS = [
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = env.number("LOGIN_FAILURES", 5)
 AXES_COOLOFF_TIME = timedelta(minutes=env.number("LOGIN_LOCK_MINUTES", 15))
-# AXES_RESET_ON_SUCCESS is not needed: web.logins does it, for tokens as well.
+# AXES_RESET_ON_SUCCESS is not needed: web.people.logins does it, for tokens as well.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
-AXES_ENABLE_ADMIN = False  # core.admin.logins shows them
+AXES_ENABLE_ADMIN = False  # web.admin.pages.logins shows them
 AXES_VERBOSE = False
 AXES_USERNAME_FORM_FIELD = "username"
-AXES_USERNAME_CALLABLE = "web.logins.account_named"
-AXES_CLIENT_IP_CALLABLE = "web.addresses.client_network"
-AXES_LOCKOUT_CALLABLE = "web.logins.locked_out"
+AXES_USERNAME_CALLABLE = "web.people.logins.account_named"
+AXES_CLIENT_IP_CALLABLE = "web.site.addresses.client_network"
+AXES_LOCKOUT_CALLABLE = "web.people.logins.locked_out"
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "password", "ip_address", "csrfmiddlewaretoken"]
 
 # --- State ------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and not DAT
 REDIS_URL = env.secret("REDIS_URL")
 MEDIA_ROOT = DATA_DIR / "files"
 FILE_UPLOAD_TEMP_DIR = None
-FILE_UPLOAD_HANDLERS = ["web.uploads.BoundedUploadHandler"]
+FILE_UPLOAD_HANDLERS = ["web.site.uploads.BoundedUploadHandler"]
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "static"
 # An environment's own `static/` folder is served under environments/<slug>/.
@@ -295,7 +295,7 @@ PIP_ENVIRONMENT = {
 BUILD_NETWORK = env.text("BUILD_NETWORK", "bridge")
 BUILD_SCAN_COMMAND = shlex.split(env.text("BUILD_SCAN_COMMAND"))
 SCRIPT_REQUIREMENTS = env.words("SCRIPT_REQUIREMENTS", "gymnasium")
-# By the names of duel_runner.sandbox.scripts.ScriptLimits.
+# By the names of arena_kit.sandbox.scripts.ScriptLimits.
 SCRIPT_LIMITS: dict[str, Any] = {
     "memory_limit_bytes": env.number("SCRIPT_MEMORY_BYTES", 512 * 1024 * 1024),
     "cpu_count": env.decimal("SCRIPT_CPU_COUNT", 0.5),
@@ -346,7 +346,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["web.api.parsers.BoundedJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "web.api.parsers.OnlyJSON",
-    "DEFAULT_THROTTLE_CLASSES": ["web.throttling.StrangerThrottle", "web.throttling.AccountThrottle"],
+    "DEFAULT_THROTTLE_CLASSES": ["web.site.throttling.StrangerThrottle", "web.site.throttling.AccountThrottle"],
     "DEFAULT_THROTTLE_RATES": {
         "stranger": env.text("API_RATE_STRANGER", "120/minute"),
         "account": env.text("API_RATE_ACCOUNT", "1200/minute"),

@@ -7,8 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from arena_kit.sandbox.scripts import ScriptLimits
 from core.checks import TAG
-from duel_runner.sandbox.scripts import ScriptLimits
 
 
 @register(TAG)

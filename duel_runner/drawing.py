@@ -8,17 +8,17 @@ from pathlib import Path
 from django.conf import settings
 from django.urls import reverse
 
+from arena_kit.environment.adapters import video
+from arena_kit.environment.episodes import EvaluationArchive
+from arena_kit.environment.record_archive import ArtifactDamaged
+from arena_kit.environment.replay import ReplayMismatch
+from arena_kit.referee.recheck.evaluations import other_runtime
+from core.jobs.artifacts import recording_stored
+from core.jobs.lifecycle import job_fail, job_succeed
+from core.jobs.worker import PlatformFault, Pulse
 from core.models import JobFault, Recording
-from core.services.alarms import alarm_raise
-from core.services.artifacts import recording_stored
-from core.services.jobs import job_fail, job_succeed
-from core.worker import PlatformFault, Pulse
+from core.operations.alarms import alarm_raise
 from duel_runner.rules import rules
-from duel_runner.verify.evaluations import other_runtime
-from environments.adapters import video
-from environments.archive_format import ArtifactDamaged
-from environments.episodes import EvaluationArchive
-from environments.replay import ReplayMismatch
 
 FIELDS = {"video": video.VIDEO, "poster": video.STILL, "steps": video.RETURNS, "text": video.TEXT}
 """Fields of a recording's row, and what the drawing program calls their files."""

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 
 from django.db import close_old_connections
 
-from core.log_context import bind
-from core.metrics import matches_played
+from arena_kit.environment.episodes import EpisodeRecord
+from arena_kit.log_context import bind
+from arena_kit.referee import run as referee
+from arena_kit.referee.faults import with_output
+from arena_kit.sandbox.base import Container, SandboxError
+from arena_kit.sandbox.cores import pinned
+from core.evaluations.selectors import practice_list
+from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed
+from core.jobs.artifacts import DuelArtifacts, evaluation_stored
+from core.jobs.worker import PlatformFault, Pulse
 from core.models import Evaluation, Submission, SubmissionForm, Validation
-from core.selectors.evaluations import practice_list
-from core.services.artifacts import DuelArtifacts, evaluation_stored
-from core.services.evaluations import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed
-from core.services.phases import validation_fail, validation_succeed
-from core.worker import PlatformFault, Pulse
-from duel_runner import referee
-from duel_runner.bench import bench_of_this_worker
-from duel_runner.cores import pinned
-from duel_runner.faults import with_output
+from core.operations.metrics import matches_played
+from core.submissions.phases import validation_fail, validation_succeed
 from duel_runner.rules import rules
-from duel_runner.sandbox.base import Container, SandboxError
 from duel_runner.scripts import evaluate_script
-from environments.episodes import EpisodeRecord
+from duel_runner.workplace import bench_of_this_worker
 
 
 def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from arena_kit.environment.protocol import UnknownEnvironment
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
+from arena_kit.referee.duel import Decided
+from core.jobs.worker import PlatformFault
 from core.models import Duel, Environment, Evaluation, PlayedJob
-from core.sequential import SequentialTest, pairs_to_decide
-from core.worker import PlatformFault
-from duel_runner.duel import Decided
-from environments.api import UnknownEnvironment
-from environments.registry import get_spec
-from environments.spec import EnvironmentSpec, Limits
 
 
 def rules(job: PlayedJob | Evaluation) -> EnvironmentSpec:

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.db import close_old_connections
 
-from core.log_context import bind
+from arena_kit.log_context import bind
+from arena_kit.referee.script import ScriptFailure, run_script
+from arena_kit.sandbox.base import SandboxError
+from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
+from core.evaluations.services import evaluation_fail, script_succeed
+from core.jobs.artifacts import evaluation_stored
+from core.jobs.worker import PlatformFault, Pulse
 from core.models import Evaluation
-from core.services.artifacts import evaluation_stored
-from core.services.evaluations import evaluation_fail, script_succeed
-from core.worker import PlatformFault, Pulse
-from duel_runner.bench import bench_of_this_worker
 from duel_runner.rules import rules
-from duel_runner.sandbox.base import SandboxError
-from duel_runner.sandbox.scripts import ScriptLaunch, ScriptLimits
-from duel_runner.script import ScriptFailure, run_script
+from duel_runner.workplace import bench_of_this_worker
 
 SHOWN_CHARACTERS = 4000
 """Of the output, on the page while the script runs."""

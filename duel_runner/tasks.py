@@ -10,15 +10,20 @@ from typing import TypeVar
 from django.conf import settings
 from django.db import close_old_connections
 
-from core.log_context import bind
-from core.metrics import matches_played
-from core.models import Duel, Evaluation, Job, PlayedJob, Recording, Submission, Validation
-from core.selectors.duels import duels_next
-from core.selectors.lines import line
-from core.services.artifacts import artifacts_stored
-from core.services.duels import duel_succeed
-from core.services.phases import validation_fail, validation_succeed
-from core.worker import (
+from arena_kit.environment.records import Fault
+from arena_kit.log_context import bind
+from arena_kit.referee import run as referee
+from arena_kit.referee.duel import Decided
+from arena_kit.referee.faults import with_output
+from arena_kit.sandbox.base import Container, SandboxError
+from arena_kit.sandbox.channel import remove_abandoned_channels
+from arena_kit.sandbox.cores import pinned
+from arena_kit.sandbox.lock_file import tokens_alive
+from core.duels.selectors import duels_next
+from core.duels.services import duel_succeed
+from core.jobs.artifacts import artifacts_stored
+from core.jobs.lines import line
+from core.jobs.worker import (
     Performed,
     PlatformFault,
     Pulse,
@@ -28,18 +33,13 @@ from core.worker import (
     perform_first,
     perform_waiting,
 )
-from duel_runner import referee
-from duel_runner.bench import bench_of_this_worker, sandbox, worker_label
-from duel_runner.cores import pinned
+from core.models import Duel, Evaluation, Job, PlayedJob, Recording, Submission, Validation
+from core.operations.metrics import matches_played
+from core.submissions.phases import validation_fail, validation_succeed
 from duel_runner.drawing import draw
-from duel_runner.duel import Decided
 from duel_runner.evaluating import evaluate, practise
-from duel_runner.faults import with_output
-from duel_runner.presence import tokens_alive
 from duel_runner.rules import decided_by, limits_of, rules
-from duel_runner.sandbox.base import Container, SandboxError
-from duel_runner.sandbox.channel import remove_abandoned_channels
-from environments.records import Fault
+from duel_runner.workplace import bench_of_this_worker, sandbox, worker_label
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 AWAKE_SECONDS = 60.0

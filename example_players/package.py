@@ -22,8 +22,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from environments.api import UnknownEnvironment
-from environments.registry import get_spec
+from arena_kit.environment.protocol import UnknownEnvironment
+from arena_kit.environment.registry import get_spec
 
 FOLDER = Path(__file__).parent
 ENTRY_POINT = "player.py"

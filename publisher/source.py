@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from core.archive import ArchiveRefused, unpack_archive
+from arena_kit.upload.archive import ArchiveRefused, unpack_archive
 
 FILE_BYTES = 1024 * 1024
 TOTAL_BYTES = 50 * 1024 * 1024

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from django.conf import settings
 
+from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
+from core.jobs.worker import PlatformFault, Pulse, perform_next
 from core.models import JobFault, JobState, Publication, Submission
-from core.services.jobs import job_cancel, job_fail, job_succeed
-from core.worker import PlatformFault, Pulse, perform_next
 from publisher.git import GitError
 from publisher.repository import Repository
 from publisher.source import SourceRefused, unpack_source

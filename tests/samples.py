@@ -9,10 +9,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.module_loading import import_string
 from django_q.models import OrmQ
 
+from arena_kit.environment.registry import get_spec
+from core.environments.services import environment_sync
 from core.models import Environment, Submission, User
-from core.services.agents import agent_create
-from core.services.environments import environment_sync
-from environments.registry import get_spec
+from core.submissions.services import agent_create
 
 PLAYER = """
 class Player:

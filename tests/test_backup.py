@@ -22,17 +22,17 @@ from django.test import Client
 from django.utils.module_loading import import_string
 from django_q.models import OrmQ, Schedule
 
-from core.backup import database as dumps
-from core.backup import make as making
-from core.backup import restore as restoring
-from core.backup.archive import reading
-from core.backup.errors import BackupError
-from core.backup.make import backup_make
+from core.duels.selectors import records_open
 from core.models import Agent, Build, Duel, Evaluation, JobState, LedgerEntry, Submission, User
-from core.removed import removed_name
-from core.selectors.duels import records_open
-from core.services.agents import submission_delete
-from core.services.images import CHECK
+from core.operations.backup import database as dumps
+from core.operations.backup import make as making
+from core.operations.backup import restore as restoring
+from core.operations.backup.archive import reading
+from core.operations.backup.errors import BackupError
+from core.operations.backup.make import backup_make
+from core.operations.removed import removed_name
+from core.submissions.images import CHECK
+from core.submissions.services import submission_delete
 from tests.backups import DAMAGES, arena, files, rows, run, start_anew, state
 from tests.samples import FIRST, tic_tac_toe, upload, zip_of
 from web.tests import played

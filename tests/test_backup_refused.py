@@ -11,10 +11,10 @@ from django.core.management import CommandError
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from core.backup import in_use
-from core.backup.archive import reading
-from core.backup.make import backup_make
-from core.services.workers import worker_appear, worker_stop
+from core.jobs.workers import worker_appear, worker_stop
+from core.operations.backup import in_use
+from core.operations.backup.archive import reading
+from core.operations.backup.make import backup_make
 from tests.backups import arena, files, run, state
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store")]

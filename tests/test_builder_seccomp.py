@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from builder import container
-from duel_runner.sandbox import docker
+from arena_kit.image import container
+from arena_kit.sandbox import docker
 
 INTERNET = (2, 10)
 

@@ -15,22 +15,22 @@ from django.conf import settings
 from django.core.cache import cache
 from pytest_django.fixtures import Settings
 
-from builder.packages import Network
-from builder.recipe import DockerRecipe
-from builder.tests.archives import archive as zip_with
+from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord, evaluation_sha256
+from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.image.packages import Network
+from arena_kit.image.recipe import DockerRecipe
+from arena_kit.referee.recheck.evaluations import verify_evaluation
+from arena_kit.referee.run import run_evaluation
+from arena_kit.sandbox.base import Host, Launch, Sandbox, Seat
+from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.process import ProcessSandbox
+from arena_kit.tests.environment.playing import TASKS, installed
+from arena_kit.tests.image.archives import archive as zip_with
+from core.evaluations.board import BoardFilter, BoardRow, board_page
 from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Validation, Verdict
-from core.selectors.board import BoardFilter, BoardRow, board_page
-from core.services.agents import submission_create
+from core.submissions.services import submission_create
 from core.tests import factories
-from duel_runner.referee import run_evaluation
-from duel_runner.sandbox.base import Host, Launch, Sandbox, Seat
-from duel_runner.sandbox.docker import DockerSandbox
-from duel_runner.sandbox.process import ProcessSandbox
 from duel_runner.tests.commands import verify
-from duel_runner.verify.evaluations import verify_evaluation
-from environments.episodes import EvaluationArchive, EvaluationRecord, evaluation_sha256
-from environments.spec import EnvironmentSpec, Limits
-from environments.tests.playing import TASKS, installed
 from tests.samples import (
     BALANCING,
     FIRST,

@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
+from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord
+from arena_kit.environment.registry import get_spec
+from arena_kit.ranking.scores import summarise_scores
+from arena_kit.referee import run as referee
+from arena_kit.sandbox.base import SandboxError
+from core.evaluations.board import standing
+from core.evaluations.selectors import practice_list
+from core.jobs.lifecycle import job_claim
+from core.jobs.worker import Pulse
 from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Submission, Validation
-from core.scores import summarise_scores
-from core.selectors.board import standing
-from core.selectors.evaluations import practice_list
-from core.services.agents import submission_create
-from core.services.jobs import job_claim
+from core.submissions.services import submission_create
 from core.tests import factories
-from core.worker import Pulse
-from duel_runner import evaluating, referee
-from duel_runner.sandbox.base import SandboxError
+from duel_runner import evaluating
 from duel_runner.tasks import evaluation_run, validation_run
-from environments.episodes import EvaluationArchive, EvaluationRecord
-from environments.registry import get_spec
 from tests.samples import UNFORKABLE, archive, deliver_messages, upload
 
 pytestmark = pytest.mark.django_db(transaction=True)

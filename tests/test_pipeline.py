@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
+from arena_kit.environment.record_archive import DuelArchive
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.replay import replay
 from builder.tasks import build_run
 from core.models import (
     Build,
@@ -18,12 +21,9 @@ from core.models import (
     TournamentState,
     Validation,
 )
-from core.services.agents import submission_create
+from core.submissions.services import submission_create
 from duel_runner.tasks import duel_run
 from duel_runner.tests.commands import verify
-from environments.archive_format import DuelArchive
-from environments.registry import get_spec
-from environments.replay import replay
 from tests.samples import (
     BROKEN,
     DYING,

@@ -13,17 +13,17 @@ import docker
 import pytest
 from django.conf import settings
 
-from builder.engine import base_image_id, engine
+from arena_kit.environment.spec import Limits
+from arena_kit.image.calls import base_image_id, engine
+from arena_kit.image.installer import Installer
+from arena_kit.image.labels import PREFIX_LABEL
+from arena_kit.image.layer import commit_layer, folder_layer
+from arena_kit.image.packages import Network
+from arena_kit.image.recipe import DockerRecipe
+from arena_kit.sandbox.base import Launch, PlayerDidNotStart
+from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.tests.image.archives import archive, trap_wheel
 from builder.image.player_server.site import arena_packages
-from builder.installer import Installer
-from builder.labels import PREFIX_LABEL
-from builder.layer import commit_layer, folder_layer
-from builder.packages import Network
-from builder.recipe import DockerRecipe
-from builder.tests.archives import archive, trap_wheel
-from duel_runner.sandbox.base import Launch, PlayerDidNotStart
-from duel_runner.sandbox.docker import DockerSandbox
-from environments.spec import Limits
 
 LIMITS = Limits(memory_limit_bytes=512 << 20, start_seconds=60.0)
 LOOK = """

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import ActionArraySpec, ArraySpec
+from arena_kit.referee.match import Match
+from arena_kit.referee.wire import TYPECODES, Answer, Decoder, Encoder, Kind, Question, hello
 from builder.image.player_server import serving
-from duel_runner.match import Match
-from duel_runner.protocol import TYPECODES, Answer, Decoder, Encoder, Kind, Question, hello
-from environments.registry import get_spec
-from environments.spec import ActionArraySpec, ArraySpec
 
 serving.import_numpy()
 SPEC = get_spec("tic-tac-toe")

@@ -71,7 +71,7 @@ def test_workers_on_redis_and_postgresql_play_what_was_uploaded(variables: dict[
 
     with running(variables, "manage.py", "run_workers"):
         # The uploads' messages went to this process's own queue, as if Redis had lost them: they are sent again.
-        again = "from datetime import timedelta; from core.services.jobs import jobs_wake_waiting as wake;"
+        again = "from datetime import timedelta; from core.jobs.lifecycle import jobs_wake_waiting as wake;"
         manage(variables, "shell", "--verbosity", "0", "-c", f"{again} wake(older_than=timedelta(0))")
         wait_until(Tournament.objects.filter(state=TournamentState.FINISHED).exists, "a finished edition")
 

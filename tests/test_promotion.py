@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.record_archive import DuelArchive
 from core.models import Duel, LedgerEntry, Promotion, PromotionState, Submission, Validation
-from core.services.agents import submission_create
+from core.submissions.services import submission_create
 from duel_runner.tests.commands import verify
-from environments.archive_format import DuelArchive
 from tests.samples import FIRST, MIDDLE, archive, deliver_messages, tic_tac_toe, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django_q.models import Task
 from pytest_django.fixtures import Settings
 
+from core.jobs.lifecycle import job_claim
 from core.models import (
     Agent,
     Alarm,
@@ -32,13 +33,12 @@ from core.models import (
     TournamentState,
     Verdict,
 )
-from core.services.agents import submission_rebuild
-from core.services.alarms import alarm_raise, alarm_settle
-from core.services.jobs import job_claim
-from core.services.phases import build_succeed
-from core.services.retention import retention_apply, retention_run
+from core.operations.alarms import alarm_raise, alarm_settle
+from core.operations.retention import retention_apply, retention_run
+from core.submissions.phases import build_succeed
+from core.submissions.services import submission_rebuild
 from core.tests import factories
-from duel_runner.audit.sample import results_verify
+from duel_runner.recheck.sample import results_verify
 from tournament_manager.ledger import ratings_refresh, standings_refresh
 from web.tests import played, scored
 

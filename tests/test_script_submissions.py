@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from builder.packages import Network
-from builder.recipe import DockerRecipe
-from builder.tests.archives import archive
-from duel_runner.sandbox.base import Sandbox
-from duel_runner.sandbox.docker import DockerSandbox
-from duel_runner.sandbox.process import ProcessSandbox
-from duel_runner.sandbox.scripts import ScriptLaunch, ScriptLimits
-from duel_runner.script import ScriptRun, ScriptScore, run_script
+from arena_kit.image.packages import Network
+from arena_kit.image.recipe import DockerRecipe
+from arena_kit.referee.script import ScriptRun, ScriptScore, run_script
+from arena_kit.sandbox.base import Sandbox
+from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.process import ProcessSandbox
+from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
+from arena_kit.tests.image.archives import archive
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "scripts.md"
 

@@ -20,7 +20,7 @@ import logging
 from io import BytesIO
 from wsgiref.util import setup_testing_defaults
 
-from core.log_context import bound
+from arena_kit.log_context import bound
 from core.wsgi import application
 
 # A page that needs the database, which has no tables; asked as gunicorn does.
@@ -50,7 +50,7 @@ with bound(job_kind="duel", job_id=12, duel_id=12, user="ann-the-owner", path="/
     try:
         work(b"the agents archive", "what the player printed")
     except ValueError:
-        logging.getLogger("core.worker").exception("Duel broke.", extra={"log": "what the player printed"})
+        logging.getLogger("core.jobs.worker").exception("Duel broke.", extra={"log": "what the player printed"})
 logging.getLogger("core").warning("no mistake: what the player printed")
 """
 

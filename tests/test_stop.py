@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
+from arena_kit.image.engine import connect
+from arena_kit.sandbox.process import _labelled_processes
 from builder.tasks import build_run
-from core.engine import connect
+from core.jobs.lifecycle import job_claim, job_enqueue
+from core.jobs.selectors import attempts_of
 from core.models import Agent, Build, JobFault, JobState, Publication, Validation
-from core.selectors.jobs import attempts_of
-from core.services.jobs import job_claim, job_enqueue
-from duel_runner.bench import worker_label
-from duel_runner.sandbox.process import _labelled_processes
+from duel_runner.workplace import worker_label
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, tic_tac_toe, upload
 

@@ -12,14 +12,8 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.meetings import Source
-from core.models import Duel, Environment, JobState, LedgerVoid, Participant, Submission, Tournament
-from core.selectors.brackets import Drawn, bracket_get, drawn_of
-from core.tests import factories
-from core.tests.factories import NOON, Cast
-from tests.tournaments import entered, organised
-from tournament_manager import formats
-from tournament_manager.formats import (
+from arena_kit.ranking import formats
+from arena_kit.ranking.formats import (
     DoubleElimination,
     DuelRecord,
     DuelState,
@@ -31,9 +25,15 @@ from tournament_manager.formats import (
     Swiss,
     format_settings,
 )
-from tournament_manager.formats.plain import drawing_as_json
-from web.brackets import Column, Join, Result, bracket_columns, cross_table, swiss_rows
-from web.formats import RULES, settings_words
+from arena_kit.ranking.formats.plain import drawing_as_json
+from arena_kit.ranking.meetings import Source
+from core.models import Duel, Environment, JobState, LedgerVoid, Participant, Submission, Tournament
+from core.tests import factories
+from core.tests.factories import NOON, Cast
+from core.tournaments.brackets import Drawn, bracket_get, drawn_of
+from tests.tournaments import entered, organised
+from web.tournaments.bracket_parts import Column, Join, Result, bracket_columns, cross_table, swiss_rows
+from web.tournaments.format_parts import RULES, settings_words
 
 NAMES = [f"agent-{letter}" for letter in "abcdefghijklmnop"]
 HIDDEN = "Results are held back until the organisers release them."

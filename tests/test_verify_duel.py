@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
-from core.engine import connect
+from arena_kit.environment import registry
+from arena_kit.image.engine import connect
+from arena_kit.referee import run as referee
+from core.jobs.lifecycle import job_cancel
 from core.models import Duel, Environment, JobState, Validation
-from core.services.jobs import job_cancel
-from duel_runner import referee
-from duel_runner.bench import leave_bench
 from duel_runner.tests.commands import verify
-from environments import registry
+from duel_runner.workplace import leave_bench
 from tests.samples import FIRST, LAST, MATCHES_PER_DUEL, deliver_messages, tic_tac_toe, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

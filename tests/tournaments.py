@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from arena_kit.ranking.formats import DuelRecord, DuelState, Format, History, Plan, format_settings
+from arena_kit.ranking.formats.plain import drawing_as_json
 from core.models import Duel, Environment, JobState, Participant, Submission, Tournament, TournamentState, User
 from core.tests import factories
 from core.tests.factories import NOON
-from tournament_manager.formats import DuelRecord, DuelState, Format, History, Plan, format_settings
-from tournament_manager.formats.plain import drawing_as_json
 
 Judge = Callable[[int, int], int]
 """Match points of player_1, out of 20, by the places of both in the order of seeds."""

@@ -11,15 +11,15 @@ from datetime import datetime, timedelta
 from django.db.models import Max, Q
 from django.urls import reverse
 
+from arena_kit.ranking.pairing import round_robin
 from core.errors import Refused
 from core.models import Alarm, Build, Environment, JobState, Play, Submission, Tournament, TournamentState, Validation
-from core.selectors.ladders import ladder_outlook
-from core.services.alarms import alarm_raise, alarm_settle
-from core.services.bars import participants_withdraw_barred, quarantine_where_due
-from core.services.ratings import ratings_failed
-from core.services.tournaments import EditionTaken, tournament_create, tournament_finish
+from core.operations.alarms import alarm_raise, alarm_settle
+from core.people.moderation import participants_withdraw_barred, quarantine_where_due
+from core.ratings.services import ratings_failed
+from core.tournaments.ladder_selectors import ladder_outlook
+from core.tournaments.services import EditionTaken, tournament_create, tournament_finish
 from tournament_manager import ladder, ledger
-from tournament_manager.pairing import round_robin
 from tournament_manager.predictions import strengths
 
 logger = logging.getLogger(__name__)

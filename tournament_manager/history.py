@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.models import Environment, RatingPoint
-from core.services.ratings import KEPT, rating_points_replace
+from core.ratings.services import KEPT, rating_points_replace
 from tournament_manager.ledger import compute
 
 

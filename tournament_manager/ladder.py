@@ -17,6 +17,12 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Count, Max, Min, Q, Sum
 
+from arena_kit.ranking.formats import Impossible
+from arena_kit.ranking.matchmaking import Candidate, Choice, Rules, choose_pairs
+from arena_kit.ranking.rating import MEAN, POOL_SPREAD, STEP
+from core.duels.services import duel_create
+from core.duels.stopping import duel_test
+from core.jobs.worker_selectors import workers_alive
 from core.models import (
     LADDER,
     Audience,
@@ -29,18 +35,12 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.selectors.ladders import ladder_field
-from core.selectors.stopping import duel_test
-from core.selectors.workers import workers_alive
-from core.services.duels import duel_create
-from core.services.ladders import ladder_field_save
-from core.services.ratings import ratings_note
-from core.services.tournaments import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
+from core.ratings.services import ratings_note
+from core.tournaments.ladder_selectors import ladder_field
+from core.tournaments.ladders import ladder_field_save
+from core.tournaments.services import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
 from tournament_manager import ledger
-from tournament_manager.formats import Impossible
-from tournament_manager.matchmaking import Candidate, Choice, Rules, choose_pairs
 from tournament_manager.predictions import Strength, strengths
-from tournament_manager.rating import MEAN, POOL_SPREAD, STEP
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 FEWEST = 2

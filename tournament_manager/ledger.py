@@ -13,6 +13,9 @@ from operator import itemgetter
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
+from arena_kit.ranking.elo import START, rate
+from arena_kit.ranking.rating import RatingFit, Seating, fit_ratings, pool_of, ranking, within
+from arena_kit.ranking.standings import DuelResult, Entry, by_rating, duel_results, standings
 from core.models import (
     LADDER,
     Audience,
@@ -27,12 +30,9 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.services.ratings import live_ratings_save, ratings_replace
-from core.services.tournaments import STANDING_FIELDS, standings_save
-from tournament_manager.elo import START, rate
+from core.ratings.services import live_ratings_save, ratings_replace
+from core.tournaments.services import STANDING_FIELDS, standings_save
 from tournament_manager.lens_rows import lens_follow, lens_try
-from tournament_manager.rating import RatingFit, Seating, fit_ratings, pool_of, ranking, within
-from tournament_manager.standings import DuelResult, Entry, by_rating, duel_results, standings
 
 FIT_EVERY = timedelta(minutes=2)
 """How old the official ratings grow while duels are played: a fit of the largest pools takes seconds."""

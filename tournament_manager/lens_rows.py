@@ -12,11 +12,7 @@ import numpy as np
 from django.db.models import F
 from django.urls import reverse
 
-from core.models import Alarm, Audience, Duel, Environment, JobState, Lens, RatingPool
-from core.selectors.pairs import LENS_SIZE, best_ratings, pair_totals
-from core.services.alarms import alarm_raise, alarm_settle
-from core.services.lenses import lens_save
-from tournament_manager.lenses import (
+from arena_kit.ranking.lenses import (
     Cycle,
     HeadToHead,
     NashStanding,
@@ -29,6 +25,10 @@ from tournament_manager.lenses import (
     who_beats_whom,
     wilson,
 )
+from core.models import Alarm, Audience, Duel, Environment, JobState, Lens, RatingPool
+from core.operations.alarms import alarm_raise, alarm_settle
+from core.ratings.lenses import lens_save
+from core.ratings.pairs import LENS_SIZE, best_ratings, pair_totals
 
 logger = logging.getLogger(__name__)
 KEPT_CYCLES = 12

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from core.errors import Refused
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
-from core.services.planning import tournament_call_off
-from core.services.tournament_schedules import schedule_run
+from core.tournaments.planning import tournament_call_off
+from core.tournaments.schedules import schedule_run
 from tournament_manager.progress import NotYet, tournament_begin
 
 logger = logging.getLogger(__name__)

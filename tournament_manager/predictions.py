@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from arena_kit.ranking.matchmaking import expected_score
 from core.models import Rating
-from tournament_manager.matchmaking import expected_score
 
 WIDTH = 3.92
 """Of a 95% interval in standard deviations."""

@@ -12,11 +12,24 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Count, F, Sum
 
+from arena_kit.ranking.formats import (
+    DuelRecord,
+    DuelState,
+    Format,
+    History,
+    Impossible,
+    Plan,
+    format_make,
+    format_settings,
+)
+from arena_kit.ranking.formats.contract import MOST_PAIRS
+from arena_kit.ranking.formats.plain import drawing_as_json, standings_of
+from arena_kit.ranking.standings import duel_results
 from core.errors import Refused
 from core.models import Duel, JobState, LedgerEntry, Tournament, TournamentState
-from core.selectors.seeding import seeded
-from core.services.bars import participants_withdraw_barred, quarantine_where_due
-from core.services.rounds import (
+from core.people.moderation import participants_withdraw_barred, quarantine_where_due
+from core.times import moment
+from core.tournaments.rounds import (
     Pairing,
     counting,
     drawn_again_leave,
@@ -29,23 +42,10 @@ from core.services.rounds import (
     tournament_hold,
     tournament_open,
 )
-from core.services.tournaments import STANDING_FIELDS, standings_save, tournament_finish
-from core.times import moment
+from core.tournaments.seeding import seeded
+from core.tournaments.services import STANDING_FIELDS, standings_save, tournament_finish
 from tournament_manager import editions, ledger
-from tournament_manager.formats import (
-    DuelRecord,
-    DuelState,
-    Format,
-    History,
-    Impossible,
-    Plan,
-    format_make,
-    format_settings,
-)
-from tournament_manager.formats.contract import MOST_PAIRS
-from tournament_manager.formats.plain import drawing_as_json, standings_of
 from tournament_manager.predictions import strengths
-from tournament_manager.standings import duel_results
 
 STATES = {
     JobState.QUEUED: DuelState.OPEN,
@@ -114,7 +114,7 @@ def plan_of(tournament: Tournament) -> Plan:
 def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
     """Begin a planned tournament with whoever takes part, and draw its first round. Raises Refused, saying what to do.
 
-    Seeded by rating, see `core.selectors.seeding`. Raises NotYet where its time has not come.
+    Seeded by rating, see `core.tournaments.seeding`. Raises NotYet where its time has not come.
     """
     with transaction.atomic():
         held = tournament_hold(tournament)

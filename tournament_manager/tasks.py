@@ -10,15 +10,15 @@ from functools import partial
 
 from django.db.models.functions import Now
 
+from core.duels.challenges import challenges_follow
 from core.errors import Refused
-from core.lookout import look
+from core.jobs.artifacts import artifacts_sweep
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.reaper import look
 from core.models import Environment, TournamentSchedule
-from core.queues import TOURNAMENT_TASK, wake
-from core.services.artifacts import artifacts_sweep
-from core.services.challenges import challenges_follow
-from core.services.images import duels_let_rest
-from core.services.promotions import promotions_decide
-from core.services.tournament_schedules import schedule_run
+from core.submissions.images import duels_let_rest
+from core.submissions.promotions import promotions_decide
+from core.tournaments.schedules import schedule_run
 from tournament_manager import editions, planning, progress
 
 logger = logging.getLogger(__name__)

@@ -6,4 +6,4 @@ class WebConfig(AppConfig):
 
     def ready(self) -> None:
         # Listens to logins.
-        import web.logins  # noqa: F401
+        import web.people.logins  # noqa: F401

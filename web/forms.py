@@ -13,15 +13,15 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.crypto import constant_time_compare
 
+from arena_kit.text import plain_line
+from arena_kit.upload.packing import pack_files
 from core.errors import Refused
-from core.metrics import BAD_FORM, NO_FILE, upload_mode, upload_refused
 from core.models import Environment, User
 from core.models.agent import agent_name
-from core.packing import pack_files
-from core.services.agents import Labels
-from core.services.users import email_stored
-from core.text import plain_line
-from web.uploads import archive_upload, too_large
+from core.operations.metrics import BAD_FORM, NO_FILE, upload_mode, upload_refused
+from core.people.services import email_stored
+from core.submissions.services import Labels
+from web.site.uploads import archive_upload, too_large
 
 if TYPE_CHECKING:
     UserForm = forms.ModelForm[User]

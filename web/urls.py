@@ -6,29 +6,26 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 
 from web.api.urls import routes
-from web.views import (
-    accounts,
-    agents,
-    boards,
-    brackets,
-    challenges,
-    downloads,
-    duels,
-    environments,
-    errors,
-    evaluations,
-    exports,
-    home,
-    inbox,
-    lenses,
-    operations,
-    registrations,
-    seasons,
-    second_factor,
-    status,
-    tournaments,
-    users,
-)
+from web.duels import challenge_views as challenges
+from web.duels import downloads
+from web.duels import views as duels
+from web.environments import views as environments
+from web.evaluations import board_views as boards
+from web.evaluations import views as evaluations
+from web.notices import views as inbox
+from web.operations import views as operations
+from web.people import second_factor_views as second_factor
+from web.people import user_views as users
+from web.people import views as accounts
+from web.ratings import export_views as exports
+from web.ratings import lens_views as lenses
+from web.site import errors, home
+from web.submissions import status_views as status
+from web.submissions import views as agents
+from web.tournaments import bracket_views as brackets
+from web.tournaments import registration_views as registrations
+from web.tournaments import season_views as seasons
+from web.tournaments import views as tournaments
 
 agent = "environments/<slug:slug>/agents/<str:name>/"
 edition = "environments/<slug:slug>/editions/<int:edition>/"
@@ -121,4 +118,4 @@ urlpatterns = [
     re_path(r"^.*/$", errors.not_found),
 ]
 
-handler500 = "web.views.errors.failed"
+handler500 = "web.site.errors.failed"

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import django
 
-from environments.records import DuelRecord, MatchRecord, Outcome
+from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 
 if TYPE_CHECKING:
     from core.models import Duel, Environment, Submission, User
@@ -135,11 +135,11 @@ def _edition(
     every: int,
 ) -> None:  # fmt: skip
     """An edition with so many duels, of which one in `every` has its records, ended as the arena ends it."""
+    from arena_kit.environment.records import record_sha256
+    from arena_kit.ranking.pairing import round_robin
+    from core.duels.services import ledger_entries, result_fields
     from core.models import Duel, LedgerEntry, Participant, Tournament
-    from core.services.duels import ledger_entries, result_fields
-    from environments.records import record_sha256
     from tournament_manager.editions import finish
-    from tournament_manager.pairing import round_robin
 
     tournament = Tournament.objects.create(environment=environment, edition=number)
     Participant.objects.bulk_create(Participant(tournament=tournament, submission=row) for row in submissions)
@@ -179,7 +179,7 @@ def _likely(chance: random.Random, plays: Sequence[DuelRecord], *, is_first_stro
 
 
 def _store(duel: Duel, record: DuelRecord) -> None:
-    from core.services.artifacts import artifacts_stored
+    from core.jobs.artifacts import artifacts_stored
 
     with artifacts_stored(job=duel, record=record, player_logs=("", ""), digests=("", "")) as artifacts:
         for name, value in asdict(artifacts).items():
@@ -189,16 +189,16 @@ def _store(duel: Duel, record: DuelRecord) -> None:
 
 def _play(spec_id: str, number: int) -> DuelRecord:
     """A duel between two players by chance, as the referee plays it: seats alternate, pairs share a seed."""
-    from environments.registry import get_spec
+    from arena_kit.environment.registry import get_spec
 
     matches = tuple(_match(spec_id, 1000 + number, place) for place in range(1, MATCHES_PER_DUEL + 1))
     return DuelRecord(get_spec(spec_id).id, 1000 + number, ("one", "two"), matches)
 
 
 def _match(spec_id: str, seed: int, number: int) -> MatchRecord:
-    from duel_runner.match import pair_seed
-    from duel_runner.referee import run_match
-    from environments.registry import get_spec
+    from arena_kit.environment.registry import get_spec
+    from arena_kit.referee.match import pair_seed
+    from arena_kit.referee.run import run_match
 
     players = [Chance(seed * 100 + 2 * number + seat) for seat in (0, 1)]
     match = run_match(get_spec(spec_id), players, pair_seed(seed, (number - 1) // 2), number=number)
@@ -212,9 +212,9 @@ def _match(spec_id: str, seed: int, number: int) -> MatchRecord:
 
 def _task(owners: Sequence[User], size: Size) -> None:
     """A board with half as many agents again."""
+    from arena_kit.ranking.scores import summarise_scores
+    from core.evaluations.selectors import ranking_list
     from core.models import Environment, Evaluation
-    from core.scores import summarise_scores
-    from core.selectors.evaluations import ranking_list
 
     environment = Environment.objects.get(slug=TASK)
     seeds = ranking_list(environment)
@@ -251,7 +251,7 @@ def visiting(submissions: Sequence[Submission]) -> dict[str, Any]:
     from django.contrib.sessions.backends.db import SessionStore
     from django.utils import timezone
 
-    from core.services.tokens import token_create
+    from core.people.tokens import token_create
 
     uploads = []
     for row in submissions[:UPLOADERS]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arena_kit.environment.registry import get_spec
 from benchmarks import matchmaking
 from benchmarks.matchmaking import (
     LADDER,
@@ -22,7 +23,6 @@ from benchmarks.matchmaking import (
     fit,
     reached,
 )
-from environments.registry import get_spec
 
 
 def test_it_compares_every_way_in_every_world(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from benchmarks import evaluations, fairness, pixels, players, ratings, recording, runner, site, sweep, tournament
 from benchmarks.arena import Edition, playing_seconds
 from benchmarks.common import Panel, count_moves, draw, play_bare, take_turns, text_table
@@ -17,7 +18,6 @@ from benchmarks.load.usage import Usage
 from benchmarks.load.visitors import Answered, Crowd
 from benchmarks.memory import players_bytes
 from benchmarks.own_python import CannotInstall, own_python
-from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 
 EDITION = Edition(
     agents=4, workers=1, match_count=600, wall_seconds=12.0, playing_seconds=(1.5,) * 6, other_seconds=(0.5,) * 6

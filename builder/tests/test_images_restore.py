@@ -10,12 +10,12 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
+from arena_kit.image.errors import BuilderUnavailable
+from arena_kit.image.recipe import FolderRecipe
 from builder import tasks
-from builder.errors import BuilderUnavailable
-from builder.recipe import FolderRecipe
 from core.models import Build, Duel, JobState, Submission, TournamentState
-from core.services.agents import submission_delete, submission_rebuild
-from core.services.images import CHECK_TASK, duels_let_rest, images_check_start
+from core.submissions.images import CHECK_TASK, duels_let_rest, images_check_start
+from core.submissions.services import submission_delete, submission_rebuild
 from core.tests import factories
 from core.tests.factories import moved
 
@@ -137,7 +137,7 @@ def test_of_two_that_look_at_once_one_builds_drawn_versions_again(monkeypatch: p
         for row in drawn:
             submission_rebuild(submission=row)
 
-    monkeypatch.setattr("core.services.images.submission_rebuild", with_another)
+    monkeypatch.setattr("core.submissions.images.submission_rebuild", with_another)
     duels_let_rest()
 
     again = Build.objects.exclude(state=JobState.SUCCEEDED)

@@ -8,13 +8,13 @@ import pytest
 from django.conf import LazySettings
 from django.core.files.base import ContentFile
 
+from arena_kit.tests.image.archives import archive
 from builder.tasks import _build
-from builder.tests.archives import archive
+from core.jobs.lifecycle import job_claim, job_hand_back
+from core.jobs.states import StaleJob
+from core.jobs.worker import Pulse
 from core.models import Build
-from core.services.jobs import job_claim, job_hand_back
-from core.states import StaleJob
 from core.tests import factories
-from core.worker import Pulse
 
 
 def claimed(job: Build, worker: str) -> Build:

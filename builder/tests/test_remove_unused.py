@@ -12,17 +12,18 @@ from django.conf import LazySettings
 from django.conf import settings as django_settings
 from django.utils import timezone
 
-from builder import leftovers, tasks
-from builder.engine import base_image_id
-from builder.engine import engine as connect
-from builder.errors import BuilderUnavailable
-from builder.labels import PREFIX_LABEL, REQUIREMENTS_LABEL
-from builder.layer import commit_layer, folder_layer
-from builder.leftovers import Needed
-from builder.packages import Network
-from builder.recipe import DockerRecipe
+from arena_kit.image import leftovers
+from arena_kit.image.calls import base_image_id
+from arena_kit.image.calls import engine as connect
+from arena_kit.image.errors import BuilderUnavailable
+from arena_kit.image.labels import PREFIX_LABEL, REQUIREMENTS_LABEL
+from arena_kit.image.layer import commit_layer, folder_layer
+from arena_kit.image.leftovers import Needed
+from arena_kit.image.packages import Network
+from arena_kit.image.recipe import DockerRecipe
+from arena_kit.tests.image.archives import archive
+from builder import tasks
 from builder.tasks import images_remove_unused
-from builder.tests.archives import archive
 from core.models import JobState, Submission, TournamentState
 from core.tests import factories
 

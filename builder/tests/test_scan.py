@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from builder.errors import BuilderUnavailable, BuildFailed
+from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from builder.scan import scan
 
 

@@ -10,9 +10,9 @@ import pytest
 from django.conf import LazySettings
 from django.core.files.base import ContentFile
 
-from builder.engine import base_image_id, engine
+from arena_kit.image.calls import base_image_id, engine
+from arena_kit.tests.image.archives import archive
 from builder.tasks import build_run
-from builder.tests.archives import archive
 from core.models import Build, JobFault, JobState, Submission
 from core.tests import factories
 

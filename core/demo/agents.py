@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from core.models import Agent, Environment, Submission, Tournament, TournamentState, User
-from core.services.agents import agent_create, submission_rebuild
-from core.services.tournaments import tournament_cancel
+from core.submissions.services import agent_create, submission_rebuild
+from core.tournaments.services import tournament_cancel
 from example_players.package import EXAMPLES, Example, make_archive, names
 
 SCORED = {

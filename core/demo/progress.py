@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, Sum
 
+from core.evaluations.board import BoardFilter, board_page
 from core.models import (
     Build,
     Duel,
@@ -18,7 +19,6 @@ from core.models import (
     TournamentState,
     Validation,
 )
-from core.selectors.board import BoardFilter, board_page
 
 FINAL = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 

@@ -54,7 +54,7 @@ def _write(argv: list[str], status: object) -> None:
     from django.db import DatabaseError
 
     from core.models import AuditEntry
-    from core.services.audit import Operator, audit_record
+    from core.people.audit_log import Operator, audit_record
 
     operator = Operator(AuditEntry.Channel.COMMAND, who_types(), address=socket.gethostname())
     typed = " ".join(_without_secrets(argv[2:]))

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='build',
             name='history',
-            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.selectors.jobs.attempts_of.'),
+            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.jobs.selectors.attempts_of.'),
         ),
         migrations.AddField(
             model_name='build',
@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='duel',
             name='history',
-            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.selectors.jobs.attempts_of.'),
+            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.jobs.selectors.attempts_of.'),
         ),
         migrations.AddField(
             model_name='duel',
@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='evaluation',
             name='history',
-            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.selectors.jobs.attempts_of.'),
+            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.jobs.selectors.attempts_of.'),
         ),
         migrations.AddField(
             model_name='evaluation',
@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='publication',
             name='history',
-            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.selectors.jobs.attempts_of.'),
+            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.jobs.selectors.attempts_of.'),
         ),
         migrations.AddField(
             model_name='publication',
@@ -53,7 +53,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='recording',
             name='history',
-            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.selectors.jobs.attempts_of.'),
+            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.jobs.selectors.attempts_of.'),
         ),
         migrations.AddField(
             model_name='recording',
@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='validation',
             name='history',
-            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.selectors.jobs.attempts_of.'),
+            field=models.JSONField(default=list, editable=False, help_text='Attempts that came to nothing: core.jobs.selectors.attempts_of.'),
         ),
         migrations.AddField(
             model_name='validation',

@@ -172,7 +172,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='tournament',
             name='format',
-            field=models.SlugField(default='round-robin', help_text='tournament_manager.formats, or ladder.', max_length=30),
+            field=models.SlugField(default='round-robin', help_text='arena_kit.ranking.formats, or ladder.', max_length=30),
         ),
         migrations.AddField(
             model_name='tournament',

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.core.validators import MinValueValidator
 from django.db import models
 
+from arena_kit.environment.spec import Limits
 from core.models.limits import finite, positive
 from core.models.quota import QuotaNumbers
-from environments.spec import Limits
 
 
 class Play(models.TextChoices):

@@ -8,7 +8,7 @@ from django.db import models
 
 
 class JobState(models.TextChoices):
-    """Where a job is. The allowed moves stand in `core.states.TRANSITIONS`."""
+    """Where a job is. The allowed moves stand in `core.jobs.states.TRANSITIONS`."""
 
     QUEUED = "QUEUED", "waiting"
     RUNNING = "RUNNING", "running"
@@ -26,7 +26,7 @@ class JobFault(models.TextChoices):
 
 
 class Job(models.Model):
-    """One unit of background work. State changes only through `core.states.transition`."""
+    """One unit of background work. State changes only through `core.jobs.states.transition`."""
 
     KIND: str = ""
     RELATED: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Job(models.Model):
     error = models.TextField(blank=True, editable=False, help_text="A sentence for a person.")
     log = models.TextField(blank=True, editable=False)
     history = models.JSONField(
-        default=list, editable=False, help_text="Attempts that came to nothing: core.selectors.jobs.attempts_of."
+        default=list, editable=False, help_text="Attempts that came to nothing: core.jobs.selectors.attempts_of."
     )
     turn = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Jobs are taken by (turn, id); 0: it was begun before."

@@ -10,7 +10,7 @@ from core.models.environment import Environment
 class Lens(models.Model):
     """Who beats whom, and whether predictions came true: computed of the ledger with the ratings, and kept like them.
 
-    What the columns hold is said, and read, in `core/selectors/lenses.py`.
+    What the columns hold is said, and read, in `core/ratings/lens_selectors.py`.
     """
 
     environment = models.OneToOneField(Environment, on_delete=models.CASCADE, related_name="lens")

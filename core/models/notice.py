@@ -62,7 +62,7 @@ class Notice(models.Model):
 
 
 class NoticeChoice(models.Model):
-    """How a person wants to hear of one kind of thing. Without a row the defaults of `core.services.notices` hold."""
+    """How a person wants to hear of one kind of thing. Without a row the defaults of `core.notices.services` hold."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="notice_choices")
     kind = models.CharField(max_length=20, choices=NoticeKind.choices)

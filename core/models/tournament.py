@@ -67,7 +67,7 @@ class Tournament(models.Model):
     edition = models.PositiveIntegerField()
     name = models.CharField(max_length=100, blank=True, help_text="Empty for automatic editions.")
     state = models.CharField(max_length=10, choices=TournamentState.choices, default=TournamentState.RUNNING)
-    format = models.SlugField(max_length=30, default="round-robin", help_text="tournament_manager.formats, or ladder.")
+    format = models.SlugField(max_length=30, default="round-robin", help_text="arena_kit.ranking.formats, or ladder.")
     settings = models.JSONField(default=dict, blank=True, help_text="Of the format, as plain values.")
     seed = models.PositiveBigIntegerField(default=0, help_text="All seeds of its duels follow from it.")
     is_automatic = models.BooleanField(default=True, help_text="Made by the arena itself, not by an organiser.")

@@ -10,8 +10,8 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Lower
 
+from arena_kit.text import plain_line
 from core.models.quota import QuotaNumbers
-from core.text import plain_line
 
 github_name = RegexValidator(
     r"\A[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}\Z",

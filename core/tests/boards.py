@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import count
 
+from core.evaluations.board import BoardFilter, BoardPage, board_page
+from core.evaluations.selectors import ranking_list
 from core.models import Environment, Evaluation, JobState, SeedList, SubmissionForm, User
-from core.selectors.board import BoardFilter, BoardPage, board_page
-from core.selectors.evaluations import ranking_list
 from core.tests import factories
 from core.tests.factories import NOON
 

@@ -14,6 +14,11 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from arena_kit.environment.registry import get_spec
+from arena_kit.ranking.scores import summarise_scores
+from core.environments.services import environment_sync
+from core.evaluations.selectors import ranking_list
+from core.evaluations.services import agent_lock, standing_decide
 from core.models import (
     Agent,
     Build,
@@ -48,12 +53,7 @@ from core.models import (
     Validation,
     Webhook,
 )
-from core.scores import summarise_scores
-from core.selectors.evaluations import ranking_list
-from core.services.environments import environment_sync
-from core.services.evaluations import agent_lock, standing_decide
-from core.services.planning import tournament_plan
-from environments.registry import get_spec
+from core.tournaments.planning import tournament_plan
 
 PASSWORD = "correct-horse-battery"
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

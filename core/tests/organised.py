@@ -13,13 +13,13 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
+from core.evaluations.selectors import ranking_list
+from core.jobs.watchdog import duty_take
+from core.jobs.workers import worker_appear
 from core.models import AuditEntry, Environment, LedgerVoid, RatingPool, Registration
-from core.selectors.evaluations import ranking_list
-from core.services.alarms import alarm_raise
-from core.services.audit import Operator, audit_record
-from core.services.tokens import token_create
-from core.services.watch import duty_take
-from core.services.workers import worker_appear
+from core.operations.alarms import alarm_raise
+from core.people.audit_log import Operator, audit_record
+from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.organising import REASON, enter_ledger, ready
 

@@ -17,6 +17,10 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
+from core.evaluations.seeds import final_phase_start
+from core.evaluations.selectors import practice_list, ranking_list
+from core.jobs.watchdog import watch
+from core.jobs.workers import worker_appear
 from core.models import (
     AuditEntry,
     Build,
@@ -39,13 +43,9 @@ from core.models import (
     User,
     Validation,
 )
-from core.selectors.evaluations import practice_list, ranking_list
-from core.services.alarms import alarm_raise
-from core.services.audit import Operator, audit_record
-from core.services.seeds import final_phase_start
-from core.services.tokens import token_create
-from core.services.watch import watch
-from core.services.workers import worker_appear
+from core.operations.alarms import alarm_raise
+from core.people.audit_log import Operator, audit_record
+from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.organising import REASON, act, enter_ledger, ready
 from core.times import moment

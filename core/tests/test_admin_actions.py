@@ -27,7 +27,7 @@ from core.models import (
     TournamentState,
     Validation,
 )
-from core.services.audit import row_values
+from core.people.audit_log import row_values
 from core.tests import factories
 from core.tests.organising import REASON, act, enter_ledger, ready, waiting_messages
 
@@ -83,7 +83,7 @@ def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
         return row_values(row)
 
     # Looked at before the action begins, and with it its transaction.
-    monkeypatch.setattr("core.admin.base.row_values", moved_on)
+    monkeypatch.setattr("web.admin.base.row_values", moved_on)
 
     said = act(organiser, "requeue", build)
 

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django.asserts import assertContains, assertNotContains
 
+from core.evaluations.selectors import ranking_list
 from core.models import Environment, Evaluation, JobFault, JobState, SeedPurpose, Submission
-from core.selectors.evaluations import ranking_list
 from core.tests import factories
 from core.tests.organising import act
 

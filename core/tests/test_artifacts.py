@@ -19,17 +19,17 @@ from django.conf import settings
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core import queues
+from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome, record_sha256
+from core.duels.services import duel_play_again, duel_succeed, duel_void
 from core.errors import StoreFailed
+from core.jobs import bells as queues
+from core.jobs.artifacts import artifacts_stored, artifacts_sweep, store_is_down
+from core.jobs.lifecycle import job_claim, job_hand_back, job_release, job_requeue
+from core.jobs.states import StaleJob
 from core.models import Duel, JobState, Submission, Validation
-from core.services.artifacts import artifacts_stored, artifacts_sweep, store_is_down
-from core.services.duels import duel_play_again, duel_succeed, duel_void
-from core.services.jobs import job_claim, job_hand_back, job_release, job_requeue
-from core.services.phases import build_succeed
-from core.services.tournaments import tournament_create
-from core.states import StaleJob
+from core.submissions.phases import build_succeed
 from core.tests import factories
-from environments.records import DuelRecord, MatchRecord, Outcome, record_sha256
+from core.tournaments.services import tournament_create
 
 RECORD = DuelRecord(
     "tic-tac-toe-v1", 1, ("one", "two"), (MatchRecord(1, 1, (0, 1), (), Outcome.PLAYER_1, (1.0, -1.0)),)

@@ -19,7 +19,7 @@ from pytest_django.fixtures import Settings
 from core.addresses import client_address
 from core.append_only import unprotected
 from core.models import Agent, AuditEntry, Environment, User
-from core.services.audit import TEXT_LIMIT, Operator, audit_record
+from core.people.audit_log import TEXT_LIMIT, Operator, audit_record
 from core.tests import factories
 from core.tests.organised import one_of_each
 from core.tests.organising import act
@@ -152,7 +152,7 @@ def test_no_action_is_done_that_cannot_be_written_down(
     def full(**_: object) -> None:
         raise DatabaseError("The disk is full.")
 
-    monkeypatch.setattr("core.audited.audit_record", full)
+    monkeypatch.setattr("web.admin.audited.audit_record", full)
     before = contents()
     for model, page in admin.site._registry.items():
         for action in page.get_actions(request_of_olga):

@@ -14,7 +14,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
+from core.duels.services import duel_play_again, duel_succeed
 from core.errors import Refused
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.lifecycle import job_claim
+from core.jobs.states import StaleJob
 from core.models import (
     Agent,
     Build,
@@ -33,9 +38,7 @@ from core.models import (
     User,
     Validation,
 )
-from core.services.agents import submission_delete, submission_repeat
-from core.services.artifacts import DuelArtifacts
-from core.services.bars import (
+from core.people.moderation import (
     BANNED,
     DISABLED,
     agent_disable,
@@ -44,13 +47,10 @@ from core.services.bars import (
     user_ban,
     user_unban,
 )
-from core.services.duels import duel_play_again, duel_succeed
-from core.services.jobs import job_claim
-from core.services.phases import build_succeed
-from core.services.tokens import token_create, token_find
-from core.states import StaleJob
+from core.people.tokens import token_create, token_find
+from core.submissions.phases import build_succeed
+from core.submissions.services import submission_delete, submission_repeat
 from core.tests import factories
-from environments.records import DuelRecord, MatchRecord, Outcome
 
 pytestmark = pytest.mark.django_db
 OPEN = (JobState.QUEUED, JobState.RUNNING)

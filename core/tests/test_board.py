@@ -12,13 +12,13 @@ import pytest
 from django.core.cache import cache
 from pytest_django import DjangoAssertNumQueries
 
+from arena_kit.ranking.scores import paired_difference
 from core.cache import cached
+from core.evaluations import board
+from core.evaluations.board import BoardFilter, board_page, board_rank, compare, environments_with_boards
 from core.models import Environment, Evaluation, SeedList, SeedPurpose
-from core.scores import paired_difference
-from core.selectors import board
-from core.selectors.board import BoardFilter, board_page, board_rank, compare, environments_with_boards
-from core.services.agents import submission_delete
-from core.services.bars import agent_disable, agent_enable
+from core.people.moderation import agent_disable, agent_enable
+from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tests.boards import agents, evaluation, shown
 from core.tests.factories import NOON, Cast

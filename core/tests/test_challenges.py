@@ -9,14 +9,14 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 from scipy.stats import binomtest
 
+from arena_kit.ranking.scores import share_interval
+from core.duels.challenge_selectors import challenge_get
+from core.duels.challenges import challenge_create, challenge_follow, challenges_follow
 from core.errors import QuotaExceeded, Refused
+from core.jobs.lines import line
 from core.models import Agent, Challenge, Duel, Environment, JobFault, JobState, LedgerEntry, Notice, Submission, User
-from core.scores import share_interval
-from core.selectors.challenges import challenge_get
-from core.selectors.lines import line
-from core.services.agents import submission_delete
-from core.services.bars import agent_disable, user_ban
-from core.services.challenges import challenge_create, challenge_follow, challenges_follow
+from core.people.moderation import agent_disable, user_ban
+from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.factories import Cast

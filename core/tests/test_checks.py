@@ -12,9 +12,9 @@ from django.core.checks import CheckMessage, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment import registry
+from arena_kit.image.engine import LIMITS
 from core.checks import ENGINE_TAG, TAG, refuse_unsafe_start
-from core.engine import LIMITS
-from environments import registry
 
 
 @pytest.fixture(autouse=True)

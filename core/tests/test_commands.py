@@ -18,11 +18,11 @@ from django.db import connection
 from django_q.models import OrmQ, Task
 from django_q.tasks import async_task
 
+from arena_kit.environment.registry import all_specs
+from core.jobs.bells import waiting_count
+from core.jobs.worker_selectors import workers_alive
 from core.management.commands.run_workers import Command as RunWorkers
 from core.models import Environment, Worker
-from core.queues import waiting_count
-from core.selectors.workers import workers_alive
-from environments.registry import all_specs
 
 DEADLINE_SECONDS = 300
 

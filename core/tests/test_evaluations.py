@@ -11,15 +11,13 @@ from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
+from arena_kit.environment.registry import get_spec
+from arena_kit.ranking.scores import summarise_scores
+from core.environments.services import environment_sync
 from core.errors import Refused
-from core.models import Agent, Environment, Evaluation, JobState, Recording, SeedPurpose, Submission
-from core.scores import summarise_scores
-from core.selectors.board import standing
-from core.services.agents import submission_delete, submission_rebuild
-from core.services.artifacts import DuelArtifacts, EvaluationArtifacts, evaluation_stored
-from core.services.bars import agent_disable, agent_enable
-from core.services.environments import environment_sync
-from core.services.evaluations import (
+from core.evaluations.board import standing
+from core.evaluations.services import (
     EpisodeRow,
     evaluation_again,
     evaluation_create,
@@ -27,12 +25,14 @@ from core.services.evaluations import (
     evaluation_succeed,
     script_succeed,
 )
-from core.services.jobs import job_cancel, job_claim
-from core.services.phases import build_succeed, validation_succeed
-from core.states import StaleJob
+from core.jobs.artifacts import DuelArtifacts, EvaluationArtifacts, evaluation_stored
+from core.jobs.lifecycle import job_cancel, job_claim
+from core.jobs.states import StaleJob
+from core.models import Agent, Environment, Evaluation, JobState, Recording, SeedPurpose, Submission
+from core.people.moderation import agent_disable, agent_enable
+from core.submissions.phases import build_succeed, validation_succeed
+from core.submissions.services import submission_delete, submission_rebuild
 from core.tests import factories
-from environments.episodes import EpisodeRecord, EvaluationRecord
-from environments.registry import get_spec
 
 pytestmark = pytest.mark.django_db
 SCORES = [30.0, 10.0, 40.0, 20.0]

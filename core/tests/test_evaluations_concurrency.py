@@ -8,21 +8,21 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from arena_kit.environment.registry import get_spec
+from core.environments.services import environment_sync
 from core.errors import Refused
+from core.evaluations.board import standing
+from core.evaluations.seeds import final_phase_start
+from core.evaluations.selectors import ranking_list
+from core.evaluations.services import evaluation_again
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.states import StaleJob
 from core.models import Agent, Environment, Evaluation, JobFault, JobState, SeedPurpose, Submission
-from core.selectors.board import standing
-from core.selectors.evaluations import ranking_list
-from core.services.agents import submission_create, submission_delete, submission_rebuild
-from core.services.artifacts import DuelArtifacts
-from core.services.environments import environment_sync
-from core.services.evaluations import evaluation_again
-from core.services.phases import build_succeed, validation_succeed
-from core.services.seeds import final_phase_start
-from core.states import StaleJob
+from core.submissions.phases import build_succeed, validation_succeed
+from core.submissions.services import submission_create, submission_delete, submission_rebuild
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.test_evaluations import fail, running, succeed
-from environments.registry import get_spec
 from tests.samples import FIRST, archive
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,10 +14,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core import health
+from core.jobs.watchdog import watch
+from core.jobs.workers import worker_appear
 from core.models import Build, Duty, Evaluation, Job, JobState, Submission, Worker
-from core.services.watch import watch
-from core.services.workers import worker_appear
+from core.operations import health
 from core.tests import factories
 
 

@@ -11,6 +11,7 @@ from django.db import DatabaseError, IntegrityError, connection, models, transac
 from django.db.models import F
 
 from core.append_only import unprotected
+from core.jobs.lifecycle import JOB_MODELS
 from core.models import (
     Agent,
     Delivery,
@@ -35,7 +36,6 @@ from core.models import (
     TournamentSchedule,
     TournamentState,
 )
-from core.services.jobs import JOB_MODELS
 from core.tests import factories
 from core.tests.factories import NOON
 

@@ -12,22 +12,7 @@ from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from core.models import (
-    Build,
-    Duel,
-    Evaluation,
-    Job,
-    JobFault,
-    JobState,
-    PlayedJob,
-    Publication,
-    Recording,
-    Submission,
-    Validation,
-)
-from core.selectors.jobs import attempts_of
-from core.selectors.lines import line
-from core.services.jobs import (
+from core.jobs.lifecycle import (
     HISTORY_LIMIT,
     JOB_MODELS,
     LOG_LIMIT_CHARACTERS,
@@ -45,8 +30,23 @@ from core.services.jobs import (
     jobs_wake_waiting,
     log_tail,
 )
-from core.services.workers import worker_appear
-from core.states import IllegalTransition, StaleJob
+from core.jobs.lines import line
+from core.jobs.selectors import attempts_of
+from core.jobs.states import IllegalTransition, StaleJob
+from core.jobs.workers import worker_appear
+from core.models import (
+    Build,
+    Duel,
+    Evaluation,
+    Job,
+    JobFault,
+    JobState,
+    PlayedJob,
+    Publication,
+    Recording,
+    Submission,
+    Validation,
+)
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db

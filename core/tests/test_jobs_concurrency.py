@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from core.jobs.lifecycle import job_cancel, job_claim, job_succeed
+from core.jobs.states import StaleJob
 from core.models import Build, JobState
-from core.services.jobs import job_cancel, job_claim, job_succeed
-from core.states import StaleJob
 from core.tests import factories
 from core.tests.concurrency import at_once
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
+from core.jobs.lifecycle import job_cancel, job_claim, job_enqueue, job_release, job_succeed
+from core.jobs.lines import line, places_of
+from core.jobs.worker import Performed, Pulse, perform_next
 from core.models import Agent, Build, Duel, Environment, Evaluation, Job, JobState, Submission, User, Validation
-from core.selectors.lines import line, places_of
-from core.services.jobs import job_cancel, job_claim, job_enqueue, job_release, job_succeed
 from core.tests import factories
 from core.tests.concurrency import at_once
-from core.worker import Performed, Pulse, perform_next
 
 pytestmark = pytest.mark.django_db
 MANY = 10_000

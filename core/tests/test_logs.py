@@ -13,14 +13,14 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from core.job_log import logger as job_logger
-from core.log_context import bind, bound, bound_fields
-from core.logs import JsonLines, Lines
+from arena_kit.log_context import bind, bound, bound_fields
+from core.jobs.lifecycle import job_fail, job_succeed
+from core.jobs.log import logger as job_logger
+from core.jobs.worker import PlatformFault, Pulse, perform
 from core.models import Build, JobFault, JobState, Submission
-from core.services.jobs import job_fail, job_succeed
+from core.operations.logs import JsonLines, Lines
 from core.tests import factories
 from core.version import arena_version
-from core.worker import PlatformFault, Pulse, perform
 
 HOSTILE = "ann\n2026-01-01 ERROR core forged\r\x1b[2J\u2028\ud800"
 Lines_ = Callable[[], list[dict[str, Any]]]

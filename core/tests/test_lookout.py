@@ -10,10 +10,11 @@ from django_q.models import OrmQ, Schedule
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from core import lookout, queues
-from core.lookout import look
+from core.jobs import bells as queues
+from core.jobs import reaper as lookout
+from core.jobs.lifecycle import job_claim
+from core.jobs.reaper import look
 from core.models import Build, JobFault, JobState, Submission
-from core.services.jobs import job_claim
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -11,18 +11,18 @@ from django.db import IntegrityError, transaction
 from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily
 
-from core import metrics
-from core.metrics import MOST_WORDS, OTHER, Words
+from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
+from core.duels.services import duel_succeed
+from core.evaluations.services import evaluation_create, evaluation_fail, evaluation_succeed
+from core.jobs.artifacts import DuelArtifacts, EvaluationArtifacts
+from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
+from core.jobs.worker import PlatformFault, perform
+from core.jobs.workers import worker_appear
 from core.models import Alarm, Build, Duel, Evaluation, JobFault, JobState
-from core.selectors.figures import ArenaFigures
-from core.services.artifacts import DuelArtifacts, EvaluationArtifacts
-from core.services.duels import duel_succeed
-from core.services.evaluations import evaluation_create, evaluation_fail, evaluation_succeed
-from core.services.jobs import job_cancel, job_fail, job_succeed
-from core.services.workers import worker_appear
+from core.operations import metrics
+from core.operations.figures import ArenaFigures
+from core.operations.metrics import MOST_WORDS, OTHER, Words
 from core.tests import factories
-from core.worker import PlatformFault, perform
-from environments.records import DuelRecord, MatchRecord, Outcome
 
 Rise = Callable[..., float]
 pytestmark = pytest.mark.django_db(transaction=True)

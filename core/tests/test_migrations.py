@@ -13,7 +13,7 @@ from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 
 from core.models import ApiToken, Build, Duel, LedgerVoid, Rating, RatingPoint, Recording, Submission
-from core.services.alarms import alarm_raise
+from core.operations.alarms import alarm_raise
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)

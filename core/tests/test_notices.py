@@ -14,6 +14,8 @@ from django.core.mail.backends.locmem import EmailBackend
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.lifecycle import job_fail
 from core.models import (
     LADDER,
     Audience,
@@ -33,9 +35,7 @@ from core.models import (
     User,
     Webhook,
 )
-from core.services.artifacts import DuelArtifacts
-from core.services.jobs import job_fail
-from core.services.mails import (
+from core.notices.mails import (
     LONGEST_PAUSE,
     MAX_ATTEMPTS,
     mails_send_due,
@@ -43,17 +43,17 @@ from core.services.mails import (
     unsubscribe_find,
     unsubscribe_token,
 )
-from core.services.news import promotion_decided, tournament_started
-from core.services.notices import choices_save, mail_stop, notify
-from core.services.phases import validation_succeed
-from core.services.planning import results_release, tournament_relabel
-from core.services.ratings import ratings_note
-from core.services.retention import retention_apply
-from core.services.tournaments import tournament_cancel, tournament_finish
-from core.services.users import anonymous_ensure
+from core.notices.news import promotion_decided, tournament_started
+from core.notices.services import choices_save, mail_stop, notify
+from core.operations.retention import retention_apply
+from core.people.services import anonymous_ensure
+from core.ratings.services import ratings_note
+from core.submissions.phases import validation_succeed
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.factories import NOON, Cast
+from core.tournaments.planning import results_release, tournament_relabel
+from core.tournaments.services import tournament_cancel, tournament_finish
 
 pytestmark = pytest.mark.django_db
 KIND = NoticeKind.QUARANTINE

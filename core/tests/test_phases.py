@@ -4,14 +4,14 @@ from datetime import timedelta
 
 import pytest
 
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.lifecycle import job_claim
 from core.models import Build, Environment, Evaluation, JobState, Submission, Validation
-from core.selectors.agents import agent_source_visible, edition_expected
-from core.selectors.clients import client_result
-from core.selectors.phases import Status, evaluation_of, is_moving, open_log, phases_of, status_of
-from core.services.agents import submission_delete, submission_rebuild
-from core.services.artifacts import DuelArtifacts
-from core.services.jobs import job_claim
-from core.services.phases import build_succeed, validation_succeed
+from core.submissions.client_selectors import client_result
+from core.submissions.phase_selectors import Status, evaluation_of, is_moving, open_log, phases_of, status_of
+from core.submissions.phases import build_succeed, validation_succeed
+from core.submissions.selectors import agent_source_visible, edition_expected
+from core.submissions.services import submission_delete, submission_rebuild
 from core.tests import factories
 from core.tests.factories import Cast
 

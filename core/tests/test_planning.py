@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from core.errors import Refused
 from core.models import AuditEntry, Environment, Submission, Tournament, TournamentState
-from core.selectors.registrations import field_list
-from core.services.planning import tournament_plan, tournament_relabel
-from core.services.registrations import registration_create
 from core.tests import factories
 from core.tests.factories import NOON
 from core.tests.organising import REASON, act
+from core.tournaments.planning import tournament_plan, tournament_relabel
+from core.tournaments.registration_selectors import field_list
+from core.tournaments.registrations import registration_create
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)

@@ -7,8 +7,13 @@ from collections.abc import Callable
 import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
+from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
+from core.duels.services import duel_succeed, duel_void
 from core.errors import Refused
-from core.lookout import look
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.lifecycle import job_cancel, job_claim, job_fail
+from core.jobs.reaper import look
 from core.models import (
     Agent,
     Duel,
@@ -22,18 +27,13 @@ from core.models import (
     Submission,
     Validation,
 )
-from core.sequential import SequentialTest, pairs_to_decide
-from core.services.agents import submission_delete
-from core.services.artifacts import DuelArtifacts
-from core.services.bars import agent_disable, user_ban
-from core.services.duels import duel_succeed, duel_void
-from core.services.jobs import job_cancel, job_claim, job_fail
-from core.services.phases import validation_succeed
-from core.services.promotions import MOST_DUELS, promotions_decide
-from core.services.versions import submission_activate, submission_bench
+from core.people.moderation import agent_disable, user_ban
+from core.submissions.phases import validation_succeed
+from core.submissions.promotions import MOST_DUELS, promotions_decide
+from core.submissions.services import submission_delete
+from core.submissions.versions import submission_activate, submission_bench
 from core.tests import factories
 from core.tests.concurrency import at_once
-from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 
 pytestmark = pytest.mark.django_db
 TESTING, ACTIVATED, BENCHED, CHOICE, CANCELLED = PromotionState

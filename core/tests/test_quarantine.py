@@ -9,6 +9,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
+from core.duels.services import duel_create
+from core.jobs.artifacts import DuelArtifacts
 from core.models import (
     Agent,
     Audience,
@@ -25,13 +27,11 @@ from core.models import (
     TournamentState,
     Validation,
 )
-from core.selectors.crashes import crash_streak, crashed_in
-from core.services.artifacts import DuelArtifacts
-from core.services.bars import agent_disable, agent_enable, quarantine_where_due
-from core.services.duels import duel_create
-from core.services.mails import mails_send
-from core.services.phases import validation_succeed
-from core.services.users import anonymous_ensure
+from core.notices.mails import mails_send
+from core.people.crashes import crash_streak, crashed_in
+from core.people.moderation import agent_disable, agent_enable, quarantine_where_due
+from core.people.services import anonymous_ensure
+from core.submissions.phases import validation_succeed
 from core.tests import factories
 from core.tests.concurrency import at_once
 

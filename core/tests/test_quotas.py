@@ -12,11 +12,11 @@ from pytest_django.fixtures import Settings
 from core.addresses import network_of
 from core.errors import QuotaExceeded, Refused
 from core.models import Agent, Environment, JobFault, JobState, QuotaName, Submission, User
-from core.selectors.quotas import Quota, quota_limit, quota_list, quota_lists
-from core.services.agents import agent_create, submission_create, submission_delete
-from core.services.clients import client_submit
-from core.services.quotas import address_digest
-from core.services.users import anonymous_ensure
+from core.people.quota_selectors import Quota, quota_limit, quota_list, quota_lists
+from core.people.quotas import address_digest
+from core.people.services import anonymous_ensure
+from core.submissions.clients import client_submit
+from core.submissions.services import agent_create, submission_create, submission_delete
 from core.tests import factories
 from tests.samples import FIRST, archive
 

@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from core.errors import Refused
 from core.models import Agent, Build, Environment, Registration, Submission, Tournament, TournamentState
-from core.selectors.calendar import tournament_planned_list
-from core.selectors.registrations import registration_card
-from core.selectors.seeding import seeded
-from core.services.bars import agent_disable, agent_enable, user_ban
-from core.services.registrations import registration_create, registration_withdraw
+from core.people.moderation import agent_disable, agent_enable, user_ban
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.calendar import tournament_planned_list
+from core.tournaments.registration_selectors import registration_card
+from core.tournaments.registrations import registration_create, registration_withdraw
+from core.tournaments.seeding import seeded
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)

@@ -8,11 +8,11 @@ from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.asserts import assertContains
 
+from core.jobs.bells import TOURNAMENT_TASK
 from core.models import JobState, LedgerVoid, Submission, Tournament, TournamentState
-from core.queues import TOURNAMENT_TASK
-from core.services.tournaments import tournament_cancel
 from core.tests import factories
 from core.tests.organising import REASON, act, waiting_messages
+from core.tournaments.services import tournament_cancel
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ from django.db import connection
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
-from core.services.schedules import SCHEDULES, schedules_ensure
+from core.jobs.schedules import SCHEDULES, schedules_ensure
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +38,7 @@ def test_what_organisers_changed_stays() -> None:
 
 def test_a_task_that_was_renamed_is_found_under_its_new_name() -> None:
     schedules_ensure()
-    Schedule.objects.filter(name="verify").update(func="duel_runner.audit.duels_verify", minutes=30)
+    Schedule.objects.filter(name="verify").update(func="duel_runner.recheck.duels_verify", minutes=30)
     schedules_ensure()
     assert Schedule.objects.values_list("func", "minutes").get(name="verify") == (SCHEDULES["verify"][0], 30)
 

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from core.models import Environment, Participant, Season, Submission, Tournament, TournamentState
-from core.selectors.seasons import season_table
 from core.tests import factories
+from core.tournaments.seasons import season_table
 
 pytestmark = pytest.mark.django_db
 

@@ -7,17 +7,17 @@ from uuid import uuid4
 
 import pytest
 
+from arena_kit.environment.episodes import seeds_sha256
 from core.errors import Refused
+from core.evaluations.board import standing
+from core.evaluations.seeds import final_phase_start, seed_lists_ensure
+from core.evaluations.selectors import practice_list, ranking_list
+from core.evaluations.services import evaluation_create
+from core.jobs.lifecycle import job_claim
+from core.jobs.states import StaleJob
 from core.models import Environment, Evaluation, JobState, SeedPurpose
-from core.selectors.board import standing
-from core.selectors.evaluations import practice_list, ranking_list
-from core.services.evaluations import evaluation_create
-from core.services.jobs import job_claim
-from core.services.seeds import final_phase_start, seed_lists_ensure
-from core.states import StaleJob
 from core.tests import factories
 from core.tests.test_evaluations import fail, running, succeed
-from environments.episodes import seeds_sha256
 
 pytestmark = pytest.mark.django_db
 

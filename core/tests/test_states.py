@@ -7,8 +7,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from core.jobs.states import TRANSITIONS, IllegalTransition, StaleJob, transition
 from core.models import Build, JobFault, JobState, Submission
-from core.states import TRANSITIONS, IllegalTransition, StaleJob, transition
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -15,11 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
+from core.jobs.watchdog import watch
+from core.jobs.workers import worker_appear, worker_stop
 from core.models import Build, JobState, Submission, Tournament, TournamentState, Worker
-from core.selectors.status import STUCK_SHOWN
-from core.services.alarms import alarm_raise
-from core.services.watch import watch
-from core.services.workers import worker_appear, worker_stop
+from core.operations.alarms import alarm_raise
+from core.operations.status import STUCK_SHOWN
 from core.tests import factories
 from core.times import since
 
@@ -125,8 +125,8 @@ def test_a_broker_that_is_down_is_news_and_not_the_end_of_it(monkeypatch: pytest
     def down(*_: object) -> int:
         raise ConnectionError("Redis is gone")
 
-    monkeypatch.setattr("core.selectors.status.waiting_count", down)
-    monkeypatch.setattr("core.selectors.status.get_broker", down)
+    monkeypatch.setattr("core.operations.status.waiting_count", down)
+    monkeypatch.setattr("core.operations.status.get_broker", down)
     shown = run()
     assert "messages in does not answer: Redis is gone" in shown
     assert line(shown, "build") == "build 0 0 0 0 – – ?"

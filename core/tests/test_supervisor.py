@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.supervisor import BACK_OFF_SECONDS, HEALTHY_SECONDS, Supervisor
+from core.jobs.supervisor import BACK_OFF_SECONDS, HEALTHY_SECONDS, Supervisor
 from core.tests.clocks import Clock
 
 # What a child does is told by its variables; its own child shows that whole groups are ended.

@@ -11,11 +11,11 @@ from django.test import Client
 from django.urls import reverse
 from django_q.models import Schedule
 
-from core.cron import cron_check
 from core.errors import Refused
 from core.models import Environment, Tournament, TournamentSchedule
-from core.services.tournament_schedules import TASK, schedule_remove, schedule_run, schedule_save
 from core.tests import factories
+from core.tournaments.cron import cron_check
+from core.tournaments.schedules import TASK, schedule_remove, schedule_run, schedule_save
 
 pytestmark = pytest.mark.django_db
 FRIDAY = datetime(2026, 3, 6, 18, 0, tzinfo=UTC)

@@ -10,6 +10,13 @@ from django.utils import timezone
 from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
+from arena_kit.ranking.sequential import SequentialTest
+from core.duels.services import duel_succeed, duel_void
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.bells import TOURNAMENT_TASK, waiting_count
+from core.jobs.lifecycle import job_claim
+from core.jobs.states import StaleJob
 from core.models import (
     Duel,
     Environment,
@@ -23,22 +30,15 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.queues import TOURNAMENT_TASK, waiting_count
-from core.sequential import SequentialTest
-from core.services.artifacts import DuelArtifacts
-from core.services.duels import duel_succeed, duel_void
-from core.services.jobs import job_claim
-from core.services.ratings import rating_points_thin, ratings_note, ratings_replace
-from core.services.tournaments import (
+from core.ratings.services import rating_points_thin, ratings_note, ratings_replace
+from core.tests import factories
+from core.tournaments.services import (
     EditionTaken,
     standings_save,
     tournament_cancel,
     tournament_create,
     tournament_finish,
 )
-from core.states import StaleJob
-from core.tests import factories
-from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 
 pytestmark = pytest.mark.django_db
 ARTIFACTS = DuelArtifacts(4, "duels/records.zip", "", "")

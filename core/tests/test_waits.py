@@ -9,11 +9,11 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
+from core.jobs.lifecycle import job_hand_back, job_put_off, job_release
+from core.jobs.waits import Wait, WaitCode, wait_of, waits_of
+from core.jobs.workers import worker_appear, worker_stop
 from core.models import Build, Job, JobFault, JobState, Submission, Worker
-from core.selectors.waits import Wait, WaitCode, wait_of, waits_of
-from core.services.alarms import alarm_raise, alarm_settle, standstill_key
-from core.services.jobs import job_hand_back, job_put_off, job_release
-from core.services.workers import worker_appear, worker_stop
+from core.operations.alarms import alarm_raise, alarm_settle, standstill_key
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db

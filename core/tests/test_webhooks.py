@@ -21,12 +21,9 @@ from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from core import outgoing
-from core.hook_bodies import DISCORD_TEXT, Event, body_of, signature
 from core.models import Alarm, AuditEntry, Delivery, EventKind, Webhook
-from core.outgoing import Answer, CannotReach, is_public, post, wait_seconds
-from core.services.alarms import alarm_raise
-from core.services.deliveries import (
+from core.notices import outgoing
+from core.notices.deliveries import (
     LONGEST_PAUSE,
     MAX_ATTEMPTS,
     deliveries_send_due,
@@ -34,7 +31,10 @@ from core.services.deliveries import (
     delivery_send_again,
     webhook_test,
 )
-from core.services.notices import announce
+from core.notices.outgoing import Answer, CannotReach, is_public, post, wait_seconds
+from core.notices.payloads import DISCORD_TEXT, Event, body_of, signature
+from core.notices.services import announce
+from core.operations.alarms import alarm_raise
 from core.tests import factories
 from core.tests.concurrency import at_once
 
@@ -293,7 +293,7 @@ def test_a_run_leaves_what_it_has_no_time_for_to_the_next_one(
         clock.seconds += 25
         raise CannotReach("It took too long.")
 
-    monkeypatch.setattr("core.services.deliveries.post", hang)
+    monkeypatch.setattr("core.notices.deliveries.post", hang)
     now = timezone.now()
     with django_capture_on_commit_callbacks(execute=True):
         deliveries_send_due(now=now)
@@ -301,7 +301,7 @@ def test_a_run_leaves_what_it_has_no_time_for_to_the_next_one(
     assert [row.attempt for row in rows] == [1, 1, 1, 0, 0]
     # The pause of each begins with its own attempt: nobody else takes it meanwhile.
     assert [row.next_at for row in rows[:3]] == [now + timedelta(seconds=seconds) for seconds in (30, 55, 80)]
-    assert [row.task["func"] for row in OrmQ.objects.all()] == ["core.services.deliveries.deliveries_run"]
+    assert [row.task["func"] for row in OrmQ.objects.all()] == ["core.notices.deliveries.deliveries_run"]
 
 
 @pytest.mark.django_db
@@ -365,7 +365,7 @@ def test_a_mistake_of_the_arena_is_a_failed_attempt_and_the_next_is_sent(
             raise OverflowError
         return signature(secret, body, at)
 
-    monkeypatch.setattr("core.services.deliveries.signature", broken)
+    monkeypatch.setattr("core.notices.deliveries.signature", broken)
     assert deliveries_send_due(now=timezone.now()) == 1
     first.refresh_from_db()
     second.refresh_from_db()

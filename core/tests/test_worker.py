@@ -11,12 +11,10 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, Operational
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core import worker
-from core.beacon import activity
-from core.models import Build, JobFault, JobState, Submission
-from core.selectors.jobs import attempts_of
-from core.services import jobs
-from core.services.jobs import (
+from core.jobs import lifecycle as jobs
+from core.jobs import worker
+from core.jobs.heartbeat import activity
+from core.jobs.lifecycle import (
     job_claim,
     job_fail,
     job_release,
@@ -26,9 +24,11 @@ from core.services.jobs import (
     jobs_wake_waiting,
     written_once,
 )
-from core.states import StaleJob, transition
+from core.jobs.selectors import attempts_of
+from core.jobs.states import StaleJob, transition
+from core.jobs.worker import Performed, PlatformFault, Pulse, ask_to_stop, perform, perform_next
+from core.models import Build, JobFault, JobState, Submission
 from core.tests import factories
-from core.worker import Performed, PlatformFault, Pulse, ask_to_stop, perform, perform_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

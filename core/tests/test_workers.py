@@ -8,14 +8,14 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from core import beacon as beacons
-from core.beacon import Activity, Beacon
+from core.jobs import heartbeat as beacons
+from core.jobs.heartbeat import Activity, Beacon
+from core.jobs.worker import PlatformFault, Pulse, perform
+from core.jobs.worker_selectors import WorkerState, worker_rows, workers_alive
+from core.jobs.workers import worker_appear, worker_beat, worker_stop, workers_prune
 from core.models import Build, JobState, Worker
-from core.selectors.workers import WorkerState, worker_rows, workers_alive
-from core.services.workers import worker_appear, worker_beat, worker_stop, workers_prune
 from core.tests import factories
 from core.version import arena_version
-from core.worker import PlatformFault, Pulse, perform
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +25,7 @@ def own_activity(monkeypatch: pytest.MonkeyPatch) -> Activity:
     """What other tests have done in this process does not count."""
     mine = Activity()
     monkeypatch.setattr(beacons, "activity", mine)
-    monkeypatch.setattr("core.worker.activity", mine)
+    monkeypatch.setattr("core.jobs.worker.activity", mine)
     return mine
 
 

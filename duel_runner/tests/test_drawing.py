@@ -9,12 +9,12 @@ from typing import NoReturn
 import pytest
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.adapters import video
+from arena_kit.tests.episodes import with_episode
 from core.models import Alarm, Evaluation, JobFault, JobState, Recording
 from core.tests import factories
 from duel_runner.tasks import recording_run
-from duel_runner.tests.episodes import with_episode
-from duel_runner.tests.test_audit_evaluations import damage, finished, lose, rewrite, update
-from environments.adapters import video
+from duel_runner.tests.test_recheck_evaluations import damage, finished, lose, rewrite, update
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
+from core.jobs.worker import PlatformFault, Pulse
 from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, Submission, Validation
-from core.services.jobs import job_enqueue, job_fail, job_succeed
 from core.tests import factories
-from core.worker import PlatformFault, Pulse
 from duel_runner import tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from duel_runner.sandbox.probes.bombs import BOMBS
-from duel_runner.sandbox.probes.walls import WALLS
+from arena_kit.sandbox.probes.bombs import BOMBS
+from arena_kit.sandbox.probes.walls import WALLS
 
 
 def check(*arguments: str) -> tuple[str, str]:

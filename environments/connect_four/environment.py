@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 
-from environments.api import Frame, IllegalAction, MatchOver, Observation
+from arena_kit.environment.protocol import Frame, IllegalAction, MatchOver, Observation
+from arena_kit.environment.svg import result_text
 from environments.connect_four.rules import COLUMNS, ROWS, winning_line
-from environments.svg import result_text
 
 SEATS = ("The first seat (X)", "The second seat (O)")
 MARKS = {0: ".", 1: "X", -1: "O"}

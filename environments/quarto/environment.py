@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from environments.api import Frame, IllegalAction, MatchOver, Observation
+from arena_kit.environment.protocol import Frame, IllegalAction, MatchOver, Observation
+from arena_kit.environment.svg import result_text
 from environments.quarto.rules import winning_line
-from environments.svg import result_text
 
 FIRST_PIECE = 15
 SEATS = ("The first seat", "The second seat")

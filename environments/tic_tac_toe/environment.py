@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from environments.api import Frame, IllegalAction, MatchOver, Observation
-from environments.svg import result_text
+from arena_kit.environment.protocol import Frame, IllegalAction, MatchOver, Observation
+from arena_kit.environment.svg import result_text
 from environments.tic_tac_toe.rules import winning_line
 
 SEATS = ("X", "O")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from environments.api import Frame
-from environments.svg import label, result_text, svg
+from arena_kit.environment.protocol import Frame
+from arena_kit.environment.svg import label, result_text, svg
 
 
 def frame_to_svg(frame: Frame) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from environments.registry import get_spec
+from arena_kit.environment.registry import get_spec
 
 FOLDER = Path(__file__).parents[1]
 

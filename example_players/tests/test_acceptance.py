@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy
 import pytest
 
-from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
-from core.requirements import RequirementsRefused, read_requirements
+from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
+from arena_kit.upload.requirements import RequirementsRefused, read_requirements
 from example_players.acceptance import ARCHIVES, BrokenArchive, Expected, main, write_broken_archives
 
 REFUSED = [archive for archive in ARCHIVES if archive.expected is Expected.REFUSED]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from core.archive import check_python_compiles, inspect_archive
-from environments.registry import all_specs, get_spec
-from environments.spec import GymnasiumSource
+from arena_kit.environment.registry import all_specs, get_spec
+from arena_kit.environment.spec import GymnasiumSource
+from arena_kit.upload.archive import check_python_compiles, inspect_archive
 from example_players.package import (
     BOXES,
     EXAMPLES,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 import pytest
 
-from environments.registry import all_specs
+from arena_kit.environment.registry import all_specs
 from example_players.package import names
 from example_players.tests.playing import FOLDER, play_match, player_class, points
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from environments.api import Environment
-from environments.registry import get_spec
+from arena_kit.environment.protocol import Environment
+from arena_kit.environment.registry import get_spec
 from example_players.tests.playing import player_class
 
 

@@ -6,10 +6,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.registry import get_spec
+from core.environments.services import environment_sync
+from core.jobs.lifecycle import job_cancel
 from core.models import Agent, Environment, JobFault, JobState, Publication, Submission, User
-from core.services.environments import environment_sync
-from core.services.jobs import job_cancel
-from environments.registry import get_spec
 from publisher.tasks import publication_run
 from publisher.tests.samples import Remote, new_remote, zip_of
 

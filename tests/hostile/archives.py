@@ -9,7 +9,7 @@ import struct
 import zipfile
 from collections.abc import Callable
 
-from core.tests.test_archive import UTF8_FLAG, entry, patched, with_field, zip_of
+from arena_kit.tests.upload.test_archive import UTF8_FLAG, entry, patched, with_field, zip_of
 
 File = io.BytesIO
 LOUD = b"open('/tmp/arena-hostile-left-build', 'w')\n"

@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from core.engine import NoEngine, connect
-from duel_runner.faults import PlatformFault, PlayerFault
-from duel_runner.referee import PlayedDuel, run_duel
-from duel_runner.sandbox.base import Container, Launch, Sandbox, SandboxError
-from duel_runner.sandbox.docker import DockerSandbox
-from duel_runner.sandbox.process import ProcessSandbox
-from duel_runner.tests.duels import outline
-from duel_runner.warm import WarmPlayers
-from environments.records import Outcome
-from environments.registry import get_spec
-from environments.spec import Limits
+from arena_kit.environment.records import Outcome
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import Limits
+from arena_kit.image.engine import NoEngine, connect
+from arena_kit.referee.faults import PlatformFault, PlayerFault
+from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.sandbox.base import Container, Launch, Sandbox, SandboxError
+from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.process import ProcessSandbox
+from arena_kit.sandbox.warm import WarmPlayers
+from arena_kit.tests.duels import outline
 from tests.hostile.cases import CONTAINED, FOLDER, PLAYERS, Case
 from tests.hostile.host import Host
 

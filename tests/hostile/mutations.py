@@ -22,9 +22,9 @@ from unittest.mock import patch
 
 from docker.types import Ulimit
 
-from core.engine import connect
-from duel_runner.sandbox import docker
-from duel_runner.sandbox.docker import DockerSandbox
+from arena_kit.image.engine import connect
+from arena_kit.sandbox import docker
+from arena_kit.sandbox.docker import DockerSandbox
 from tests.hostile.__main__ import set_up_django
 from tests.hostile.arena import Arena, Report, offered
 from tests.hostile.cases import Case, read_cases
@@ -102,7 +102,7 @@ def server(file: str, old: str, new: str) -> Patch:
             original: Path = vars(docker)["PLAYER_SERVER"]
             copy = Path(shutil.copytree(original, Path(folder) / original.name))
             (copy / file).write_text(_replace((copy / file).read_text(), old, new))
-            with patch("duel_runner.sandbox.docker.PLAYER_SERVER", copy):
+            with patch("arena_kit.sandbox.docker.PLAYER_SERVER", copy):
                 yield
 
     return changed
@@ -207,24 +207,24 @@ DOCKER = (
         ["memory shared with its earlier duels"],
     ),
     ("limit of the log", options(lambda o: o["command"].extend(["--log-limit", str(1 << 30)])), ["log bomb"]),
-    ("size of an answer", instead("duel_runner.protocol.MAX_ANSWER_BYTES", 1 << 40), ["answer of gigabytes"]),
-    ("texts made plain", instead("duel_runner.protocol.plain_text", str), ["exception with NUL and surrogates"]),
+    ("size of an answer", instead("arena_kit.referee.wire.MAX_ANSWER_BYTES", 1 << 40), ["answer of gigabytes"]),
+    ("texts made plain", instead("arena_kit.referee.wire.plain_text", str), ["exception with NUL and surrogates"]),
 )
 PROCESS = (
-    ("namespaces", instead("duel_runner.sandbox.process.namespace_command", lambda: ()),
+    ("namespaces", instead("arena_kit.sandbox.process.namespace_command", lambda: ()),
      ["network and metadata address"]),
 )  # fmt: skip
 UPLOADS = (
-    ("names in archives", instead("core.archive._check_names", nothing),
+    ("names in archives", instead("arena_kit.upload.archive._check_names", nothing),
      ["path above the folder", "bidirectional name"]),
-    ("overlap in archives", instead("core.archive._check_overlap", nothing), ["overlapping entries"]),
-    ("kinds of entries", instead("core.archive._check_entry", nothing), ["symbolic link", "encrypted entry"]),
-    ("sizes of entries", instead("core.archive._check_size", nothing), ["zip bomb"]),
-    ("size of archives", instead("core.archive._check_total", nothing), ["many small zip bombs"]),
+    ("overlap in archives", instead("arena_kit.upload.archive._check_overlap", nothing), ["overlapping entries"]),
+    ("kinds of entries", instead("arena_kit.upload.archive._check_entry", nothing), ["symbolic link", "encrypted entry"]),
+    ("sizes of entries", instead("arena_kit.upload.archive._check_size", nothing), ["zip bomb"]),
+    ("size of archives", instead("arena_kit.upload.archive._check_total", nothing), ["many small zip bombs"]),
     ("compiling first", instead("tests.hostile.uploads.check_python_compiles", nothing), ["Python with NUL bytes"]),
-    ("grammar of requirements", instead("core.requirements._requirement", lambda line, _: line),
+    ("grammar of requirements", instead("arena_kit.upload.requirements._requirement", lambda line, _: line),
      ["option for source builds", "package on the web", "local folder", "option within conda's list"]),
-    ("plain YAML", instead("core.requirements._check_tokens", nothing), ["anchors of YAML"]),
+    ("plain YAML", instead("arena_kit.upload.requirements._check_tokens", nothing), ["anchors of YAML"]),
     ("names of agents", any_name, ["markup in a name", "bidirectional override in a name"]),
     ("clean Markdown", raw_markdown, ["script in Markdown", "handler in Markdown"]),
     ("escaped pages", unescaped, ["markup in a log"]),

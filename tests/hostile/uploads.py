@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text, unpack_archive
-from core.requirements import RequirementsRefused, read_requirements
-from core.tests.test_archive import zip_of
+from arena_kit.tests.upload.test_archive import zip_of
+from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text, unpack_archive
+from arena_kit.upload.requirements import RequirementsRefused, read_requirements
 from tests.hostile.archives import ARCHIVES
 from tests.hostile.arena import Report
 from tests.hostile.cases import Case
@@ -96,7 +96,7 @@ def log(text: str) -> str:
     submission = {"pk": 1, "number": 1, "created_at": datetime.now(UTC), "warnings": [text]}
     version = {"submission": submission, "status": {"label": text, "tone": "bad"}, "phases": []}
     page = render_to_string(
-        "web/agent/version.html",
+        "web/submissions/version.html",
         {"version": version | {"log": {"title": text, "text": text}}, "can_see_source": True},
     )  # fmt: skip
     return seen(page) if page.count("alert(1)") or "SECRET_KEY" in page else "missing"

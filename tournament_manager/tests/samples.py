@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
+from core.duels.services import duel_succeed
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.lifecycle import job_claim, job_release
 from core.models import Build, Duel, Environment, JobState, Submission, Tournament, Validation
-from core.services.artifacts import DuelArtifacts
-from core.services.duels import duel_succeed
-from core.services.jobs import job_claim, job_release
 from core.tests import factories
-from environments.records import DuelRecord, Fault, MatchRecord, Outcome
 from tournament_manager.editions import advance
 
 LATER = datetime.now(UTC) + timedelta(hours=12)

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from core.models import Participant, Rating, RatingPoint, RatingPool, Tournament
-from core.services.ratings import FITTED, KEPT
+from core.ratings.services import FITTED, KEPT
 from core.tests import factories
 from tournament_manager.editions import advance
 from tournament_manager.tests.planned import begun, play_on

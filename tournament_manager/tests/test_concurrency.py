@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from core.models import Duel, JobState, Participant, Play, Tournament, TournamentState
-from core.services.bars import participant_withdraw
+from core.people.moderation import participant_withdraw
 from core.tests import factories
 from core.tests.concurrency import at_once
 from tournament_manager.editions import advance

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from arena_kit.ranking.rating import POOL, Seating, pool_of
+from core.duels.services import duel_void
 from core.models import Alarm, Audience, Environment, Lens, Rating, RatingPoint, RatingPool, Tournament, TournamentState
-from core.services.duels import duel_void
 from core.tests import factories
 from tournament_manager import ledger, lens_rows
 from tournament_manager.editions import advance, ratings_at_end, start_now
 from tournament_manager.history import history_refresh
 from tournament_manager.ledger import FIT_EVERY, compute, rated, ratings_are_outdated, ratings_refresh
-from tournament_manager.rating import POOL, Seating, pool_of
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play_all, table
 
 pytestmark = pytest.mark.django_db

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from arena_kit.environment.records import Outcome
+from core.duels.services import duel_void
 from core.errors import Refused
 from core.models import (
     Duel,
@@ -15,12 +17,10 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.services.agents import submission_delete
-from core.services.bars import agent_disable
-from core.services.duels import duel_void
-from core.services.tournaments import tournament_cancel
+from core.people.moderation import agent_disable
+from core.submissions.services import submission_delete
 from core.tests import factories
-from environments.records import Outcome
+from core.tournaments.services import tournament_cancel
 from tournament_manager import editions
 from tournament_manager.editions import advance, start_now
 from tournament_manager.tests.samples import (

@@ -12,20 +12,20 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.records import Outcome
+from arena_kit.ranking.formats import Impossible
+from core.duels.services import duel_play_again
 from core.errors import Refused
+from core.jobs.lifecycle import job_claim, job_release
 from core.models import Agent, Duel, Environment, JobState, Play, Rating, Submission, Tournament, TournamentState
-from core.services.agents import submission_delete
-from core.services.bars import agent_disable, agent_enable
-from core.services.duels import duel_play_again
-from core.services.images import has_to_play
-from core.services.jobs import job_claim, job_release
-from core.services.ladders import agent_rest
-from core.services.tournaments import tournament_cancel
+from core.people.moderation import agent_disable, agent_enable
+from core.submissions.images import has_to_play
+from core.submissions.services import submission_delete
 from core.tests import factories
-from environments.records import Outcome
+from core.tournaments.ladders import agent_rest
+from core.tournaments.services import tournament_cancel
 from tournament_manager import ladder
 from tournament_manager.editions import advance, start_now
-from tournament_manager.formats import Impossible
 from tournament_manager.ladder import ladder_settings, ladder_step
 from tournament_manager.tests.samples import LATER, edition, play, play_all, players
 from tournament_manager.tests.test_commands import run

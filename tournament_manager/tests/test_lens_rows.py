@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.models import Audience, Duel, Environment, LedgerVoid, Lens, Rating, Tournament
-from core.selectors.lenses import calibration_get, lens_get
-from core.selectors.pairs import matrix_get
+from core.ratings.lens_selectors import calibration_get, lens_get
+from core.ratings.pairs import matrix_get
 from core.tests import factories
 from core.tests.circles import Circle, circle
 from tournament_manager.ledger import ratings_refresh

@@ -11,8 +11,8 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
-from core.services.tournament_schedules import TASK
 from core.tests import factories
+from core.tournaments.schedules import TASK
 from tournament_manager.progress import tournament_begin
 from tournament_manager.tasks import tournament_scheduled, watchdog
 from tournament_manager.tests.samples import players

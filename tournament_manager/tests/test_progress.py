@@ -9,6 +9,8 @@ import pytest
 from django.db.models import Q
 from django.utils import timezone
 
+from arena_kit.ranking.formats import FORMATS, Decision
+from core.duels.services import duel_play_again, duel_void
 from core.errors import Refused
 from core.models import (
     Build,
@@ -24,16 +26,14 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.services.agents import submission_delete
-from core.services.bars import agent_disable, participant_withdraw, user_ban
-from core.services.duels import duel_play_again, duel_void
-from core.services.images import duels_let_rest
-from core.services.rounds import duels_cancel, meeting_again, round_void
-from core.services.tournaments import tournament_cancel
+from core.people.moderation import agent_disable, participant_withdraw, user_ban
+from core.submissions.images import duels_let_rest
+from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tests.factories import moved
+from core.tournaments.rounds import duels_cancel, meeting_again, round_void
+from core.tournaments.services import tournament_cancel
 from tournament_manager import progress
-from tournament_manager.formats import FORMATS, Decision
 from tournament_manager.progress import plan_of, standings_refresh, tournament_begin, tournament_step
 from tournament_manager.tasks import tournaments_advance
 from tournament_manager.tests.planned import begun, drawn, planned, play_on, ranks, rows_of

@@ -8,16 +8,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from arena_kit.environment.records import Outcome
+from arena_kit.ranking.rating import RatingFit, fit_ratings
+from core.duels.services import duel_void
 from core.models import Environment, LedgerEntry, Participant, Rating, RatingPool, Tournament
-from core.services.bars import agent_disable, agent_enable
-from core.services.duels import duel_void
-from core.services.ratings import live_ratings_save
+from core.people.moderation import agent_disable, agent_enable
+from core.ratings.services import live_ratings_save
 from core.tests import factories
-from environments.records import Outcome
 from tournament_manager import ledger
 from tournament_manager.editions import advance, start_now
 from tournament_manager.ledger import DIGITS, FIT_EVERY, ratings_are_outdated, ratings_refresh
-from tournament_manager.rating import RatingFit, fit_ratings
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
 pytestmark = pytest.mark.django_db

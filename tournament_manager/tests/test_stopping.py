@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
+from arena_kit.ranking.formats import Decision, DuelState, GroupsKnockOut, History, RoundRobin
+from arena_kit.ranking.sequential import SequentialTest, State, pairs_to_decide
+from arena_kit.tests.ranking.format_samples import participants, record
+from core.duels.services import duel_succeed
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.lifecycle import job_claim
 from core.models import Duel, Environment, JobState, Submission, Tournament, TournamentState
-from core.sequential import SequentialTest, State, pairs_to_decide
-from core.services.artifacts import DuelArtifacts
-from core.services.duels import duel_succeed
-from core.services.jobs import job_claim
-from core.services.rounds import round_void
 from core.tests import factories
-from environments.records import DuelRecord, MatchRecord, Outcome
-from tournament_manager.formats import Decision, DuelState, GroupsKnockOut, History, RoundRobin
+from core.tournaments.rounds import round_void
 from tournament_manager.progress import plan_of, tournament_step
-from tournament_manager.tests.format_samples import participants, record
 from tournament_manager.tests.planned import begun, ranks
 from tournament_manager.tests.samples import LATER, players
 

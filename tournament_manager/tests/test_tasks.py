@@ -9,8 +9,8 @@ from django_q.models import OrmQ
 from django_q.tasks import async_task
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from core.jobs.lifecycle import job_claim
 from core.models import Build, Duel, Environment, JobState, Submission, Tournament, TournamentState
-from core.services.jobs import job_claim
 from core.tests import factories
 from core.tests.factories import moved
 from tournament_manager import editions

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from arena_kit.ranking.standings import DuelResult, standings
 from core.models import Environment, JobState, LedgerEntry, Rating, Tournament, TournamentState
-from core.services.bars import agent_disable, agent_enable
+from core.people.moderation import agent_disable, agent_enable
 from core.tests import factories
 from tournament_manager import ledger
 from tournament_manager.editions import advance
-from tournament_manager.standings import DuelResult, standings
 from tournament_manager.tests.samples import LATER, edition, participants_of, play, play_all, players, table
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
 from core.models import ApiToken, User
-from core.selectors.second_factor import second_factor_get
-from core.services.tokens import token_find
+from core.people.second_factor_selectors import second_factor_get
+from core.people.tokens import token_find
 
 if TYPE_CHECKING:
     from drf_spectacular.openapi import AutoSchema
@@ -38,7 +38,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             return self._authenticate(request)
         except AuthenticationFailed:
             # Views ask their throttles only when it is known who comes. Here: that module needs this one.
-            from web.throttling import BadTokenThrottle
+            from web.site.throttling import BadTokenThrottle
 
             throttle = BadTokenThrottle()
             if not throttle.allow(request):

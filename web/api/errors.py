@@ -12,9 +12,9 @@ from rest_framework.exceptions import APIException, NotAuthenticated, NotFound, 
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from core.duels.selectors import NotKept, NotPlayed, NotStored
 from core.errors import QuotaExceeded, Refused
-from core.selectors.duels import NotKept, NotPlayed, NotStored
-from core.selectors.results import HeldBack
+from core.tournaments.results import HeldBack
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
 

@@ -10,24 +10,22 @@ from rest_framework.views import APIView
 
 from web.api.compatible import views as compatible
 from web.api.errors import not_found
-from web.api.native import (
-    agents,
-    challenges,
-    duels,
-    environments,
-    evaluations,
-    inbox,
-    jobs,
-    lenses,
-    quotas,
-    registrations,
-    seasons,
-    standings,
-    submissions,
-    tokens,
-    tournaments,
-)
 from web.api.schema import docs, schema
+from web.duels import api as duels
+from web.duels import challenge_api as challenges
+from web.environments import api as environments
+from web.evaluations import api as evaluations
+from web.jobs import api as jobs
+from web.notices import api as inbox
+from web.people import quota_api as quotas
+from web.people import token_api as tokens
+from web.ratings import lens_api as lenses
+from web.submissions import api as agents
+from web.submissions import version_api as submissions
+from web.tournaments import api as tournaments
+from web.tournaments import registration_api as registrations
+from web.tournaments import season_api as seasons
+from web.tournaments import standing_api as standings
 
 
 class EnvironmentId(StringConverter):

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-from core.formats import format_name
+from arena_kit.ranking.format_settings import format_name
 
 register = template.Library()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django import template
 from django.template.context import Context
 
+from core.jobs.selectors import Attempt, attempts_of
 from core.models import Job
-from core.selectors.jobs import Attempt, attempts_of
-from core.selectors.visibility import job_log_visible
+from core.submissions.visibility import job_log_visible
 
 register = template.Library()
 

@@ -8,12 +8,12 @@ from django import template
 from django.template import Context
 
 from core.models import Tournament, User
-from core.selectors.tournaments import leavable_list
+from core.tournaments.selectors import leavable_list
 
 register = template.Library()
 
 
-@register.inclusion_tag("web/tournament/withdraw.html", takes_context=True)
+@register.inclusion_tag("web/tournaments/withdraw.html", takes_context=True)
 def withdraw(context: Context, tournament: Tournament | None) -> dict[str, Any]:
     """Those of one's own agents that may withdraw from a tournament, each with a button; nothing where none may."""
     user = context.get("user")

@@ -6,7 +6,7 @@ from django import template
 from django.template import Context
 
 from core.models import Job
-from core.selectors.visibility import error_shown
+from core.submissions.visibility import error_shown
 
 register = template.Library()
 

@@ -7,9 +7,9 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from core.meetings import Source
-from core.selectors.brackets import Meeting, Side
-from web import brackets
+from arena_kit.ranking.meetings import Source
+from core.tournaments.brackets import Meeting, Side
+from web.tournaments import bracket_parts as brackets
 
 register = template.Library()
 

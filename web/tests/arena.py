@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from core.duels.selectors import records_open
+from core.jobs.artifacts import artifacts_stored
 from core.models import Duel, Environment, Submission, Tournament
-from core.selectors.duels import records_open
-from core.services.artifacts import artifacts_stored
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import played

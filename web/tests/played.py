@@ -6,16 +6,16 @@ import random
 from collections.abc import Collection
 from dataclasses import replace
 
+from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome, half_points
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
+from core.duels.services import duel_succeed
+from core.jobs.artifacts import artifacts_stored
+from core.jobs.lifecycle import job_claim
 from core.models import Agent, Duel, Environment, JobState, Participant, Submission, Tournament, Validation
-from core.sequential import SequentialTest, pairs_to_decide
-from core.services.artifacts import artifacts_stored
-from core.services.duels import duel_succeed
-from core.services.jobs import job_claim
-from core.services.phases import validation_succeed
+from core.submissions.phases import validation_succeed
 from core.tests import factories
-from environments.records import DuelRecord, Fault, MatchRecord, Outcome, half_points
-from environments.registry import get_spec
-from environments.spec import EnvironmentSpec
 
 TRACE = 'Traceback (most recent call last):\n  File "player.py", line 9, in step\n    secret_move = plan["nine"]'
 DIGESTS = ("sha256:" + "1" * 64, "sha256:" + "2" * 64)

@@ -11,6 +11,10 @@ from uuid import UUID
 
 from django.core.files.base import ContentFile
 
+from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
+from arena_kit.ranking.scores import summarise_scores
+from core.evaluations.selectors import practice_list, ranking_list
+from core.jobs.artifacts import evaluation_stored
 from core.models import (
     Agent,
     Environment,
@@ -23,12 +27,8 @@ from core.models import (
     User,
     Validation,
 )
-from core.scores import summarise_scores
-from core.selectors.evaluations import practice_list, ranking_list
-from core.services.artifacts import evaluation_stored
 from core.tests import factories
 from core.tests.factories import NOON
-from environments.episodes import EpisodeRecord, EvaluationRecord
 
 DIGEST = "sha256:" + "3" * 64
 CLAIM = UUID(int=9)

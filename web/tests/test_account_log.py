@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from core.models import ApiToken, AuditEntry, User
-from core.services.tokens import token_create
+from core.people.tokens import token_create
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
 
@@ -111,7 +111,7 @@ def test_nothing_is_done_with_an_organiser_s_account_that_cannot_be_written_down
     def full(**_: object) -> None:
         raise DatabaseError("The disk is full.")
 
-    monkeypatch.setattr("core.services.audit.audit_record", full)
+    monkeypatch.setattr("core.people.audit_log.audit_record", full)
     passwords = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
     for address, form in (
         ("/profile/tokens/", {"name": "laptop", "days": "30"}),

@@ -11,8 +11,8 @@ from pytest_django.fixtures import Settings
 
 from core.models import Environment, User
 from core.tests.factories import PASSWORD, Cast
+from web.people.views import PasswordReset
 from web.tests.conftest import As
-from web.views.accounts import PasswordReset
 
 pytestmark = pytest.mark.django_db
 

@@ -8,9 +8,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
+from core.jobs.lifecycle import job_release
 from core.models import Agent, Environment, JobFault, JobState, Participant, Submission, Tournament, TournamentState
-from core.services.bars import user_ban, user_unban
-from core.services.jobs import job_release
+from core.people.moderation import user_ban, user_unban
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, archive

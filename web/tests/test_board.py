@@ -8,9 +8,9 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from core.evaluations.seeds import final_phase_start
+from core.evaluations.selectors import practice_list, ranking_list
 from core.models import Environment, JobState, SeedList, Submission
-from core.selectors.evaluations import practice_list, ranking_list
-from core.services.seeds import final_phase_start
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import scored

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from web.charts import (
+from web.evaluations.charts import (
     TABLE_ROWS,
     Series,
     formation,
@@ -22,7 +22,7 @@ from web.charts import (
     thinned,
     whiskers,
 )
-from web.plots import Axis, Line, Mark, Plot, Span
+from web.site.plots import Axis, Line, Mark, Plot, Span
 
 finite = st.floats(-1e9, 1e9, allow_nan=False)
 

@@ -10,13 +10,13 @@ from django.core.files.base import ContentFile
 from django.test import Client
 from django.utils import timezone
 
+from arena_kit.environment.record_archive import DuelArchive
+from arena_kit.environment.records import record_sha256
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.replay import replay
 from core.models import Duel, Environment, JobState, Submission
 from core.tests import factories
 from core.tests.factories import Cast
-from environments.archive_format import DuelArchive
-from environments.records import record_sha256
-from environments.registry import get_spec
-from environments.replay import replay
 from web.tests import played
 from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
 from web.tests.conftest import As

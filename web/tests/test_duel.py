@@ -8,10 +8,10 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
+from core.duels.services import duel_void
+from core.duels.verdicts import verdict_keep
+from core.jobs.lifecycle import job_cancel, job_claim, job_fail, job_heartbeat, job_release
 from core.models import Duel, Environment, JobFault, JobState, Verdict
-from core.services.duels import duel_void
-from core.services.jobs import job_cancel, job_claim, job_fail, job_heartbeat, job_release
-from core.services.verdicts import verdict_keep
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import played

@@ -13,9 +13,9 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from core.models import Environment, JobState, Submission, Tournament, TournamentState
-from core.selectors.tournaments import edition_window
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.selectors import edition_window
 from example_players.package import make_archive
 from web.tests.conftest import As
 

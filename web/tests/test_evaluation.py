@@ -13,13 +13,13 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from core.duels.selectors import file_get
+from core.duels.verdicts import verdict_keep
 from core.models import Environment, Evaluation, JobFault, JobState, Recording, SeedList, Submission, Verdict
-from core.selectors.duels import file_get
-from core.services.users import anonymous_ensure
-from core.services.verdicts import verdict_keep
+from core.people.services import anonymous_ensure
 from core.tests import factories
 from core.tests.factories import Cast
-from web import media
+from web.site import media
 from web.tests import scored
 from web.tests.conftest import As
 

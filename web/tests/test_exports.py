@@ -14,7 +14,7 @@ from rest_framework.throttling import SimpleRateThrottle
 from core.models import Agent, Audience, Environment, RatingPoint, Submission, Tournament, User
 from core.tests import factories
 from core.tests.factories import NOON, Cast
-from web.exports import csv_text
+from web.ratings.exports import csv_text
 from web.tests import scored
 from web.tests.conftest import As
 
@@ -35,7 +35,7 @@ def records(client: Client, address: str) -> list[dict[str, str]]:
 def test_a_file_holds_the_rows_of_all_pages_with_what_was_asked_for(
     client: Client, edition: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.views.environments.PARTICIPANTS_A_PAGE", 1)
+    monkeypatch.setattr("web.environments.views.PARTICIPANTS_A_PAGE", 1)
     rows = records(client, f"{ADDRESS}.csv")
     assert [(row["rank"], row["owner"], row["points"]) for row in rows] == [
         ("1", "alice", "4"), ("2", "bob", "2"), ("3", "charlie", "0"),
@@ -127,7 +127,7 @@ def test_numbers_stay_numbers() -> None:
 
 
 def test_a_board_of_scores_is_kept_like_a_table(client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.exports.MOST_ROWS", 2)
+    monkeypatch.setattr("web.ratings.exports.MOST_ROWS", 2)
     task = scored.environment()
     for number, name in enumerate(("one", "two", "three")):
         scored.evaluation(scored.submission(cast.alice, task, name), scored.scores_around(100 * (number + 1), 5))

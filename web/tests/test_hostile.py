@@ -15,11 +15,11 @@ from django.db import transaction
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from arena_kit.text import plain_line
 from core.models import ApiToken, Environment, Submission, User
-from core.services.tokens import token_create
+from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import NOON, PASSWORD, Cast
-from core.text import plain_line
 from web.templatetags.arena import markdown
 from web.tests.conftest import As
 from web.tests.hostile import LONG, MARKDOWN, PAGES, SHORT, infested

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 
 from core.models import Notice, NoticeKind
-from core.selectors.notices import choice_list
-from core.services.mails import unsubscribe_token
-from core.services.notices import notify
+from core.notices.mails import unsubscribe_token
+from core.notices.selectors import choice_list
+from core.notices.services import notify
 from core.tests.factories import Cast
 
 pytestmark = pytest.mark.django_db

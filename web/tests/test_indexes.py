@@ -11,9 +11,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from pytest_django import DjangoDbBlocker
 
-from core.models import Agent, Build, Duel, JobState, LedgerEntry, Participant
-from core.selectors.board import SORTS, standing
-from core.selectors.listing import (
+from core.evaluations.board import SORTS, standing
+from core.listing import (
     agent_rows,
     duel_rows,
     evaluation_rows,
@@ -22,7 +21,8 @@ from core.selectors.listing import (
     submission_rows,
     tournament_rows,
 )
-from web.api.native.duels import DuelFilter
+from core.models import Agent, Build, Duel, JobState, LedgerEntry, Participant
+from web.duels.api import DuelFilter
 from web.tests.crowd import Crowd, crowd, grow
 
 pytestmark = pytest.mark.django_db

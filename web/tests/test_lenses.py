@@ -12,12 +12,12 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Agent, Duel, Environment, Lens, Rating, RatingPoint
-from core.selectors.pairs import PairTotal
-from core.services.lenses import lens_save
+from core.ratings.lenses import lens_save
+from core.ratings.pairs import PairTotal
 from core.tests import factories
 from core.tests.circles import Circle, circle
 from core.tests.factories import NOON, Cast
-from web.lenses import Cell
+from web.ratings.lens_parts import Cell
 
 pytestmark = pytest.mark.django_db
 PAGE = "/environments/tic-tac-toe"

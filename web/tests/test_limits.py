@@ -24,10 +24,10 @@ from core.tests.concurrency import at_once
 from core.tests.factories import PASSWORD, Cast
 from core.tests.organising import act
 from tests.samples import FIRST, archive
-from web.addresses import client_network
-from web.limits import duration
+from web.site.addresses import client_network
+from web.site.limits import duration
+from web.site.throttling import SignUpThrottle
 from web.tests.conftest import As
-from web.throttling import SignUpThrottle
 
 pytestmark = pytest.mark.django_db
 WRONG = {"password": "wrong"}

@@ -11,8 +11,8 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from core.models import User
-from core.services.tokens import token_create
-from core.services.users import user_create
+from core.people.services import user_create
+from core.people.tokens import token_create
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
 
@@ -81,7 +81,7 @@ def test_no_password_and_no_secret_is_in_the_mail_about_a_page_that_broke(
 
     settings.ADMINS = [("olga", "olga@arena.example")]
     settings.INVITATION_CODE = settings.PUBLISHER_REMOTE = secret = "kingfisher"
-    for place in ("web.views.accounts.user_create", "web.forms.email_stored"):
+    for place in ("web.people.views.user_create", "web.forms.email_stored"):
         monkeypatch.setattr(place, broken)
     form = {
         "email": "dora@arena.example",
@@ -111,7 +111,7 @@ def test_a_link_to_a_new_password_that_broke_is_not_in_the_mail_about_it(
         raise RuntimeError("It broke.")
 
     settings.ADMINS = [("olga", "olga@arena.example")]
-    monkeypatch.setattr("web.views.accounts.PasswordResetConfirm.get_user", broken)
+    monkeypatch.setattr("web.people.views.PasswordResetConfirm.get_user", broken)
     client = Client(raise_request_exception=False)
     link = "/password-reset/Mg/c8v1ab-that-opens-it/"
 

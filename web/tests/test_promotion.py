@@ -9,10 +9,10 @@ import re
 import pytest
 from django.test import Client
 
+from arena_kit.ranking.sequential import SequentialTest
+from core.jobs.lifecycle import job_claim, job_heartbeat
 from core.models import Agent, Duel, Environment, Submission
-from core.sequential import SequentialTest
-from core.services.jobs import job_claim, job_heartbeat
-from core.services.promotions import promotions_decide
+from core.submissions.promotions import promotions_decide
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import played

@@ -10,8 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from core.jobs.lifecycle import JOB_MODELS
 from core.models import User
-from core.services.jobs import JOB_MODELS
 from web.api.urls import routes
 from web.tests.crowd import Crowd, crowd, grow
 from web.urls import site

@@ -10,10 +10,10 @@ from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Environment, Registration, Tournament
-from core.services.planning import tournament_call_off
-from core.services.tokens import token_create
+from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.planning import tournament_call_off
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db

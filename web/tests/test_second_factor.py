@@ -19,12 +19,12 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from pytest_django.fixtures import Settings
 
 from core.models import AuditEntry, User
-from core.selectors.second_factor import recovery_code_count, second_factor_get
-from core.services.second_factor import RECOVERY_CODES, second_factor_begin, second_factor_confirm
-from core.services.tokens import token_create
+from core.people.second_factor import RECOVERY_CODES, second_factor_begin, second_factor_confirm
+from core.people.second_factor_selectors import recovery_code_count, second_factor_get
+from core.people.tokens import token_create
 from core.tests.factories import PASSWORD, Cast
+from web.people.second_factor_views import WAITING, WAITING_SECONDS
 from web.tests.conftest import As
-from web.views.second_factor import WAITING, WAITING_SECONDS
 
 pytestmark = pytest.mark.django_db
 PAGE, LOGIN, CODE, ADMIN = "/profile/second-factor/", "/login/", "/login/code/", "/admin/"
@@ -244,7 +244,7 @@ def test_no_token_is_made_by_the_password_alone_while_the_factor_is_being_set_up
         enrolled(cast.olga)
         return token_create(**fields)
 
-    monkeypatch.setattr("web.api.native.tokens.token_create", later)
+    monkeypatch.setattr("web.people.token_api.token_create", later)
     sent = {"email": cast.olga.email, "password": PASSWORD}
     assert client.post("/api/v1/tokens/", sent, content_type="application/json").status_code == 401
     assert not cast.olga.api_tokens.exists()

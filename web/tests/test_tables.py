@@ -9,9 +9,9 @@ from django.test import Client
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Environment, Rating, Submission
-from core.selectors.tables import SORTS
 from core.tests import factories
 from core.tests.factories import NOON, Cast
+from core.tournaments.tables import SORTS
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
@@ -91,7 +91,7 @@ def test_where_nobody_fits_the_way_back_is_shown(client: Client, rows: list[Subm
 def test_own_places_are_counted_in_the_whole_table_alone(
     visit: As, cast: Cast, rows: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.views.environments.PARTICIPANTS_A_PAGE", 1)
+    monkeypatch.setattr("web.environments.views.PARTICIPANTS_A_PAGE", 1)
     client = visit(cast.charlie)
     assertContains(client.get("/environments/tic-tac-toe/"), 'id="own-place-')
     assertNotContains(client.get("/environments/tic-tac-toe/?sort=name"), 'id="own-place-')

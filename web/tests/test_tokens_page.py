@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from core.models import ApiToken
-from core.services.tokens import MAX_TOKENS, token_create, token_find
+from core.people.tokens import MAX_TOKENS, token_create, token_find
 from core.tests.factories import Cast
 from web.tests.conftest import As
 

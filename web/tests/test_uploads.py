@@ -17,8 +17,8 @@ from core.models import Agent, Build, Environment, JobFault, JobState, Submissio
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, archive, zip_of
+from web.site.uploads import BoundedUploadHandler
 from web.tests.conftest import As
-from web.uploads import BoundedUploadHandler
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/environments/tic-tac-toe/agents/"

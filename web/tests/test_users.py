@@ -8,9 +8,9 @@ from pytest_django import DjangoAssertNumQueries
 from core.models import Environment, TournamentState, User
 from core.tests import factories
 from core.tests.factories import Cast
+from web.people import user_views as users
 from web.tests.conftest import As
 from web.tests.house import furnished
-from web.views import users
 
 pytestmark = pytest.mark.django_db
 PAGES = (

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from core.selectors.status import STALE_AFTER, Status, status
+from core.operations.status import STALE_AFTER, Status, status
 from core.times import since
 
 GIB = 1 << 30

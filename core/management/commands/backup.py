@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from core.backup.errors import BackupError
-from core.backup.make import backup_make, backups_thin
+from core.operations.backup.errors import BackupError
+from core.operations.backup.make import backup_make, backups_thin
 
 SHOWN = 5
 

@@ -28,10 +28,10 @@ from core.demo.accounts import organiser_create, owner_create, secret_key_path
 from core.demo.agents import SCORED, examples_upload, images_follow_sandbox, scored_upload
 from core.demo.processes import Child, port_answers, port_is_free
 from core.demo.progress import Progress, edition_finished, leaderboard, measure, score_board
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.lifecycle import JOB_MODELS, job_requeue, jobs_wake_waiting
+from core.jobs.states import StaleJob
 from core.models import Environment, JobState
-from core.queues import TOURNAMENT_TASK, wake
-from core.services.jobs import JOB_MODELS, job_requeue, jobs_wake_waiting
-from core.states import StaleJob
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
@@ -45,7 +45,7 @@ STALL_SECONDS = 180.0
 GRACE_SECONDS = settings.STOP_GRACE_SECONDS + 10.0
 """Longer than `run_workers` waits for its clusters."""
 # By name: rooms above core are reached through rows and names, never by import.
-ENSURE_BASE_IMAGE = "builder.engine.ensure_base_image"
+ENSURE_BASE_IMAGE = "arena_kit.image.calls.ensure_base_image"
 REAP_LEFTOVERS = "duel_runner.tasks.leftovers_reap"
 
 

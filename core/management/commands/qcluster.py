@@ -1,4 +1,4 @@
-"""django-q's own command, with the cluster of `core.cluster`; its workers say that they live."""
+"""django-q's own command, with the cluster of `core.jobs.cluster`; its workers say that they live."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django_q.conf import Conf
 from django_q.management.commands import qcluster
 from django_q.signals import post_spawn
 
-from core.beacon import Beacon
-from core.cluster import ArenaCluster, ArenaSentinel
-from core.logs import name_service
-from core.scratch import work_in_own_folder
-from core.worker import worker_name
+from core.jobs.cluster import ArenaCluster, ArenaSentinel
+from core.jobs.heartbeat import Beacon
+from core.jobs.scratch import work_in_own_folder
+from core.jobs.worker import worker_name
+from core.operations.logs import name_service
 
 
 def _spawned(**_: Any) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from core.backup.errors import BackupError
-from core.backup.restore import restore
+from core.operations.backup.errors import BackupError
+from core.operations.backup.restore import restore
 
 
 class Command(BaseCommand):

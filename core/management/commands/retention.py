@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from core.services.retention import retention_apply
+from core.operations.retention import retention_apply
 
 
 class Command(BaseCommand):

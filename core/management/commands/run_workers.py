@@ -14,8 +14,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from core.exposition import serve
-from core.supervisor import Supervisor
+from core.jobs.supervisor import Supervisor
+from core.operations.exposition import serve
 
 
 class Command(BaseCommand):

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from arena_kit.environment.registry import all_specs
+from core.environments.services import environment_sync
 from core.models import Environment
-from core.services.environments import environment_sync
-from environments.registry import all_specs
 
 
 class Command(BaseCommand):

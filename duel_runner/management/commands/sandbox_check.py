@@ -13,11 +13,11 @@ from django.core.management.base import BaseCommand, CommandError
 from docker.errors import DockerException
 from requests import RequestException
 
-from core.engine import NoEngine, connect, missing_limits
-from duel_runner.sandbox.base import Sandbox, SandboxError
-from duel_runner.sandbox.docker import DockerSandbox
-from duel_runner.sandbox.probes import Finding, check_sandbox
-from duel_runner.sandbox.process import ProcessSandbox
+from arena_kit.image.engine import NoEngine, connect, missing_limits
+from arena_kit.sandbox.base import Sandbox, SandboxError
+from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.probes import Finding, check_sandbox
+from arena_kit.sandbox.process import ProcessSandbox
 
 GVISOR = "runsc"
 PROTECTION, TRIED, HAPPENED = 20, 42, 60

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from arena_kit.environment.records import DuelRecord
+from arena_kit.referee.recheck.duels import compare_plays
+from arena_kit.referee.recheck.mismatch import Mismatch
+from arena_kit.sandbox.base import Sandbox
+from core.duels.selectors import duel_get
 from core.models import Duel
-from core.selectors.duels import duel_get
-from duel_runner.audit.base import Audit
-from duel_runner.audit.command import EXIT_CODES, VerifyCommand
-from duel_runner.audit.duels import duel_again, duel_audit
-from duel_runner.sandbox.base import Sandbox
-from duel_runner.verify.duels import compare_plays
-from duel_runner.verify.mismatch import Mismatch
-from environments.records import DuelRecord
+from duel_runner.recheck.base import Audit
+from duel_runner.recheck.command import EXIT_CODES, VerifyCommand
+from duel_runner.recheck.duels import duel_again, duel_audit
 
 
 class Command(VerifyCommand[Duel, DuelRecord]):

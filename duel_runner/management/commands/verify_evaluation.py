@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.core.management.base import CommandError
 
+from arena_kit.environment.episodes import EvaluationRecord
+from arena_kit.referee.recheck.evaluations import compare_episodes
+from arena_kit.referee.recheck.mismatch import Mismatch
+from arena_kit.sandbox.base import Sandbox
+from core.evaluations.episodes import evaluation_get
 from core.models import Evaluation
-from core.selectors.episodes import evaluation_get
-from duel_runner.audit.base import Audit
-from duel_runner.audit.command import EXIT_CODES, NOT_CHECKED, VerifyCommand
-from duel_runner.audit.evaluations import evaluation_again, evaluation_audit
-from duel_runner.sandbox.base import Sandbox
-from duel_runner.verify.evaluations import compare_episodes
-from duel_runner.verify.mismatch import Mismatch
-from environments.episodes import EvaluationRecord
+from duel_runner.recheck.base import Audit
+from duel_runner.recheck.command import EXIT_CODES, NOT_CHECKED, VerifyCommand
+from duel_runner.recheck.evaluations import evaluation_again, evaluation_audit
 
 
 class Command(VerifyCommand[Evaluation, EvaluationRecord]):

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from environments.api import IllegalAction, MatchOver
+from arena_kit.environment.protocol import IllegalAction, MatchOver
+from arena_kit.environment.registry import get_spec
 from environments.connect_four.environment import ConnectFour
 from environments.connect_four.rules import COLUMNS, ROWS
-from environments.registry import get_spec
 
 SPEC = get_spec("connect-four")
 DRAW = tuple(

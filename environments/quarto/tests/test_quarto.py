@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from environments.api import IllegalAction, MatchOver
+from arena_kit.environment.protocol import IllegalAction, MatchOver
+from arena_kit.environment.registry import get_spec
 from environments.quarto.environment import Quarto
 from environments.quarto.rules import LINES, winning_line
-from environments.registry import get_spec
 
 SPEC = get_spec("quarto")
 # (pieces as they come, cells they go to): full boards without a line before the sixteenth piece.

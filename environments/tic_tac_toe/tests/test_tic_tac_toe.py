@@ -5,8 +5,8 @@ from itertools import permutations
 
 import pytest
 
-from environments.api import IllegalAction, MatchOver
-from environments.registry import get_spec
+from arena_kit.environment.protocol import IllegalAction, MatchOver
+from arena_kit.environment.registry import get_spec
 from environments.tic_tac_toe.environment import TicTacToe
 from environments.tic_tac_toe.rules import LINES, winning_line
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from arena_kit.ranking.formats import Impossible
 from core.models import Environment, JobState, Tournament
-from core.selectors.ladders import ladder_outlook, ladder_running
-from core.services.ladders import ladder_change
-from core.services.tournaments import ladder_stop
-from tournament_manager.formats import Impossible
+from core.tournaments.ladder_selectors import ladder_outlook, ladder_running
+from core.tournaments.ladders import ladder_change
+from core.tournaments.services import ladder_stop
 from tournament_manager.ladder import LIMITS, ladder_settings
 
 

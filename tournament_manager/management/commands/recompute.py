@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.models import Environment, Rating, Submission, Tournament, TournamentState
 from core.moments import parse_moment
-from core.selectors.history import leaderboard_as_of
+from core.ratings.history import leaderboard_as_of
 from tournament_manager.history import history_refresh
 from tournament_manager.ledger import DIGITS, compute, ratings_refresh
 from tournament_manager.progress import standings_refresh

@@ -11,12 +11,12 @@ from django.db import transaction
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
+from arena_kit.ranking.format_settings import format_name
 from core.errors import Refused
-from core.formats import format_name
 from core.models import Eligibility, Environment, Participant, Tournament, TournamentState
-from core.selectors.tournaments import tournament_progress
-from core.services.planning import tournament_plan
 from core.times import moment
+from core.tournaments.planning import tournament_plan
+from core.tournaments.selectors import tournament_progress
 from tournament_manager.editions import start_now
 from tournament_manager.management.arguments import (
     add_plan_arguments,

@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from core.cron import cron_next
 from core.errors import Refused
 from core.models import TournamentSchedule
-from core.services.tournament_schedules import schedule_remove, schedule_save
 from core.times import moment
+from core.tournaments.cron import cron_next
+from core.tournaments.schedules import schedule_remove, schedule_save
 from tournament_manager.management.arguments import add_plan_arguments, environment_named, settings_named
 
 

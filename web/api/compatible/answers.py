@@ -6,8 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from core.health import HEALTHY, NOT_USED, UNHEALTHY
-from core.selectors.clients import ClientState
+from core.operations.health import HEALTHY, NOT_USED, UNHEALTHY
+from core.submissions.client_selectors import ClientState
 
 
 class Submitted(serializers.Serializer[Any]):

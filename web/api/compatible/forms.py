@@ -16,13 +16,13 @@ from rest_framework import serializers
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 
-from core.metrics import BAD_FORM
-from core.metrics import NO_FILE as NO_FILE_REASON
+from arena_kit.upload.packing import base_name, pack_script
+from core.evaluations.board import SORTS, BoardFilter
 from core.models import Environment
-from core.packing import base_name, pack_script
-from core.selectors.board import SORTS, BoardFilter
-from core.selectors.clients import scored_environment
-from web.uploads import archive_upload, too_large
+from core.operations.metrics import BAD_FORM
+from core.operations.metrics import NO_FILE as NO_FILE_REASON
+from core.submissions.client_selectors import scored_environment
+from web.site.uploads import archive_upload, too_large
 
 DEFAULT_ENVIRONMENT = "CartPole-v1"
 BAD_CLIENT_ID = "client_id must be a valid UUID"

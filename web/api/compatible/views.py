@@ -18,20 +18,20 @@ from rest_framework.views import APIView
 
 from core.cache import cached
 from core.errors import QuotaExceeded, Refused
-from core.health import UNHEALTHY, health_components
-from core.metrics import upload_refused
+from core.evaluations.board import board_page, environments_with_boards
 from core.models import Submission
-from core.selectors.board import board_page, environments_with_boards
-from core.selectors.clients import client_result, client_submission
-from core.services.clients import CLIENT_ID_TAKEN, client_submit
-from web.addresses import client_network
+from core.operations.health import UNHEALTHY, health_components
+from core.operations.metrics import upload_refused
+from core.submissions.client_selectors import client_result, client_submission
+from core.submissions.clients import CLIENT_ID_TAKEN, client_submit
 from web.api.authentication import account_of, viewer_of
 from web.api.compatible import answers, forms
 from web.api.deleting import delete
 from web.api.errors import Conflict
 from web.api.parsers import BoundedFormParser
-from web.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
-from web.uploads import allow_strangers
+from web.site.addresses import client_network
+from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
+from web.site.uploads import allow_strangers
 
 NOT_FOUND = "Submission not found"
 

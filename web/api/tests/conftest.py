@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from core.models import Environment, Evaluation, Season, User
-from core.services.tokens import token_create
+from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import scored

@@ -16,7 +16,7 @@ from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from core.models import Agent, Evaluation, JobState, Submission
-from core.services.tokens import token_create
+from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
 from tests.samples import FIRST, zip_of

@@ -10,9 +10,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from core.evaluations.selectors import ranking_list
+from core.jobs.lifecycle import job_release
 from core.models import Agent, Duel, JobFault, JobState, Recording, SeedPurpose, Submission
-from core.selectors.evaluations import ranking_list
-from core.services.jobs import job_release
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, zip_of

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from core.evaluations.services import evaluation_create
 from core.models import Environment, Evaluation, JobFault, JobState, Submission
-from core.services.evaluations import evaluation_create
 from core.tests import factories
 from core.tests.factories import Cast
 from web.api.authentication import HOW_TO_GET_ONE

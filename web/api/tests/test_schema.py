@@ -34,8 +34,8 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from core.health import HEALTHY
-from core.services.tokens import token_create
+from core.operations.health import HEALTHY
+from core.people.tokens import token_create
 from core.tests import factories
 from web.api.compatible import views
 from web.api.schema import schema_text

@@ -16,9 +16,9 @@ from core.cache import Outage
 from core.errors import Refused
 from core.models import ApiToken
 from core.models.user import ANONYMOUS_EMAIL
-from core.services import tokens
-from core.services.tokens import MAX_TOKENS, token_create, token_digest
-from core.services.users import anonymous_ensure, user_create
+from core.people import tokens
+from core.people.services import anonymous_ensure, user_create
+from core.people.tokens import MAX_TOKENS, token_create, token_digest
 from core.tests.factories import PASSWORD, Cast
 from web.api.authentication import BAD_HEADER, BAD_TOKEN, HOW_TO_GET_ONE
 from web.api.tests.conftest import Program

@@ -1,4 +1,4 @@
-// Charts: uPlot draws what a page says as JSON beside each (web/plots.py). The table behind it is in the page already.
+// Charts: uPlot draws what a page says as JSON beside each (web/site/plots.py). The table behind it is in the page already.
 "use strict";
 
 // Colours are those of the style sheet: canvas knows no custom properties and no light-dark().

@@ -1,0 +1,110 @@
+"""What the commands of `python -m duel_runner` have in common."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox
+
+BAD_ARGUMENTS, INTERRUPTED = 2, 130
+LABEL = "arena.command-line"
+
+
+class BadArgument(Exception):
+    """What was asked for cannot be run; the message says why."""
+
+
+def run_command(action: Callable[[Path], int]) -> int:
+    """Run a command with a temporary folder of its own; return its exit status, 2 for bad arguments, 130 for Ctrl-C."""
+    # A stop from outside becomes an exception, so that nothing of a submission is left behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        with tempfile.TemporaryDirectory(prefix="arena-") as name:
+            folder = Path(name)
+            # Submissions run as another user and must reach what is theirs in it.
+            folder.chmod(0o711)
+            return action(folder)
+    except (BadArgument, ArenaEnvironmentError) as error:
+        print(f"duel_runner: {error}", file=sys.stderr)
+        return BAD_ARGUMENTS
+    except KeyboardInterrupt:
+        print("duel_runner: interrupted.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
+    """Where it is run."""
+    sandboxes = "docker: locked-down containers (default); process: local processes, own code only"
+    parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help=sandboxes)
+    parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
+                        help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
+    parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
+
+
+def positive(text: str) -> int:
+    """A whole number from 1, of an argument's text."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
+    """The sandbox that was asked for."""
+    if options.sandbox == "docker":
+        from arena_kit.sandbox.docker import DockerSandbox
+
+        return DockerSandbox(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
+    from arena_kit.sandbox.process import ProcessSandbox
+
+    return ProcessSandbox(channel_dir)
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Check a zip and unpack it into a new folder, which is returned. Raises BadArgument."""
+    from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+
+    try:
+        with archive.open("rb") as file:
+            unpack_archive(file, folder)
+    except ArchiveRefused as refused:
+        raise BadArgument(f"{archive}: {refused}") from None
+    except OSError as error:
+        raise BadArgument(f"{archive} cannot be read: {error.strerror}.") from None
+    return folder
+
+
+def image_name(word: str, sandbox: str) -> str:
+    """The word, which is no file or folder, as the name of an image. Raises BadArgument when it cannot be one."""
+    if word.endswith((".zip", "/")) or word.startswith((".", "/")):
+        raise BadArgument(f"There is no file or folder {word}.")
+    if sandbox == "process":
+        raise BadArgument(f"There is no file or folder {word}; images need --sandbox docker.")
+    return word
+
+
+def display_name(player: str) -> str:
+    """What a player on the command line is called: its folder's or file's name, or that of its image."""
+    path = Path(player)
+    return (path.resolve().name or player) if path.exists() else player
+
+
+def player_image(player: str, sandbox: str, unpacked: Path) -> str:
+    """What the sandbox starts for a folder, a zip or an image name. Raises BadArgument."""
+    from arena_kit.upload.archive import PLAYER_ENTRY_POINTS
+
+    path = Path(player)
+    if path.is_dir():
+        if not any((path / name).is_file() for name in PLAYER_ENTRY_POINTS):
+            *first, last = PLAYER_ENTRY_POINTS
+            raise BadArgument(f"The folder {player} has no {', '.join(first)} or {last}.")
+        return FOLDER_PREFIX + str(path.resolve())
+    if path.is_file():
+        return FOLDER_PREFIX + str(unpack(path, unpacked))
+    return image_name(player, sandbox)

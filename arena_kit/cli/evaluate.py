@@ -1,0 +1,141 @@
+"""Try a player as the arena would evaluate it: `python -m duel_runner evaluate --help`."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from arena_kit.cli.common import (
+    LABEL,
+    BadArgument,
+    add_sandbox_options,
+    chosen_sandbox,
+    display_name,
+    player_image,
+    positive,
+    run_command,
+)
+from arena_kit.environment.episodes import write_evaluation
+from arena_kit.environment.registry import all_specs, get_spec, use_folder
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.ranking.scores import summarise_scores
+from arena_kit.referee.run import PlatformFault, PlayedEvaluation, run_evaluation
+from arena_kit.referee.wire import plain_text
+from arena_kit.sandbox.base import Container, Launch, SandboxError
+from arena_kit.sandbox.cores import free_core
+
+SCORED, NOT_PLAYED, FAILED = 0, 1, 3
+FIRST_SEED = 1
+"""Of the public seeds, as the arena's own lists for practice begin."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play episodes and print what the arena would make of them.
+
+    Returns 0 when every episode was played, 3 when the player failed, 1 when the platform did, 2 for bad arguments.
+    """
+    options = _parser().parse_args(arguments)
+    return run_command(lambda folder: _play(_spec(options), options, folder))
+
+
+def _spec(options: argparse.Namespace) -> EnvironmentSpec:
+    if options.environments is not None:
+        use_folder(options.environments)
+    spec = get_spec(options.environment)
+    if spec.seats != 1:
+        raise BadArgument(f"{spec.name} is played by {spec.seats}: python -m duel_runner --help")
+    # What is missing is said before any player is started.
+    spec.make()
+    return spec
+
+
+def _parser() -> argparse.ArgumentParser:
+    ids = ", ".join(spec.public_id for spec in all_specs() if spec.seats == 1)
+    parser = argparse.ArgumentParser(
+        prog="python -m duel_runner evaluate",
+        description="Let a player play episodes of a one-seat environment, with the arena's referee and limits.",
+        epilog="Exit code: 0 all episodes were played, 3 the player failed, 1 nothing could be tried, 2 bad arguments.",
+    )
+    parser.add_argument("player", help="a folder or zip with player.py, or an image name (sandbox docker)")
+    parser.add_argument("--environment", required=True, metavar="ID", help=f"one of: {ids}")
+    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    parser.add_argument("--episodes", type=positive, help="default: as many as the arena's practice")
+    parser.add_argument("--first-seed", type=_seed, default=FIRST_SEED, metavar="SEED",
+                        help="of the first episode; the others follow (default 1, as the public seeds)")  # fmt: skip
+    parser.add_argument("--parallel", type=positive, help="episodes played at once (default: the environment's)")
+    parser.add_argument("--records", type=Path, metavar="FILE", help="write the records of all episodes here (a zip)")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write what the player printed here; - for the screen")
+    add_sandbox_options(parser)
+    return parser
+
+
+def _seed(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("must be 0 or more")
+    return number
+
+
+def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:
+    for path in (options.records, options.log):
+        if path is not None and not path.parent.is_dir():
+            raise BadArgument(f"The folder {path.parent} does not exist.")
+    image = player_image(options.player, options.sandbox, folder / "player")
+    sandbox = chosen_sandbox(options, folder / "channel")
+    counter = itertools.count(1)
+    cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
+
+    def launch() -> Container:
+        name = f"arena-cli-{os.getpid()}-{next(counter)}"
+        labels = {LABEL: str(os.getpid())}
+        return sandbox.launch(Launch(image=image, name=name, limits=spec.limits, labels=labels, core=core))
+
+    count = options.episodes or spec.matches_per_validation
+    begun = time.monotonic()
+    try:
+        sandbox.check()
+        with free_core(cores) as core:
+            played = run_evaluation(
+                spec,
+                launch,
+                name=display_name(options.player),
+                seeds=range(options.first_seed, options.first_seed + count),
+                parallel_episodes=options.parallel or spec.parallel_matches,
+                limits=spec.limits,
+                clock=time.monotonic,
+            )
+    except (SandboxError, PlatformFault) as error:
+        print(f"duel_runner: the player could not be tried ({error.code}): {error}", file=sys.stderr)
+        return NOT_PLAYED
+    if options.records is not None:
+        with options.records.open("wb") as file:
+            write_evaluation(played.record, file)
+    if str(options.log) == "-":
+        # A terminal obeys what is in it, and a player may be anybody's.
+        sys.stdout.write(plain_text(played.player_log))
+    elif options.log is not None:
+        options.log.write_text(played.player_log, encoding="utf-8")
+    print(verdict_text(played, time.monotonic() - begun), file=sys.stderr)
+    return SCORED if played.failure is None else FAILED
+
+
+def verdict_text(played: PlayedEvaluation, seconds: float) -> str:
+    """What the arena makes of the episodes, for a terminal."""
+    episodes = played.record.episodes
+    if played.failure is not None:
+        return f"{played.failure.sentence}\nNo score ({played.failure.fault}) after {len(episodes)} whole episodes."
+    scores = summarise_scores([episode.score for episode in episodes])
+    moves = sum(episode.length for episode in episodes)
+    thinking = 1000 * sum(episode.thinking_seconds for episode in episodes) / max(1, moves)
+    return (
+        f"{len(episodes)} episodes, {moves} steps in {seconds:.1f} s, {thinking:.3f} ms a move.\n"
+        f"Score: {scores.mean.value:g} (95% interval {scores.mean.low:g} to {scores.mean.high:g}), "
+        f"interquartile mean {scores.interquartile_mean:g}, median {scores.median:g}, "
+        f"worst tenth {scores.worst_decile:g}."
+    )

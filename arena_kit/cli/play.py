@@ -1,0 +1,182 @@
+"""Play a duel from the command line, without a site and without a database: `python -m duel_runner --help`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from arena_kit.cli.common import (
+    LABEL,
+    BadArgument,
+    add_sandbox_options,
+    chosen_sandbox,
+    display_name,
+    player_image,
+    positive,
+    run_command,
+)
+from arena_kit.environment.classic import classic_document, match_result
+from arena_kit.environment.records import DuelRecord, Fault, Outcome
+from arena_kit.environment.registry import all_specs, get_spec
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee.run import PlatformFault, PlayedDuel, run_duel
+from arena_kit.sandbox.base import Container, Launch, SandboxError
+from arena_kit.sandbox.cores import free_core
+
+PLAYED, NOT_PLAYED = 0, 1
+SCRIPT, EVALUATE = "script", "evaluate"
+"""As the first word; a player in a folder of such a name is called ./script."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play a duel and write its classic document; with `evaluate` or `script` as the first word score a submission.
+
+    Returns 0 when the duel was played (whoever won), 1 when the platform failed, 2 for bad arguments.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == [SCRIPT]:
+        from arena_kit.cli import script as try_script
+
+        return try_script.main(words[1:])
+    if words[:1] == [EVALUATE]:
+        from arena_kit.cli import evaluate as try_evaluation
+
+        return try_evaluation.main(words[1:])
+    options = _parser().parse_args(words)
+    return run_command(lambda folder: _play(_spec(options), options, folder))
+
+
+def _spec(options: argparse.Namespace) -> EnvironmentSpec:
+    spec = get_spec(options.environment)
+    if spec.seats == 1:
+        raise BadArgument(f"{spec.name} has one seat: python -m duel_runner {EVALUATE} --help")
+    return spec
+
+
+def _parser() -> argparse.ArgumentParser:
+    slugs = ", ".join(spec.slug for spec in all_specs() if spec.seats == 2)
+    parser = argparse.ArgumentParser(
+        prog="python -m duel_runner",
+        description="Play a duel between two players and write its result.",
+        epilog="Exit code: 0 the duel was played, 1 it could not be played, 2 wrong arguments. "
+        f"For environments that are ranked by score: `python -m duel_runner {EVALUATE} --help`, and for scripts "
+        f"`python -m duel_runner {SCRIPT} --help`.",
+    )
+    parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
+    parser.add_argument("player_2", help="the same; may be the same player")
+    parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
+    parser.add_argument("--matches", type=positive, help="number of matches (default: the environment's)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
+    parser.add_argument("--parallel", type=positive, help="matches played at once (default: the environment's)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the duel document here; - for the screen")
+    parser.add_argument("--logs", type=Path, metavar="FOLDER",
+                        help="write the players' and the referee's logs here")  # fmt: skip
+    add_sandbox_options(parser)
+    parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    return parser
+
+
+def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:
+    match_count = options.matches or spec.matches_per_duel
+    parallel = options.parallel or spec.parallel_matches
+    names = (display_name(options.player_1), display_name(options.player_2))
+    if options.output is not None and str(options.output) != "-" and not options.output.parent.is_dir():
+        raise BadArgument(f"The folder {options.output.parent} of the output does not exist.")
+    images = [player_image(player, options.sandbox, folder / f"player-{index}")
+              for index, player in enumerate((options.player_1, options.player_2), start=1)]  # fmt: skip
+    sandbox = chosen_sandbox(options, folder / "channel")
+    counter = itertools.count(1)
+    begun = time.monotonic()
+    error = ""
+    cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
+
+    def launch(player: int) -> Container:
+        name = f"arena-cli-{os.getpid()}-{player + 1}-{next(counter)}"
+        return sandbox.launch(
+            Launch(image=images[player], name=name, limits=spec.limits, labels={LABEL: str(os.getpid())}, core=core)
+        )
+
+    try:
+        sandbox.check()
+        with free_core(cores) as core, _progress(match_count, options.quiet) as show:
+            played = run_duel(
+                spec,
+                launch,
+                names=names,
+                seed=options.seed,
+                match_count=match_count,
+                parallel_matches=parallel,
+                limits=spec.limits,
+                clock=time.monotonic,
+                one_core=core is not None,
+                on_progress=show,
+            )
+    except (SandboxError, PlatformFault) as fault:
+        error = str(fault)
+        print(f"duel_runner: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
+        played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""), 0.0)
+    _write(spec, played, error, options)
+    if error:
+        return NOT_PLAYED
+    if not options.quiet:
+        print(summary_text(played.record, time.monotonic() - begun), file=sys.stderr)
+    return PLAYED
+
+
+@contextlib.contextmanager
+def _progress(match_count: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    # None: only on a terminal.
+    with tqdm(total=match_count, unit=" matches", disable=True if quiet else None, file=sys.stderr) as bar:
+
+        def show(matches_done: int) -> None:
+            bar.update(matches_done - bar.n)
+
+        yield show
+
+
+def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argparse.Namespace) -> None:
+    if str(options.output) == "-":
+        sys.stdout.writelines(classic_document(spec, played.record, error))
+    elif options.output is not None:
+        # First beside it: a file under the final name is always complete.
+        part = options.output.with_name(options.output.name + ".part")
+        with part.open("w", encoding="utf-8") as file:
+            file.writelines(classic_document(spec, played.record, error))
+        part.replace(options.output)
+    if options.logs is not None:
+        options.logs.mkdir(parents=True, exist_ok=True)
+        for name, text in zip(("player_1", "player_2", "referee"), (*played.player_logs, played.log), strict=True):
+            (options.logs / f"{name}.log").write_text(text, encoding="utf-8")
+
+
+def summary_text(record: DuelRecord, seconds: float) -> str:
+    """The duel's result as a small table, and the first fault of each player."""
+    summary = record.summary
+    winners = {Outcome.PLAYER_1: "player 1 wins", Outcome.PLAYER_2: "player 2 wins", Outcome.DRAW: "a draw"}
+    width = max(8, *(len(name) for name in record.players))
+    lines = [f"{'':8}  {'name':{width}}  {'wins':>6}  {'errors':>6}  {'draws':>6}  {'score':>8}  {'points':>6}"]
+    for player, name in enumerate(record.players):
+        lines.append(
+            f"player {player + 1}  {name:{width}}  {summary.wins[player]:>6}  {summary.errors[player]:>6}  "
+            f"{summary.draws:>6}  {summary.scores[player]:>8g}  {summary.points[player]:>6}"
+        )
+    lines.append(f"{summary.match_count} matches in {seconds:.1f} s: {winners[summary.outcome]}.")
+    for player in (0, 1):
+        faults = (m for m in record.matches if m.fault is Fault.PLAYER and m.faulty_player == player)
+        first = next(faults, None)
+        if first is not None:
+            lines.append(f"First {match_result(first)}, match {first.number} ({first.error_code}): {first.error}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

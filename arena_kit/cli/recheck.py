@@ -1,0 +1,88 @@
+"""Check downloaded records at home, of a duel or of an evaluation: `python -m duel_runner.verify RECORDS.zip`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from arena_kit.environment.episodes import EvaluationArchive, evaluation_sha256, holds_evaluation
+from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
+from arena_kit.environment.records import record_sha256
+from arena_kit.environment.registry import get_spec, use_folder
+from arena_kit.referee.recheck import duels, evaluations
+from arena_kit.referee.recheck.mismatch import CannotCheck, Mismatch
+from arena_kit.referee.wire import plain_text
+
+VERIFIED, MISMATCH, NOT_CHECKED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What came of checking a file. head: what it holds, in a line. checked: what was looked at, in words."""
+
+    mismatches: list[Mismatch]
+    head: str
+    checked: str
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check downloaded records; return 0 when they verify, 1 when not, 2 when they cannot be checked."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.environments is not None:
+            use_folder(options.environments)
+        with options.records.open("rb") as file:
+            if holds_evaluation(file):
+                check = _evaluation(file, options.sha256, options.seeds_sha256)
+            else:
+                check = _duel(file, options.sha256)
+    except (OSError, ArtifactDamaged, ArenaEnvironmentError, CannotCheck) as error:
+        print(plain_text(f"verify: {error}"), file=sys.stderr)
+        return NOT_CHECKED
+    for mismatch in check.mismatches:
+        # A terminal obeys what is in it, and a record can hold anything.
+        print(plain_text(str(mismatch)))
+    print(check.head)
+    print("The record does not verify." if check.mismatches else f"The record verifies: {check.checked}.")
+    return MISMATCH if check.mismatches else VERIFIED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m duel_runner.verify",
+        description="Check the records of a duel or of an evaluation by playing them again.",
+        epilog="Exit code: 0 they verify, 1 they do not, 2 they cannot be checked here.",
+    )
+    parser.add_argument("records", type=Path, help="the records as downloaded from the page")
+    parser.add_argument("--sha256", default="", help="the hash of the play that the page shows")
+    parser.add_argument(
+        "--seeds-sha256", default="", metavar="SHA256", help="the hash of the seeds that an evaluation's page shows"
+    )
+    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    return parser
+
+
+def _duel(file: IO[bytes], sha256: str) -> Check:
+    record = DuelArchive(file).record()
+    found = duels.verify_record(get_spec(record.environment), record, sha256=sha256)
+    head = f"{record.environment}, seed {record.seed}, {len(record.matches)} matches, sha256 {record_sha256(record)}"
+    return Check(found, head, duels.CHECKED)
+
+
+def _evaluation(file: IO[bytes], sha256: str, sha256_of_seeds: str) -> Check:
+    record = EvaluationArchive(file).record()
+    spec = get_spec(record.environment)
+    found = evaluations.verify_evaluation(spec, record, sha256=sha256, sha256_of_seeds=sha256_of_seeds)
+    count = len(record.episodes)
+    mean = sum(episode.score for episode in record.episodes) / max(1, count)
+    head = f"{record.environment}, {count} episodes, mean score {mean:g}, sha256 {evaluation_sha256(record)}"
+    return Check(found, head, evaluations.CHECKED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

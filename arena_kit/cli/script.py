@@ -1,0 +1,126 @@
+"""Try a script submission as the arena would run it: `python -m duel_runner script --help`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from arena_kit.cli.common import (
+    LABEL,
+    BadArgument,
+    add_sandbox_options,
+    chosen_sandbox,
+    image_name,
+    run_command,
+    unpack,
+)
+from arena_kit.referee.script import ScriptFailure, ScriptRun, run_script
+from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
+from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
+
+SCORED, NOT_RUN, NO_SCORE = 0, 1, 3
+FILE = "submission.py"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a script submission and print the arena's verdict.
+
+    Returns 0 when it has a score, 3 when it has none, 1 when the platform failed, 2 for bad arguments.
+    """
+    options = _parser().parse_args(arguments)
+    return run_command(lambda folder: _run(options, folder))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m duel_runner script",
+        description="Run a script submission with the arena's limits and read the score that it prints.",
+        epilog="Exit code: 0 it has a score, 3 it has none, 1 it could not be run, 2 wrong arguments.",
+    )
+    parser.add_argument("script", help=f"a folder or zip with {FILE}, a single .py file, or an image name")
+    parser.add_argument("--environment", required=True, metavar="ID", help="the script's argument, e.g. CartPole-v1")
+    parser.add_argument("--main-file", metavar="NAME", help=f"the file of a folder that is to be {FILE}")
+    parser.add_argument("--seconds", type=float, help="time limit (default 300)")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write the end of its output here; - for the screen")
+    add_sandbox_options(parser)
+    return parser
+
+
+def _run(options: argparse.Namespace, folder: Path) -> int:
+    if options.log is not None and not options.log.parent.is_dir():
+        raise BadArgument(f"The folder {options.log.parent} of the output does not exist.")
+    image = _image(options, folder / "files")
+    try:
+        limits = ScriptLimits()
+        launch = ScriptLaunch(
+            image=image,
+            name=f"arena-cli-{os.getpid()}",
+            environment_id=options.environment,
+            limits=limits if options.seconds is None else replace(limits, seconds=options.seconds),
+            labels={LABEL: str(os.getpid())},
+        )
+    except ValueError as error:
+        raise BadArgument(str(error)) from None
+    sandbox = chosen_sandbox(options, folder / "channel")
+    try:
+        sandbox.check()
+        run = run_script(sandbox, launch)
+    except SandboxError as error:
+        print(f"duel_runner: the script could not be run ({error.code}): {error}", file=sys.stderr)
+        return NOT_RUN
+    if str(options.log) == "-":
+        sys.stdout.write(run.end.log)
+    elif options.log is not None:
+        options.log.write_text(run.end.log, encoding="utf-8")
+    print(verdict_text(run), file=sys.stderr)
+    return NO_SCORE if isinstance(run.verdict, ScriptFailure) else SCORED
+
+
+def _image(options: argparse.Namespace, copy: Path) -> str:
+    """What the sandbox starts for a folder, a zip, a file or an image name. Raises BadArgument."""
+    path = Path(options.script)
+    main_file = options.main_file
+    if path.is_file() and path.suffix == ".py":
+        copy.mkdir()
+        folder = copy
+        shutil.copyfile(path, copy / FILE)
+    elif path.is_file():
+        folder = unpack(path, copy)
+    elif path.is_dir():
+        folder = path.resolve()
+        if main_file is not None:
+            folder = Path(shutil.copytree(folder, copy, symlinks=True))
+    else:
+        return image_name(options.script, options.sandbox)
+    if main_file is not None and main_file != FILE:
+        if Path(main_file).name != main_file or not (folder / main_file).is_file():
+            raise BadArgument(f"{options.script} has no file {main_file}.")
+        # As with an upload, and never written through a link out of the copy.
+        if os.path.lexists(folder / FILE):
+            raise BadArgument(f"{main_file} would be run as {FILE}, but there is another {FILE}.")
+        shutil.copyfile(folder / main_file, folder / FILE)
+    if not (folder / FILE).is_file():
+        raise BadArgument(f"{options.script} has no {FILE}; --main-file names the file that is to be it.")
+    return FOLDER_PREFIX + str(folder)
+
+
+def verdict_text(run: ScriptRun) -> str:
+    """What the arena makes of a run, for a terminal."""
+    used = f", {run.end.cpu_seconds:.1f} s of processor time" if run.end.cpu_seconds is not None else ""
+    took = f"It ran for {run.end.wall_seconds:.1f} s{used}."
+    verdict = run.verdict
+    if isinstance(verdict, ScriptFailure):
+        return f"{verdict.error}\n{took}\nNo score ({verdict.code})."
+    lines = [took]
+    if isinstance(verdict.metrics, Mapping):
+        lines.append("Metrics: " + ", ".join(f"{name} {value:g}" for name, value in verdict.metrics.items()) + ".")
+    elif verdict.metrics is not None:
+        lines.append("Metrics: " + ", ".join(f"{value:g}" for value in verdict.metrics) + ".")
+    if verdict.episodes is not None:
+        lines.append(f"Episodes: {verdict.episodes}.")
+    return "\n".join([*lines, f"Score: {verdict.score:g}, self-reported."])

@@ -1,0 +1,149 @@
+"""Writes the file about an environment that Gymnasium has registered, by looking at its spaces."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from arena_kit.environment.adapters.gymnasium import bare_name, open_environment, registered
+from arena_kit.environment.adapters.spaces import UnusableSpace, action_array, observation_array
+from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment
+from arena_kit.environment.spec import ActionArraySpec, ArraySpec, GymnasiumSource
+
+EXTRAS = ("box2d", "mujoco")
+"""Optional parts of Gymnasium that are optional parts of the arena, too."""
+PROBED_EPISODES, PROBED_STEPS = 8, 300
+"""How long random play looks for something that a reset leaves behind."""
+
+
+def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | None = None) -> dict[str, Any]:
+    """The keys of a file about a registered environment.
+
+    max_steps: needed where Gymnasium names no limit. Raises MissingExtra, UnusableSpace and BrokenEnvironment.
+    """
+    environment = open_environment(GymnasiumSource(registered_id, arguments))
+    entry = registered(registered_id)
+    steps = max_steps or entry.max_episode_steps
+    if steps is None:
+        raise BrokenEnvironment(f"Gymnasium names no limit of steps for {registered_id}: give one with --max-steps.")
+    observation = observation_array(environment.observation_space)
+    action_count, action = action_array(environment.action_space)
+    source: dict[str, Any] = {"id": registered_id}
+    if arguments:
+        source["arguments"] = arguments
+    if extra := next((one for one in EXTRAS if str(entry.entry_point).startswith(f"gymnasium.envs.{one}")), ""):
+        source["extra"] = extra
+    if hasattr(environment.unwrapped, "mujoco_renderer"):
+        # Its free camera looks on while the robot runs away.
+        source["picture_arguments"] = {"camera_name": "track"}
+    if _leaves_something(source["id"], arguments):
+        source["new_each_episode"] = True
+    name = bare_name(registered_id)
+    data: dict[str, Any] = {
+        "slug": slug(registered_id),
+        "name": re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.rpartition("/")[2]),
+        "gymnasium": source,
+        "observation": {"shape": list(observation.shape), "dtype": observation.dtype, "wire": observation.wire},
+    }
+    if action is None:
+        data["action_count"] = action_count
+        actions = f"`0` to `{action_count - 1}`"
+    else:
+        data["action"] = _action(action)
+        actions = f"{' × '.join(map(str, action.shape))} values of {action.dtype}"
+    data["max_steps"] = steps
+    if entry.reward_threshold is not None:
+        data["solved_score"] = entry.reward_threshold
+    if entry.nondeterministic:
+        data["deterministic"] = False
+    data["description"] = _description(registered_id, environment, observation, actions)
+    environment.close()
+    return data
+
+
+def slug(registered_id: str) -> str:
+    """`cart-pole` of `CartPole-v1`, `ale-pong` of `ALE/Pong-v5`."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+", bare_name(registered_id))
+    return "-".join(words).lower()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line: YAML on standard output, or a sentence on standard error and exit code 1."""
+    parser = argparse.ArgumentParser(
+        prog="python -m environments.adapters.gymnasium",
+        description="Write the file about an environment that Gymnasium has registered. "
+        "Put it into data/environments/ and run `python manage.py sync_environments`.",
+    )
+    parser.add_argument("id", help="registered name, e.g. CartPole-v1, or module:Name-v0 for one of another package")
+    parser.add_argument("--arguments", type=json.loads, default={}, help="for gymnasium.make, as a JSON object")
+    parser.add_argument("--max-steps", type=int, help="limit of steps, where Gymnasium names none or another is wanted")
+    options = parser.parse_args(arguments)
+    try:
+        data = describe(options.id, options.arguments, options.max_steps)
+    except UnusableSpace as error:
+        sys.exit(f"{options.id} cannot be played here. {error}")
+    except ArenaEnvironmentError as error:
+        sys.exit(str(error))
+    sys.stdout.write(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists in one line, texts of several lines as they are."""
+
+
+_Dumper.add_representer(list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, True))
+_Dumper.add_representer(
+    str,
+    lambda dumper, data: dumper.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None),
+)
+
+
+def _action(action: ActionArraySpec) -> dict[str, Any]:
+    data: dict[str, Any] = {"shape": list(action.shape), "dtype": action.dtype, "wire": action.wire}
+    for name in ("low", "high"):
+        if bounds := getattr(action, name):
+            data[name] = list(bounds)
+    return data
+
+
+def _description(registered_id: str, environment: Any, observation: ArraySpec, actions: str) -> str:
+    """The first sentence of the environment's own documentation, and the table that all environments have."""
+    document = re.sub(r"^\s*#.*$", "", type(environment.unwrapped).__doc__ or "", flags=re.MULTILINE)
+    first = re.match(r".*?[.!](?=\s|$)", " ".join(document.split()))
+    return (
+        f"{first[0] if first else registered_id + ' of Gymnasium.'}\n\n"
+        "| what | values |\n|---|---|\n"
+        f"| state | {' × '.join(map(str, observation.shape))} values of {observation.dtype} |\n"
+        f"| actions | {actions} |\n"
+        f"| reward | as Gymnasium's {registered_id} gives it |\n"
+    )
+
+
+def _leaves_something(registered_id: str, arguments: dict[str, Any]) -> bool:
+    """Whether an episode in a used environment differs from the same one in a new environment."""
+    source = GymnasiumSource(registered_id, arguments)
+    used = open_environment(source)
+    for seed in range(PROBED_EPISODES):
+        new = open_environment(source)
+        if _played(used, seed) != _played(new, seed):
+            return True
+        new.close()
+    used.close()
+    return False
+
+
+def _played(environment: Any, seed: int) -> list[str]:
+    environment.action_space.seed(seed)
+    seen = [repr(environment.reset(seed=seed)[0])]
+    for _ in range(PROBED_STEPS):
+        observation, reward, terminated, truncated, _ = environment.step(environment.action_space.sample())
+        seen.append(repr((observation, reward)))
+        if terminated or truncated:
+            break
+    return seen

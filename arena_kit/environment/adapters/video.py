@@ -1,0 +1,342 @@
+"""Draws a finished episode again: a video with a still picture, a text replay, and the rewards beside them.
+
+As a program it does so in a process of its own, without a display and with limits: `record_apart` starts it, and
+`python -m environments.adapters.video FOLDER < job.json` with a job as `Job.to_json` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from ctypes.util import find_library
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from timeit import timeit
+from typing import Any
+
+from arena_kit.environment.adapters.gymnasium import GymnasiumEnvironment, render_modes
+from arena_kit.environment.protocol import Action, ArenaEnvironmentError, MissingExtra
+from arena_kit.environment.registry import get_spec, use_folder
+from arena_kit.environment.replay import ReplayMismatch
+from arena_kit.environment.spec import EnvironmentSpec
+
+VIDEO, STILL, RETURNS, TEXT = "episode.webm", "still.webp", "episode.json", "text.json"
+STILL_WIDTH = 320
+FRAMES_PER_SECOND = 30
+"""Faster environments are shown at their own speed with frames left out."""
+MEMORY_LIMIT_BYTES = 6 << 30
+"""Of address space, of which software drawing reserves much more than it uses."""
+ENCODING: dict[str, object] = {
+    "crf": "36",
+    "b": "0",
+    "deadline": "realtime",
+    "cpu-used": "7",
+    "lag-in-frames": "0",
+    "threads": "1",
+}
+"""Constant quality, quick, on one core, and every frame at once, so that the size is known while it grows."""
+WATCH_SECONDS = 1.0
+TEXT_VALUES = 8
+"""Up to so many whole numbers a state reads as a text."""
+
+
+class CannotRecord(ArenaEnvironmentError):
+    """No picture can be made of this environment on this machine; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a recording may cost. Long episodes, and what is slow to draw, show every second frame, every third, ..."""
+
+    frames: int = 600
+    width: int = 640
+    """Pixels; larger pictures are made smaller."""
+    video_bytes: int = 8 << 20
+    seconds: float = 60.0
+    """Wall time of drawing and encoding; the video ends early where it or its size would be exceeded all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to record: an episode as `arena_kit.environment.episodes` keeps it."""
+
+    environment: str
+    """Slug, id or public id."""
+    seed: int
+    actions: tuple[int, ...] | tuple[bytes, ...]
+    score: float | None = None
+    """The return that was recorded; None when it is not to be compared."""
+    folders: tuple[str, ...] = ()
+    """Where the organisers' own files about environments are."""
+    bounds: Bounds = Bounds()
+
+    def to_json(self) -> str:
+        """One object; array actions in hexadecimal."""
+        actions = [action.hex() if isinstance(action, bytes) else action for action in self.actions]
+        return json.dumps(asdict(self) | {"actions": actions})
+
+    @classmethod
+    def from_json(cls, text: str) -> Job:
+        """What `to_json` wrote. Raises CannotRecord for anything else."""
+        try:
+            data = json.loads(text)
+            given = data.pop("actions")
+            actions = (
+                tuple(map(bytes.fromhex, given)) if given and isinstance(given[0], str) else tuple(map(int, given))
+            )
+            bounds, folders = Bounds(**data.pop("bounds", {})), tuple(data.pop("folders", ()))
+            return cls(actions=actions, bounds=bounds, folders=folders, **data)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CannotRecord(f"The job cannot be read: {type(error).__name__}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The files that were made, each under its fixed name, and why there is no video."""
+
+    files: tuple[str, ...]
+    no_video: str = ""
+
+
+def record(job: Job, folder: Path) -> Recording:
+    """Write what can be made of an episode into a folder.
+
+    `episode.json`: rewards and returns, one entry a step; of the video its `stride` (steps from one frame to the next;
+    the last step is always shown), `fps`, `frames` and whether it was `cut`. `text.json`: frames, actions, rewards and
+    returns, with an entry for the start. Raises ReplayMismatch for an episode that does not give its score again.
+    """
+    for own in job.folders:
+        use_folder(Path(own))
+    spec = get_spec(job.environment)
+    rewards = _rewards(spec, job)
+    made, facts, no_video = [RETURNS], {}, ""
+    if _is_text(spec):
+        (folder / TEXT).write_text(json.dumps(text_replay(spec, job), separators=(",", ":")), encoding="utf-8")
+        made.append(TEXT)
+    try:
+        facts = _record_video(spec, job, folder)
+        made += [VIDEO, STILL]
+    except CannotRecord as error:
+        no_video = str(error)
+    data = {"rewards": rewards, "returns": _returns(rewards), "video": facts or None}
+    (folder / RETURNS).write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+    return Recording(tuple(made), no_video)
+
+
+def record_apart(
+    job: Job, folder: Path, *, seconds: float | None = None, watch: Callable[[], object] = lambda: None
+) -> Recording:
+    """As `record`, in a process of its own with less priority, a limit of memory, and no display.
+
+    seconds: after which it is ended; twice what the bounds allow where None. watch: called about once a second; what
+    it raises ends the process and comes through. Raises CannotRecord, also when the process dies, and ReplayMismatch.
+    """
+    command = [sys.executable, "-m", "environments.adapters.video", str(folder.absolute())]
+    environment = {"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    until = time.monotonic() + (seconds or 2 * job.bounds.seconds)
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        cwd=Path(__file__).parents[2],
+    ) as process:  # fmt: skip
+        try:
+            printed, complaints = _communicate(process, job.to_json(), until, watch)
+        finally:
+            process.kill()
+    try:
+        answer = json.loads(printed.splitlines()[-1])
+    except (IndexError, ValueError):
+        last = (complaints.strip().splitlines() or ["it said nothing"])[-1]
+        raise CannotRecord(f"Recording ended with code {process.returncode}: {last[:300]}") from None
+    if "mismatch" in answer:
+        raise ReplayMismatch(answer["mismatch"])
+    if "error" in answer:
+        raise CannotRecord(answer["error"])
+    return Recording(tuple(answer["files"]), answer["no_video"])
+
+
+def _communicate(
+    process: subprocess.Popen[str], said: str, until: float, watch: Callable[[], object]
+) -> tuple[str, str]:
+    """Both outputs of a process that ends before `until`. Raises CannotRecord, and what `watch` raises."""
+    left: str | None = said
+    while True:
+        try:
+            return process.communicate(left, timeout=max(0.0, min(WATCH_SECONDS, until - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            left = None
+            watch()
+        if time.monotonic() >= until:
+            raise CannotRecord("Recording the episode took too long.")
+
+
+def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
+    """The states in characters or words, at most `bounds.frames` of them, and what led to each."""
+    frames: list[str] = []
+    actions: list[Any] = []
+    rewards: list[float] = []
+    returns: list[float] = []
+    environment = GymnasiumEnvironment(spec)
+    for _ in _played(environment, job):
+        frame = environment.frame()
+        # Without the first line, which says what stands in the other lists.
+        frames.append(frame.get("text") or environment.text().partition("\n")[2])
+        actions.append(frame["action"])
+        rewards.append(frame["reward"])
+        returns.append(frame["return"])
+        if len(frames) == job.bounds.frames:
+            break
+    environment.close()
+    return {"frames": frames, "actions": actions, "rewards": rewards, "returns": returns}
+
+
+def headless() -> None:
+    """Have drawing done without a display, MuJoCo's where a library for it is found.
+
+    Called before anything is drawn: the libraries look once.
+    """
+    os.environ["SDL_VIDEODRIVER"] = os.environ["SDL_AUDIODRIVER"] = "dummy"
+    if "MUJOCO_GL" not in os.environ:
+        way = next((way for way, library in (("egl", "EGL"), ("osmesa", "OSMesa")) if find_library(library)), None)
+        if way is not None:
+            os.environ["MUJOCO_GL"] = os.environ["PYOPENGL_PLATFORM"] = way
+
+
+def _is_text(spec: EnvironmentSpec) -> bool:
+    return spec.observation.wire[0] in "iu" and math.prod(spec.observation.shape) <= TEXT_VALUES
+
+
+def _rewards(spec: EnvironmentSpec, job: Job) -> list[float]:
+    """All rewards, from the very environment that the referee plays: without pictures."""
+    environment = GymnasiumEnvironment(spec)
+    rewards = [reward for reward in _played(environment, job) if reward is not None]
+    environment.close()
+    score = _returns(rewards)[-1] if rewards else 0.0
+    if job.score is not None and score != job.score:
+        raise ReplayMismatch(f"The episode gives the score {score} when it is played again.")
+    return rewards
+
+
+def _returns(rewards: list[float]) -> list[float]:
+    """The return after each step, added up as the referee does: since Python 3.12 `sum` rounds otherwise."""
+    return list(accumulate(rewards, initial=0.0))[1:]
+
+
+def _played(environment: GymnasiumEnvironment, job: Job) -> Iterator[float | None]:
+    """Play the episode again: the reward of every step, after None for the start. Raises ReplayMismatch."""
+    environment.reset(job.seed)
+    yield None
+    for action in job.actions:
+        step: dict[int, Action] = {0: action}
+        try:
+            (reward,) = environment.step(step)
+        except ArenaEnvironmentError as error:
+            raise ReplayMismatch(f"The episode does not fit {job.environment}: {error}") from None
+        yield reward
+
+
+def _record_video(spec: EnvironmentSpec, job: Job, folder: Path) -> dict[str, Any]:
+    """Write the video and the still picture; return what a page needs to know of the video."""
+    if spec.gymnasium is None or "rgb_array" not in render_modes(spec.gymnasium.id):
+        raise CannotRecord(f"{spec.name} has no pictures.")
+    try:
+        environment = GymnasiumEnvironment(spec, "rgb_array")
+        environment.reset(job.seed)
+        # The first picture sets things up; the second tells what one costs.
+        seconds = [timeit(lambda: _picture(environment), number=1) for _ in range(2)][-1]
+    except MissingExtra as error:
+        raise CannotRecord(str(error)) from None
+    # What libraries raise for a missing GL, a missing pygame or a full memory has no common class.
+    except Exception as error:
+        raise CannotRecord(f"Nothing can be drawn here: {type(error).__name__}: {error}"[:300]) from error
+    try:
+        return _encode(environment, job, folder, affordable=int(job.bounds.seconds / 2 / seconds))
+    finally:
+        environment.close()
+
+
+def _encode(environment: GymnasiumEnvironment, job: Job, folder: Path, *, affordable: int) -> dict[str, Any]:
+    """affordable: how many pictures can be drawn in half of the time."""
+    import av
+
+    bounds, last = job.bounds, len(job.actions)
+    own_fps = environment.frames_per_second
+    most = max(2, min(bounds.frames, affordable))
+    # One frame is kept for the last state.
+    stride = max(1, math.ceil(last / (most - 1)), math.ceil(own_fps / FRAMES_PER_SECOND))
+    fps = Fraction(own_fps / stride).limit_denominator(1000)
+    until, size, frames, cut = time.monotonic() + bounds.seconds, 0, 0, False
+    with av.open(str(folder / VIDEO), "w", format="webm") as container:
+        stream = container.add_stream("libvpx-vp9", rate=fps)
+        stream.pix_fmt = "yuv420p"
+        stream.options = ENCODING
+        for number, _ in enumerate(_played(environment, job)):
+            if number % stride and number != last:
+                continue
+            if cut := frames > 0 and (size > bounds.video_bytes or time.monotonic() > until):
+                break
+            frame = av.VideoFrame.from_ndarray(_picture(environment), "rgb24")
+            if not frames:
+                stream.width, stream.height = _fitted(frame.width, frame.height, bounds.width)
+            if number <= last // 2:
+                still = frame
+            for packet in stream.encode(frame.reformat(stream.width, stream.height, "yuv420p")):
+                size += packet.size
+                container.mux(packet)
+            frames += 1
+        container.mux(stream.encode(None))
+        shown = {"width": stream.width, "height": stream.height}
+    _write_still(still, folder / STILL)
+    return {"stride": stride, "fps": round(float(fps), 3), "frames": frames, "cut": cut, **shown}
+
+
+def _write_still(frame: Any, path: Path) -> None:
+    import av
+
+    with av.open(str(path), "w", format="webp") as container:
+        stream = container.add_stream("libwebp", rate=1)
+        stream.pix_fmt = "yuv420p"
+        stream.width, stream.height = _fitted(frame.width, frame.height, STILL_WIDTH)
+        container.mux(stream.encode(frame.reformat(stream.width, stream.height, "yuv420p")))
+        container.mux(stream.encode(None))
+
+
+def _picture(environment: GymnasiumEnvironment) -> Any:
+    import numpy as np
+
+    return np.ascontiguousarray(environment.render(), np.uint8)
+
+
+def _fitted(width: int, height: int, most: int) -> tuple[int, int]:
+    """The size in even numbers, as the codec wants them, no wider than `most` and of the same proportions."""
+    scale = min(1.0, most / width)
+    return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
+
+
+def main() -> None:
+    """Read a job from standard input; write its files, and one line of JSON about them."""
+    folder = Path(sys.argv[1])
+    os.nice(10)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
+    headless()
+    answer: dict[str, Any]
+    try:
+        job = Job.from_json(sys.stdin.read())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4 * job.bounds.video_bytes, 4 * job.bounds.video_bytes))
+        answer = asdict(record(job, folder))
+    except ReplayMismatch as error:
+        answer = {"mismatch": str(error)}
+    except ArenaEnvironmentError as error:
+        answer = {"error": str(error)}
+    sys.stdout.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The classic duel document, as earlier arenas wrote it; produced on demand from the records."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from arena_kit.environment.record_archive import DuelArchive
+from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
+from arena_kit.environment.replay import replay
+from arena_kit.environment.spec import EnvironmentSpec
+
+_WON = {Outcome.PLAYER_1: "PLAYER_1_WIN", Outcome.PLAYER_2: "PLAYER_2_WIN", Outcome.DRAW: "DRAW"}
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+
+
+def classic_document(
+    spec: EnvironmentSpec, duel: DuelRecord | DuelArchive, error: str = "", *, check: Mapping[str, object] | None = None
+) -> Iterator[str]:
+    """The document as chunks of JSON text, one match at a time, so that large duels need little memory.
+
+    duel: records in memory, or an open archive, of which one block at a time is read.
+    error: the platform's error when the duel could not be played; the result is then ERROR. The same seed and
+    deterministic players give the same bytes: times, tracebacks and memory addresses are left out.
+    check: what the duel can be checked by, put before the matches under this key when it is given.
+    Raises ReplayMismatch or ArtifactDamaged, also in the middle, when the records are not those of `spec`.
+    """
+    summary = duel.summary
+    rows = duel.index if isinstance(duel, DuelArchive) else duel.matches
+    other_errors = sum(_unplayed(row.fault, row.outcome) for row in rows)
+    head: dict[str, object] = {
+        "result": "ERROR" if error or other_errors else _WON[summary.outcome],
+        "error_msg": _first_line(error),
+        "num_matches": summary.match_count,
+        "player_1_errors": summary.errors[0],
+        "player_2_errors": summary.errors[1],
+        "other_errors": other_errors,
+        "player_1_wins": summary.wins[0],
+        "player_2_wins": summary.wins[1],
+        "draws": summary.draws,
+        "player_1_score": summary.scores[0],
+        "player_2_score": summary.scores[1],
+    }
+    if check is not None:
+        head["check"] = dict(check)
+    yield json.dumps(head)[:-1] + ', "matches": ['
+    matches = duel.matches() if isinstance(duel, DuelArchive) else duel.matches
+    for index, match in enumerate(matches):
+        yield (", " if index else "") + json.dumps(_match(spec, match))
+    yield "]}\n"
+
+
+def match_result(match: MatchRecord) -> str:
+    """The classic name of a match's result."""
+    if match.fault is Fault.PLAYER and match.faulty_player is not None:
+        return f"PLAYER_{match.faulty_player + 1}_ERROR"
+    return "OTHER_ERROR" if _unplayed(match.fault, match.outcome) else _WON[match.outcome]
+
+
+def _unplayed(fault: Fault, outcome: Outcome) -> bool:
+    """A match that nobody won, lost or drew was not played to its end, whatever the record says of the fault."""
+    return fault is Fault.PLATFORM or outcome is Outcome.NONE
+
+
+def _match(spec: EnvironmentSpec, match: MatchRecord) -> dict[str, Any]:
+    return {
+        "result": match_result(match),
+        "error_msg": _first_line(match.error),
+        "player_1_score": match.scores[0],
+        "player_2_score": match.scores[1],
+        "first_player": f"PLAYER_{match.seats[0] + 1}",
+        "states": [step.frame for step in replay(spec, match)],
+    }
+
+
+def _first_line(error: str) -> str:
+    """An error without what differs from run to run: no traceback, no `<object at 0x7f...>`."""
+    return _ADDRESS.sub("0x…", error.partition("\n")[0])

@@ -1,0 +1,277 @@
+"""A duel's records as one compressed file that can be read a match at a time.
+
+A standard zip: `duel.json` (header and a light index of all matches) and `matches/NNNNN.jsonl` blocks of
+BLOCK_MATCHES matches, one JSON object a line. Entry times are fixed, so equal records give equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import IO, Any, TypeVar
+
+from arena_kit.environment.records import DuelRecord, DuelSummary, Fault, MatchRecord, Outcome
+
+FORMAT_VERSION = 1
+BLOCK_MATCHES = 50
+COMPRESSION = 3
+"""A higher level takes twice the time for a tenth of the size."""
+MAX_ENTRY_BYTES = 64 * 1024 * 1024
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+# One encoder for all: `json.dumps` would make one for every match.
+_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_TIMES = ("thinking_seconds", "slowest_move_seconds", "cpu_seconds")
+_UNREADABLE = (
+    KeyError, EOFError, OSError, ValueError, OverflowError, RuntimeError, NotImplementedError,
+    struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What `zipfile` raises for one kind of damage or another."""
+
+Item = TypeVar("Item")
+
+
+class ArtifactDamaged(Exception):
+    """The file is not a duel's records, or not all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchSummary:
+    """What a list of matches shows of one."""
+
+    number: int
+    outcome: Outcome
+    fault: Fault
+    faulty_player: int | None
+    first_player: int
+    """Index of the player that sat in seat 0."""
+    moves: int
+
+
+@dataclass(frozen=True, slots=True)
+class DuelHeader:
+    """What is known of a duel without reading any of its matches."""
+
+    format: int
+    environment: str
+    """Id of the spec, e.g. `connect-four-v1`."""
+    seed: int
+    players: tuple[str, str]
+    match_count: int
+    summary: DuelSummary
+
+
+def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
+    """Write all records of a duel to a binary file."""
+    index = [
+        [match.outcome.value, match.fault.value, match.faulty_player, match.seats[0], len(match.actions)]
+        for match in record.matches
+    ]
+    header = {
+        "format": FORMAT_VERSION,
+        "environment": record.environment,
+        "seed": record.seed,
+        "players": list(record.players),
+        "match_count": len(record.matches),
+        "summary": asdict(record.summary),
+        "index": index,
+    }
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, "duel.json", _to_json(header))
+        for start in range(0, len(record.matches), BLOCK_MATCHES):
+            lines = [_encode(match) for match in record.matches[start : start + BLOCK_MATCHES]]
+            _add(archive, _block_name(start // BLOCK_MATCHES), "\n".join(lines))
+
+
+class DuelArchive:
+    """Reads what `write_duel` wrote. Raises ArtifactDamaged for anything else.
+
+    header, index: read at once; a match is read with its block, when it is asked for. `file` must stay open.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        try:
+            self._archive = zipfile.ZipFile(file)
+        except _UNREADABLE:
+            raise ArtifactDamaged("The records of this duel are damaged and cannot be read.") from None
+        data = self._json("duel.json")
+        if isinstance(data, dict) and data.get("format") != FORMAT_VERSION:
+            raise ArtifactDamaged("The records of this duel are of a format that this arena does not know.")
+        self.header = _understood(_header, data, "The header of this duel's records is damaged.")
+        self.index = _understood(_index, data, "The index of this duel's records is damaged.")
+
+    @property
+    def environment(self) -> str:
+        return self.header.environment
+
+    @property
+    def seed(self) -> int:
+        return self.header.seed
+
+    @property
+    def players(self) -> tuple[str, str]:
+        return self.header.players
+
+    @property
+    def summary(self) -> DuelSummary:
+        return self.header.summary
+
+    @property
+    def match_count(self) -> int:
+        return self.header.match_count
+
+    def match(self, number: int) -> MatchRecord:
+        """One match by its number from 1, reading only its block. Raises LookupError for a number out of range."""
+        if not 1 <= number <= self.match_count:
+            raise LookupError(f"This duel has matches 1 to {self.match_count}; there is no match {number}.")
+        block, line = divmod(number - 1, BLOCK_MATCHES)
+        lines = self._lines(block)
+        return _decode(lines[line], number)
+
+    def matches(self) -> Iterator[MatchRecord]:
+        """All matches in order, one block in memory at a time."""
+        for block in range((self.match_count + BLOCK_MATCHES - 1) // BLOCK_MATCHES):
+            for number, line in enumerate(self._lines(block), start=block * BLOCK_MATCHES + 1):
+                yield _decode(line, number)
+
+    def record(self) -> DuelRecord:
+        """The whole duel."""
+        return DuelRecord(self.environment, self.seed, self.players, tuple(self.matches()))
+
+    def _lines(self, block: int) -> list[str]:
+        lines = self._read(_block_name(block)).split("\n")
+        if len(lines) != min(BLOCK_MATCHES, self.match_count - block * BLOCK_MATCHES):
+            raise ArtifactDamaged(f"Matches are missing from the part {_block_name(block)} of this duel's records.")
+        return lines
+
+    def _read(self, name: str) -> str:
+        # The size that the zip names is not believed: reading stops one byte after what is allowed.
+        try:
+            with self._archive.open(name) as entry:
+                data = entry.read(MAX_ENTRY_BYTES + 1)
+        except _UNREADABLE:
+            raise ArtifactDamaged(f"The part {name} of this duel's records is missing or damaged.") from None
+        if len(data) > MAX_ENTRY_BYTES:
+            raise ArtifactDamaged(f"The part {name} of this duel's records is larger than any real one.")
+        return data.decode("utf-8", "replace")
+
+    def _json(self, name: str) -> Any:
+        return _understood(json.loads, self._read(name), f"The part {name} of this duel's records is not JSON.")
+
+
+def _understood(read: Callable[[Any], Item], data: Any, complaint: str) -> Item:
+    """What `read` makes of data. RecursionError: JSON of a thousand opening brackets."""
+    try:
+        return read(data)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        raise ArtifactDamaged(complaint) from None
+
+
+def _header(data: dict[str, Any]) -> DuelHeader:
+    counts, (first, second) = data["summary"], data["players"]
+    summary = DuelSummary(
+        outcome=Outcome(counts["outcome"]),
+        match_count=_whole(counts["match_count"]),
+        wins=_pair(counts["wins"], _whole),
+        errors=_pair(counts["errors"], _whole),
+        draws=_whole(counts["draws"]),
+        scores=_pair(counts["scores"], _number),
+    )
+    return DuelHeader(
+        format=FORMAT_VERSION,
+        environment=str(data["environment"]),
+        seed=_whole(data["seed"]),
+        players=(str(first), str(second)),
+        match_count=_whole(data["match_count"]),
+        summary=summary,
+    )
+
+
+def _index(data: dict[str, Any]) -> tuple[MatchSummary, ...]:
+    rows = tuple(
+        MatchSummary(number, Outcome(outcome), Fault(fault), _player(faulty), _whole(first), _whole(moves))
+        for number, (outcome, fault, faulty, first, moves) in enumerate(data["index"], start=1)
+    )
+    if len(rows) != data["match_count"] or any(row.first_player not in (0, 1) for row in rows):
+        raise ValueError("The index does not fit the number of matches.")
+    return rows
+
+
+def _block_name(block: int) -> str:
+    return f"matches/{block:05}.jsonl"
+
+
+def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
+    archive.writestr(zipfile.ZipInfo(name, _EPOCH), text.encode(), zipfile.ZIP_DEFLATED, COMPRESSION)
+
+
+def _encode(match: MatchRecord) -> str:
+    """A line of JSON, written by hand where a general encoder would take twice as long."""
+    fault = ""
+    if match.fault is not Fault.NONE:
+        names = ("fault", "faulty_player", "error_code", "error")
+        fault = "," + _to_json({name: getattr(match, name) for name in names})[1:-1]
+    return (
+        f'{{"number":{match.number},"seed":{match.seed},"seats":{_numbers(match.seats)},'
+        f'"actions":{_numbers(match.actions)},"outcome":"{match.outcome.value}","scores":{_numbers(match.scores)},'
+        f'"move_counts":{_numbers(match.move_counts)},"thinking_seconds":{_times(match.thinking_seconds)},'
+        f'"slowest_move_seconds":{_times(match.slowest_move_seconds)},"cpu_seconds":{_times(match.cpu_seconds)}{fault}}}'
+    )
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return str(list(values)).replace(" ", "")
+
+
+def _times(values: tuple[float, ...]) -> str:
+    first, second = values
+    return f"[{first:.6f},{second:.6f}]"
+
+
+def _decode(line: str, number: int) -> MatchRecord:
+    match = _understood(_match, line, f"Match {number} of this duel's records is damaged.")
+    if match.number != number:
+        raise ArtifactDamaged(f"Match {number} of this duel's records is another one.")
+    return match
+
+
+def _match(line: str) -> MatchRecord:
+    fields = json.loads(line)
+    for name in ("seats", "actions", "move_counts"):
+        fields[name] = tuple(_whole(value) for value in fields[name])
+    fields.setdefault("cpu_seconds", (0.0, 0.0))
+    for name in ("scores", *_TIMES):
+        fields[name] = tuple(_number(value) for value in fields[name])
+    for name in ("error_code", "error"):
+        fields[name] = str(fields.get(name, ""))
+    fields["number"], fields["seed"] = _whole(fields["number"]), _whole(fields["seed"])
+    fields["outcome"], fields["fault"] = Outcome(fields["outcome"]), Fault(fields.get("fault", "NONE"))
+    fields["faulty_player"] = _player(fields.get("faulty_player"))
+    return MatchRecord(**fields)
+
+
+def _pair(values: Any, read: Callable[[Any], Item]) -> tuple[Item, Item]:
+    first, second = values
+    return read(first), read(second)
+
+
+def _player(value: Any) -> int | None:
+    if value not in (None, 0, 1):
+        raise ValueError("There are two players.")
+    return value if value is None else _whole(value)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError("This must be a whole number.")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise TypeError("This must be a number.")
+    return float(value)

@@ -1,0 +1,159 @@
+"""Every environment of this arena, read on first use: from the `info.yml` beside the rules of each game, from the
+files in `gymnasium/`, and from a folder of the organisers' own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import yaml
+
+from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
+from arena_kit.environment.spec import (
+    GYMNASIUM_FOLDER,
+    ActionArraySpec,
+    ArraySpec,
+    EnvironmentSpec,
+    GymnasiumSource,
+    Limits,
+)
+
+FOLDER = Path(__file__).parent
+GYMNASIUM_DEFAULTS: dict[str, Any] = {
+    "version": 1,
+    "seats": 1,
+    "forfeit_score": 0,
+    "image": "gymnasium.svg",
+    "entry_point": "arena_kit.environment.adapters.gymnasium:GymnasiumEnvironment",
+    "renderer": "arena_kit.environment.adapters.picture:frame_to_svg",
+    "episodes_per_evaluation": 100,
+    "matches_per_validation": 10,
+}
+"""What a file about an environment of Gymnasium need not say."""
+_own_folders: list[Path] = []
+
+
+class BadInfo(ArenaEnvironmentError):
+    """An `info.yml` is wrong; the message names the file and the key."""
+
+
+@cache
+def all_specs() -> tuple[EnvironmentSpec, ...]:
+    """All specs, ordered by slug. Raises BadInfo."""
+    specs = [spec for folder in (FOLDER, GYMNASIUM_FOLDER, *_own_folders) for spec in read_folder(folder)]
+    for name, count in Counter(name for spec in specs for name in {spec.slug, spec.public_id}).items():
+        if count > 1:
+            raise BadInfo(f"Two environments are called {name!r}.")
+    return tuple(sorted(specs, key=lambda spec: spec.slug))
+
+
+def use_folder(folder: Path) -> None:
+    """Have the `*.yml` of a folder among all specs from now on; it need not exist."""
+    if folder not in _own_folders:
+        _own_folders.append(folder)
+        all_specs.cache_clear()
+
+
+def get_spec(name: str) -> EnvironmentSpec:
+    """The spec of a slug (`cart-pole`), an id (`cart-pole-v1`) or a public id (`CartPole-v1`).
+
+    Raises UnknownEnvironment.
+    """
+    for spec in all_specs():
+        if name in (spec.slug, spec.id, spec.public_id):
+            return spec
+    known = ", ".join(spec.slug for spec in all_specs())
+    raise UnknownEnvironment(f"There is no environment {name!r}. There are: {known}.")
+
+
+def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
+    """The specs of every file of a folder that describes one, ordered by slug. Raises BadInfo."""
+    found: dict[str, EnvironmentSpec] = {}
+    for path in (*sorted(folder.glob("*/info.yml")), *sorted(folder.glob("*.yml"))):
+        spec = read_info(path)
+        if spec.slug in found:
+            raise BadInfo(f"{_name(path)}: slug: another environment is called {spec.slug!r} already.")
+        found[spec.slug] = spec
+    return tuple(found[slug] for slug in sorted(found))
+
+
+def read_info(path: Path) -> EnvironmentSpec:
+    """Read one file that describes an environment. Raises BadInfo."""
+    where = _name(path)
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadInfo(f"{where} is not YAML: {error}") from None
+    if isinstance(data, Mapping) and "gymnasium" in data:
+        data = {**GYMNASIUM_DEFAULTS, **data}
+    spec = EnvironmentSpec(
+        **_checked(
+            where,
+            EnvironmentSpec,
+            data,
+            observation=lambda value: ArraySpec(**_checked(f"{where}: observation", ArraySpec, value)),
+            action=lambda value: ActionArraySpec(**_checked(f"{where}: action", ActionArraySpec, value)),
+            gymnasium=lambda value: GymnasiumSource(**_checked(f"{where}: gymnasium", GymnasiumSource, value)),
+            limits=lambda value: Limits(**_checked(f"{where}: limits", Limits, value)),
+        )
+    )
+    try:
+        spec.validate()
+    except ValueError as error:
+        raise BadInfo(f"{where}: {error}") from None
+    return spec
+
+
+def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, Any]:
+    """The arguments for a dataclass from what YAML holds: every key known, none missing, every value of its type."""
+    if not isinstance(data, Mapping):
+        raise BadInfo(f"{where} must be a mapping of keys to values.")
+    known = {field.name: field for field in fields(kind)}
+    types = get_type_hints(kind)
+    if unknown := [str(key) for key in data if key not in known]:
+        raise BadInfo(f"{where}: {unknown[0]}: there is no such key.")
+    arguments = {}
+    for name, field in known.items():
+        if name in data:
+            read = nested.get(name)
+            arguments[name] = read(data[name]) if read else _value(f"{where}: {name}", types[name], data[name])
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise BadInfo(f"{where}: {name}: this key is missing.")
+    return arguments
+
+
+def _value(where: str, wanted: object, value: object) -> object:
+    if wanted is float and type(value) is int:
+        return float(value)
+    if wanted == tuple[int, ...]:
+        if isinstance(value, list) and all(type(item) is int for item in value):
+            return tuple(value)
+        raise BadInfo(f"{where}: must be a list of whole numbers, not {value!r}.")
+    if wanted == tuple[float, ...]:
+        if isinstance(value, list) and all(type(item) in (int, float) for item in value):
+            return tuple(float(item) for item in value)
+        raise BadInfo(f"{where}: must be a list of numbers, not {value!r}.")
+    if wanted == tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise BadInfo(f"{where}: must be a list of texts, not {value!r}.")
+    if wanted == Mapping[str, Any]:
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return value
+        raise BadInfo(f"{where}: must be a mapping of names to values, not {value!r}.")
+    if wanted == float | None:
+        wanted = float
+        value = float(value) if type(value) is int else value
+    # bool is an int to isinstance, but `seats: yes` is a mistake.
+    if type(value) is not wanted:
+        names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+        raise BadInfo(f"{where}: must be {names.get(wanted, wanted)}, not {value!r}.")  # type: ignore[call-overload]
+    return value
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"

@@ -1,0 +1,79 @@
+"""Derive everything a viewer shows from a match record: play its actions again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
+from arena_kit.environment.records import Fault, MatchRecord
+from arena_kit.environment.spec import EnvironmentSpec
+
+
+class ReplayMismatch(ArenaEnvironmentError):
+    """The record does not fit the rules: it is damaged, or of another version."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayStep:
+    """One state of a match and what led to it."""
+
+    frame: Frame
+    text: str
+    moves: tuple[tuple[int, int], ...]
+    """(seat, action) of the step that led here; `()` at the start, several after a simultaneous step."""
+    scores: tuple[float, ...]
+    """By seat: the sum of the rewards so far."""
+    seats: tuple[int, ...]
+    """As in the record: seats[seat] is the player that sits there."""
+
+    @property
+    def seat(self) -> int | None:
+        """The seat that moved; None at the start. After a simultaneous step the first of `moves`, as below."""
+        return self.moves[0][0] if self.moves else None
+
+    @property
+    def action(self) -> int | None:
+        """What it played; None at the start."""
+        return self.moves[0][1] if self.moves else None
+
+    @property
+    def player(self) -> int | None:
+        """Index of the player that moved; None at the start."""
+        return self.seats[self.moves[0][0]] if self.moves else None
+
+
+def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
+    """Play a record again, state by state.
+
+    Raises ReplayMismatch, after the states that still fit: for an action that is not valid, for actions after the end,
+    and for a match without a fault that does not end, or ends with other scores.
+    """
+    name = f"Match {record.number}"
+    if sorted(record.seats) != list(range(spec.seats)):
+        raise ReplayMismatch(f"{name} does not seat {spec.seats} players.")
+    environment = spec.make()
+    environment.reset(record.seed)
+    scores = [0.0] * spec.seats
+    yield ReplayStep(environment.frame(), environment.text(), (), tuple(scores), record.seats)
+    position = 0
+    while position < len(record.actions):
+        seats = environment.to_move
+        if not seats:
+            raise ReplayMismatch(f"{name} has actions after its end.")
+        moves = tuple(zip(seats, record.actions[position : position + len(seats)], strict=False))
+        position += len(seats)
+        if len(moves) < len(seats):
+            raise ReplayMismatch(f"{name} ends within a step.")
+        try:
+            rewards = environment.step(dict(moves))
+        except ArenaEnvironmentError as error:
+            raise ReplayMismatch(f"{name} does not fit the rules of {spec.id}: {error}") from None
+        scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
+        yield ReplayStep(environment.frame(), environment.text(), moves, tuple(scores), record.seats)
+    if record.fault is not Fault.NONE:
+        return
+    if environment.to_move:
+        raise ReplayMismatch(f"{name} stops before its end, and nobody is at fault.")
+    if tuple(scores) != tuple(record.scores[player] for player in record.seats):
+        raise ReplayMismatch(f"{name} ends with other scores than the rules of {spec.id} give.")

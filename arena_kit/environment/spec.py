@@ -1,0 +1,276 @@
+"""Frozen, versioned descriptions of environments: what they are and under which limits they are played."""
+
+from __future__ import annotations
+
+import math
+import platform
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from arena_kit.environment.protocol import Environment, Frame
+
+WIRE_RANGES: dict[str, tuple[float, float]] = {
+    "int8": (-128, 127),
+    "uint8": (0, 255),
+    "int16": (-(2**15), 2**15 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "float32": (-math.inf, math.inf),
+    "float64": (-math.inf, math.inf),
+}
+"""The types of values on the wire and what fits into them."""
+WIRE_CODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
+"""What `struct` calls them."""
+WIRE_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
+
+
+GYMNASIUM_FOLDER = Path(__file__).parent / "gymnasium"
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """Shape and types of an array a player receives.
+
+    shape: dimensions, row-major. dtype: the NumPy type the player sees. wire: the little-endian type sent.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "int64"
+    wire: str = "int8"
+
+    @property
+    def byte_count(self) -> int:
+        """Size of one such array on the wire."""
+        return math.prod(self.shape) * WIRE_BYTES[self.wire]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionArraySpec(ArraySpec):
+    """Actions that are arrays: of real numbers (Gymnasium's Box), or of whole ones (MultiDiscrete, MultiBinary).
+
+    low, high: bounds of each value in row-major order, or one for all; empty where there is none. Real numbers beyond
+    a bound are moved onto it, whole ones are illegal, and so are those that are not finite.
+    """
+
+    dtype: str = "float32"
+    wire: str = "float32"
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GymnasiumSource:
+    """Where an environment comes from that Gymnasium has registered.
+
+    id: its registered name, e.g. `CartPole-v1`. arguments: what `gymnasium.make` gets besides.
+    extra: the optional part of this arena and of Gymnasium that it needs, e.g. `mujoco`; empty when none.
+    new_each_episode: whether it is made anew for every episode, because its own reset leaves something behind.
+    picture_arguments: what `gymnasium.make` gets besides where pictures are drawn, e.g. a camera.
+    """
+
+    id: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: str = ""
+    new_each_episode: bool = False
+    picture_arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a player may use. Organisers may change the defaults of an environment on its row."""
+
+    cpu_count: float = 1.0
+    memory_limit_bytes: int = 1 << 30
+    move_seconds: float = 2.0
+    """Wall time of a move that costs nothing."""
+    bank_seconds: float = 30.0
+    """Wall time of a match on top of `move_seconds`; when it is used up the player forfeits."""
+    start_seconds: float = 30.0
+    """Wall time to load the player and construct its first `Player`."""
+    duel_seconds: float = 1800.0
+    """Wall time of a whole duel or evaluation."""
+    log_limit_bytes: int = 64 * 1024
+    """Bytes kept of what a player prints in a duel."""
+    max_restarts: int = 3
+    """Times a dead player gets a fresh container within a duel before it forfeits the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentSpec:
+    """An environment at one version of its rules. A change of rules is a new version and so a new id."""
+
+    slug: str
+    version: int
+    name: str
+    description: str
+    """Markdown."""
+    image: str
+    """File name under the `static/` folder of `folder`."""
+    entry_point: str
+    """`module:Class` of the Environment. With `gymnasium` it is called with this spec, else without arguments."""
+    renderer: str
+    """`module:function` taking a frame and returning SVG text."""
+    seats: int
+    observation: ArraySpec
+    action_count: int = 0
+    """Actions are the integers 0 .. action_count - 1; 0 where they are arrays."""
+    action: ActionArraySpec | None = None
+    """What an action is where it is an array; one seat only."""
+    forfeit_score: float
+    """Score of a forfeited match: the player at fault gets minus this, its opponent plus this."""
+    max_steps: int
+    """No match has more steps than this."""
+    matches_per_duel: int = 0
+    """With two seats: even, because pairs of matches swap seats. Not used with one."""
+    episodes_per_evaluation: int = 0
+    """With one seat: length of the hidden list of seeds that submissions are ranked by. Not used with more."""
+    matches_per_validation: int
+    """Matches against itself, or with one seat: practice episodes, on the first seeds of the public list."""
+    parallel_matches: int = 32
+    limits: Limits = Limits()
+    deterministic: bool = True
+    gymnasium: GymnasiumSource | None = None
+    env_id: str = ""
+    """`public_id` where it is not the usual one: two specs may make the same environment with other arguments."""
+    solved_score: float | None = None
+    """Mean score from which a task counts as solved; None where nobody has said."""
+    observation_names: tuple[str, ...] = ()
+    """What each value of an observation is, for people; empty where there are too many to name."""
+    action_names: tuple[str, ...] = ()
+    """What each action does, or with `action` each of its values, for people; empty where nobody has said."""
+
+    @property
+    def id(self) -> str:
+        """`connect-four-v1`: the name of these exact rules, written into every record."""
+        return f"{self.slug}-v{self.version}"
+
+    @property
+    def folder(self) -> Path:
+        """The environment's own folder, holding `static/`; all that Gymnasium has registered share one."""
+        if self.gymnasium is not None:
+            return GYMNASIUM_FOLDER
+        module_file = import_module(self.entry_point.partition(":")[0]).__file__
+        assert module_file is not None
+        return Path(module_file).parent
+
+    @property
+    def runtime(self) -> str:
+        """What scores can depend on to the last bit; empty when all rules are here.
+
+        Versions of the packages in which the rules are, and what NumPy computes with on this processor, e.g.
+        `gymnasium 1.4.0, numpy 2.4.6, x86_64 X86_V4`.
+        """
+        if self.gymnasium is None:
+            return ""
+        found = []
+        for package in ("gymnasium", "numpy", *filter(None, [self.gymnasium.extra])):
+            # The extras box2d and mujoco are called as their packages are; one of an organiser's need not be.
+            with suppress(PackageNotFoundError):
+                found.append(f"{package} {version(package)}")
+        return ", ".join([*found, _processor()])
+
+    @property
+    def picture(self) -> str:
+        """Where the card picture is found among the site's static files."""
+        return f"environments/{self.folder.name.replace('_', '-')}/{self.image}"
+
+    @property
+    def public_id(self) -> str:
+        """The name by which clients of the API know it: Gymnasium's own where it has one."""
+        return self.env_id or (self.id if self.gymnasium is None else self.gymnasium.id)
+
+    def validate(self) -> None:
+        """Check the values that types cannot. Raises ValueError with the key and a sentence."""
+        whole = ("version", "seats", "max_steps", "parallel_matches", "matches_per_validation")
+        faults = [(name, "must be at least 1.") for name in whole if getattr(self, name) < 1]
+        plays = "episodes_per_evaluation" if self.seats == 1 else "matches_per_duel"
+        if getattr(self, plays) < 2:
+            # Of two seats each has its turn; and one hidden seed alone could be found by trying its public hash.
+            faults.append((plays, "must be at least 2."))
+        faults += self._action_faults()
+        faults += [
+            (f"limits.{name}", "must be a finite number, not below 0.")
+            for name, value in asdict(self.limits).items()
+            if not (math.isfinite(value) and value >= 0)
+        ]
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.slug):
+            faults.append(("slug", "must be lower-case words of letters and digits joined by hyphens."))
+        if not (math.isfinite(self.forfeit_score) and self.forfeit_score >= 0):
+            faults.append(("forfeit_score", "must be a finite number, not below 0."))
+        faults += _array_faults("observation", self.observation)
+        faults += [
+            (name, f"must be empty or {count} names.")
+            for name, count in (
+                ("observation_names", math.prod(self.observation.shape)),
+                ("action_names", self.action_count if self.action is None else math.prod(self.action.shape)),
+            )
+            if len(getattr(self, name)) not in (0, count)
+        ]
+        if self.seats == 2 and self.matches_per_duel % 2:
+            faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
+        if not re.fullmatch(r"\w[\w.-]*", self.image):
+            faults.append(("image", "must be the name of a file under static/."))
+        faults += [
+            (name, "must be written module:name.")
+            for name in ("entry_point", "renderer")
+            if not re.fullmatch(r"[\w.]+:\w+", getattr(self, name))
+        ]
+        if faults:
+            raise ValueError(": ".join(faults[0]))
+
+    def _action_faults(self) -> list[tuple[str, str]]:
+        if self.action is None:
+            return [] if self.action_count >= 1 else [("action_count", "must be at least 1.")]
+        faults = _array_faults("action", self.action)
+        if self.action_count:
+            faults.append(("action_count", "must be left out where an action is an array."))
+        if self.seats != 1:
+            faults.append(("action", "can be an array with one seat only."))
+        size = math.prod(self.action.shape)
+        faults += [
+            (f"action.{name}", f"must be empty, one number, or {size} numbers.")
+            for name in ("low", "high")
+            if len(getattr(self.action, name)) not in (0, 1, size)
+        ]
+        return faults
+
+    def make(self) -> Environment:
+        """A new, not yet reset environment. Raises MissingExtra when a package that it needs is not installed."""
+        factory = _load(self.entry_point)
+        environment: Environment = factory() if self.gymnasium is None else factory(self)
+        return environment
+
+    def render(self, frame: Frame) -> str:
+        """The frame as a stand-alone SVG picture."""
+        renderer: Callable[[Frame], str] = _load(self.renderer)
+        return renderer(frame)
+
+
+@cache
+def _processor() -> str:
+    """The kind of processor, and which of NumPy's ways to compute a cosine is taken on it."""
+    from numpy.lib.introspect import opt_func_info
+
+    ways = opt_func_info(func_name="^cos$", signature="float64").get("cos", {})
+    return " ".join([platform.machine(), *(way["current"] for way in ways.values())])
+
+
+def _array_faults(name: str, array: ArraySpec) -> list[tuple[str, str]]:
+    faults = []
+    if not all(size >= 1 for size in array.shape):
+        faults.append((f"{name}.shape", "must be sizes of at least 1."))
+    if array.wire not in WIRE_RANGES:
+        faults.append((f"{name}.wire", f"must be one of {', '.join(WIRE_RANGES)}."))
+    return faults
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,1 @@
+"""Images of submissions, built without running anything of theirs."""

@@ -1,0 +1,79 @@
+"""The Docker engine as the builder needs it: every call with a time-out, every trouble named."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import requests
+from docker.errors import APIError, BuildError, DockerException, ImageNotFound
+
+from arena_kit.image.engine import NoEngine, connect
+from arena_kit.image.errors import BuilderUnavailable
+
+CALL_SECONDS = 120
+BASE_BUILD_SECONDS = 600
+IMAGE_FOLDER = Path(__file__).parent / "image"
+BASE_IMAGE_MISSING = "base_image_missing"
+
+
+@contextlib.contextmanager
+def engine(seconds: int = CALL_SECONDS) -> Iterator[docker.DockerClient]:
+    """A client of the engine that answered; its troubles become BuilderUnavailable.
+
+    seconds: what a single call, or the silence within a streaming one, may last.
+    """
+    with engine_errors():
+        client = connect(seconds)
+        try:
+            client.ping()
+            yield client
+        finally:
+            client.close()
+
+
+@contextlib.contextmanager
+def engine_errors() -> Iterator[None]:
+    """Turn the engine's troubles into BuilderUnavailable."""
+    try:
+        yield
+    except APIError as error:
+        text = str(error.explanation or error)
+        code = "disk_full" if "no space left" in text.lower() else "engine_refused"
+        raise BuilderUnavailable(f"The Docker engine refused: {text}", code=code) from None
+    except (NoEngine, DockerException, requests.RequestException) as error:
+        # The library's own text names sockets and exceptions; what to do is the same for all of them.
+        raise BuilderUnavailable(str(NoEngine()), code="engine_unavailable") from error
+
+
+def base_image_id(client: docker.DockerClient, name: str) -> str:
+    """Content id of the base image. Raises BuilderUnavailable when it is not there."""
+    with engine_errors():
+        try:
+            return str(client.images.get(name).id)
+        except ImageNotFound:
+            raise BuilderUnavailable(
+                f"The base image {name} is not on this engine. Make it with `docker build -t {name} builder/image`, "
+                "or without a registry with arena_kit/image/base/make-base-image.sh.",
+                code=BASE_IMAGE_MISSING,
+            ) from None
+
+
+def ensure_base_image(name: str) -> str:
+    """Make sure the base image exists, building the default Dockerfile if it does not; return its id.
+
+    Raises BuilderUnavailable, saying why it cannot be had.
+    """
+    with engine(BASE_BUILD_SECONDS) as client:
+        try:
+            return base_image_id(client, name)
+        except BuilderUnavailable as trouble:
+            if trouble.code != BASE_IMAGE_MISSING:
+                raise
+        try:
+            client.images.build(path=str(IMAGE_FOLDER), tag=name, rm=True, forcerm=True)
+        except (BuildError, APIError) as error:
+            raise BuilderUnavailable(f"The base image {name} cannot be had: {error}", code=BASE_IMAGE_MISSING) from None
+        return base_image_id(client, name)

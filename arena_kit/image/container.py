@@ -1,0 +1,217 @@
+"""A locked-down container of an image, in which the builder runs commands of its own. Reasons: `docs/security.md`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, cast
+
+import docker
+import requests
+from docker.errors import APIError, DockerException
+from docker.types import LogConfig, Mount, Ulimit
+
+from arena_kit.image.calls import CALL_SECONDS, engine, engine_errors
+from arena_kit.image.errors import BuilderUnavailable
+from arena_kit.image.labels import CONTAINER_LABEL
+from arena_kit.image.layer import Pieces
+from arena_kit.log_context import bind
+
+WORK = "/opt/arena-work"
+"""A volume that is removed with the container: the only place on disk that it may write to."""
+SCRATCH = f"{WORK}/scratch"
+UID = 60700
+"""Outside every passwd and not that of any player."""
+MEMORY_BYTES = 2 << 30
+FILE_BYTES = 4 << 30
+CONFLICT = 409
+SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
+"""The runner's profile and sockets for the internet; `tests/test_seccomp.py` holds the two together."""
+OUTPUT_CHARACTERS = 20_000
+LOG_LINES = 400
+
+
+class NameTaken(Exception):
+    """Another container has this name."""
+
+
+class LockedContainer:
+    """A running container that ends with this process, and on leaving.
+
+    Its first process reads an input that only this object holds open: when a worker dies, the engine closes it, and
+    removes the container and its volume. network: name of a network of the engine, `none` for none.
+    """
+
+    def __init__(
+        self,
+        client: docker.DockerClient,
+        image_id: str,
+        *,
+        name: str,
+        prefix: str,
+        network: str = "none",
+        environment: Mapping[str, str] | None = None,
+        seconds: int = CALL_SECONDS,
+    ) -> None:
+        self._client, self._network, self._seconds = client, network, seconds
+        self._environment = {"HOME": SCRATCH, "TMPDIR": SCRATCH, "LANG": "C.UTF-8", **(environment or {})}
+        self._options: dict[str, Any] = {
+            "image": image_id,
+            "name": name,
+            "labels": {CONTAINER_LABEL: prefix},
+            "entrypoint": ["timeout", str(seconds), "cat"],
+            "command": [],
+            "stdin_open": True,
+            "auto_remove": True,
+            "user": f"{UID}:{UID}",
+            "working_dir": "/tmp",  # noqa: S108  (inside the container)
+            "hostname": "builder",
+            "network_mode": network,
+            "ipc_mode": "none",
+            "read_only": True,
+            "tmpfs": {"/tmp": "rw,noexec,nosuid,nodev,size=64m,nr_inodes=4096,mode=1777"},  # noqa: S108
+            "mounts": [Mount(WORK, None, no_copy=True, labels={CONTAINER_LABEL: prefix})],
+            "cap_drop": ["ALL"],
+            "security_opt": ["no-new-privileges", f"seccomp={SECCOMP_PROFILE.read_text()}"],
+            "mem_limit": MEMORY_BYTES,
+            "memswap_limit": MEMORY_BYTES,
+            "oom_score_adj": 1000,
+            "pids_limit": 128,
+            "nano_cpus": 10**9,
+            "ulimits": [
+                Ulimit(name="nofile", soft=1024, hard=1024),
+                Ulimit(name="core", soft=0, hard=0),
+                Ulimit(name="fsize", soft=FILE_BYTES, hard=FILE_BYTES),
+            ],
+            "log_config": LogConfig(type="none"),
+            "healthcheck": {"test": ["NONE"]},
+            "init": False,
+        }
+
+    def __enter__(self) -> Self:
+        with engine_errors():
+            try:
+                self._container: Any = self._client.containers.create(**self._options)
+            except APIError as error:
+                if error.status_code == CONFLICT:
+                    raise NameTaken from None
+                raise
+            try:
+                self._input: Any = self._client.api.attach_socket(str(self._container.id), {"stdin": 1, "stream": 1})
+                self.make_folders("scratch")
+                self._container.start()
+                bind(container_id=str(self._container.id)[:12])
+            except BaseException:
+                self.__exit__(None, None, None)
+                raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Before its input is closed: the engine's own removal would still be going on when this one is refused.
+        with contextlib.suppress(DockerException, requests.RequestException):
+            self._container.remove(force=True, v=True)
+        if held := getattr(self, "_input", None):
+            held._response.close()
+
+    def make_folders(self, *names: str) -> None:
+        """Folders in WORK that the commands may write to."""
+        self._put(*(_owned(name, b"", tarfile.DIRTYPE) for name in names))
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Files in WORK."""
+        self._put(*(_owned(name, data, tarfile.REGTYPE) for name, data in files.items()))
+
+    @contextlib.contextmanager
+    def get(self, folder: str) -> Iterator[IO[bytes]]:
+        """Tar of a folder, as it comes from the engine."""
+        with engine_errors():
+            pieces, _ = self._client.api.get_archive(self._container.id, folder, chunk_size=1 << 20)
+            yield cast(IO[bytes], io.BufferedReader(Pieces(iter(pieces)), 1 << 20))
+
+    def leave_network(self) -> None:
+        """Take the network away for good."""
+        if self._network != "none":
+            with engine_errors():
+                self._client.networks.get(self._network).disconnect(self._container, force=True)
+
+    def run(
+        self, command: tuple[str, ...], log: Callable[[str], None] | None = None, limit: int = OUTPUT_CHARACTERS
+    ) -> tuple[int, str]:
+        """Run a command; return its exit status and the end of its output. log: gets the first LOG_LINES lines."""
+        output = ""
+        # A client of its own: pip may be silent for as long as it may run.
+        with engine(self._seconds) as client:
+            run = client.api.exec_create(
+                self._container.id, ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *command], environment=self._environment
+            )
+            for number, line in enumerate(lines(_pieces(client, run["Id"]))):
+                output = (output + line + "\n")[-limit:]
+                if log is not None and number < LOG_LINES:
+                    log(line)
+            status = client.api.exec_inspect(run["Id"])["ExitCode"]
+        return (-1 if status is None else int(status)), output
+
+    def look(self, code: str, *arguments: str) -> Any:
+        """What a Python program prints as JSON. Raises BuilderUnavailable."""
+        status, output = self.run(("python3", "-I", "-c", code, *arguments), limit=4 << 20)
+        try:
+            if status == 0:
+                return json.loads(output)
+        except ValueError:
+            pass
+        raise BuilderUnavailable(
+            f"The builder's own program failed in its container: {output[-500:].strip()}", code="builder_failed"
+        )
+
+    def _put(self, *entries: tuple[tarfile.TarInfo, bytes]) -> None:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            for entry, data in entries:
+                tar.addfile(entry, io.BytesIO(data))
+        with engine_errors():
+            self._container.put_archive(WORK, buffer.getvalue())
+
+
+def _owned(name: str, data: bytes, kind: bytes) -> tuple[tarfile.TarInfo, bytes]:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.size = kind, len(data)
+    entry.mode = 0o755 if kind == tarfile.DIRTYPE else 0o644
+    entry.uid = entry.gid = UID
+    return entry, data
+
+
+def _pieces(client: docker.DockerClient, exec_id: str) -> Iterator[bytes]:
+    """Start a command and yield its output as it comes; unlike the SDK's own stream, with a time-out and closed after.
+
+    The format is that of the engine's attached streams: kind of stream, three zeros, u32 length, data.
+    """
+    stream: Any = client.api.exec_start(exec_id, socket=True)
+    reader = io.BufferedReader(stream)
+    try:
+        while len(header := reader.read(8)) == 8:
+            yield reader.read(int.from_bytes(header[4:], "big"))
+    except OSError as error:
+        raise BuilderUnavailable(f"The Docker engine went silent: {error}.", code="engine_unavailable") from None
+    finally:
+        reader.detach()
+        stream._response.close()
+
+
+def lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Whole lines of a stream that comes in pieces; a line without end is cut."""
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        if len(rest) > OUTPUT_CHARACTERS:
+            whole, rest = [*whole, rest], b""
+        for line in whole:
+            yield line.decode("utf-8", "replace").rstrip()
+    if rest:
+        yield rest.decode("utf-8", "replace").rstrip()

@@ -1,0 +1,130 @@
+"""What pip's words mean: whose fault it is, and the one sentence that its owner needs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from arena_kit.image.container import MEMORY_BYTES
+from arena_kit.image.errors import BuilderUnavailable, BuildFailed
+from arena_kit.image.installer import FETCHED_BYTES, INSTALL_SECONDS, MAX_FILES, TIMED_OUT, TOO_LARGE, TOO_MANY_FILES
+from arena_kit.image.layer import too_large, too_many_files
+
+KILLED = (137, -9)
+TERMINATED = 143
+NEWER = ("==", "===", ">=", ">", "~=")
+MAX_NAMED = 4
+_MISSING = re.compile(r"^ERROR: No matching distribution found for ([^;\n]+?)(?:;.*| \(from .*)?$", re.MULTILINE)
+_FOUND = re.compile(r"satisfies the requirement .*?(?:\(from ([^)\n]+)\) )?\(from versions: (.*)\)$", re.MULTILINE)
+_OTHER_PYTHON = re.compile(r"(\S+) Requires-Python ([^;\n]+)")
+_CONFLICT = re.compile(r"^The conflict is caused by:\n((?:    .+\n?)+)", re.MULTILINE)
+_UNREACHABLE = re.compile(
+    r"max retries exceeded|temporary failure in name|connection broken|timed out|\b50[0-9] server error", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A requirement that no wheel fits. wanted: as pip names it. versions: those that this Python could have, sorted.
+
+    needed_by: the package that brought it, empty when the owner did. other_python: what Python the wanted one is for.
+    """
+
+    wanted: str
+    versions: tuple[Version, ...] = ()
+    needed_by: str = ""
+    other_python: str = ""
+
+    @property
+    def name(self) -> str:
+        return canonicalize_name(re.split(r"[^A-Za-z0-9._-]", self.wanted, maxsplit=1)[0])
+
+    @property
+    def is_too_new(self) -> bool:
+        """Whether it asks for more than the newest: no older Python has it either."""
+        try:
+            asked = [
+                Version(one.version.removesuffix(".*"))
+                for one in Requirement(self.wanted).specifier
+                if one.operator in NEWER
+            ]
+        except (InvalidRequirement, InvalidVersion):
+            return False
+        return bool(self.versions and asked) and max(asked) > self.versions[-1]
+
+    def failure(self, line: str) -> BuildFailed:
+        """line: that of the owner, if it is known."""
+        shown = line or (f"{self.wanted} (needed by {self.needed_by})" if self.needed_by else self.wanted)
+        newest = next((version for version in reversed(self.versions) if not version.is_prerelease), None)
+        if newest is None:
+            why = f"no wheel of {self.name} fits the Python of the base image, or there is no such package. "
+            return BuildFailed(f"{shown}: {why}Check the name, or leave it out.", code="no_wheel")
+        python = f"it is for Python {self.other_python}, " if self.other_python else ""
+        why = f"no version of {self.name} fits; {python}newest here is {newest}. Ask for a version that there is."
+        return BuildFailed(f"{shown}: {why}", code="no_wheel")
+
+
+def missing(status: int, output: str) -> Missing | None:
+    """The requirement that pip found no wheel for, if that is how it ended."""
+    found = _MISSING.search(output)
+    # Without an index pip finds no package at all.
+    if found is None or status == TIMED_OUT or _UNREACHABLE.search(output):
+        return None
+    wanted = found[1].strip()
+    listed = _FOUND.search(output)
+    needed_by, versions = (listed[1] or "", listed[2]) if listed else ("", "")
+    known = {version for word in versions.split(", ") if (version := _version(word))}
+    return Missing(wanted, tuple(sorted(known)), needed_by, _other_python(wanted, output))
+
+
+def _version(word: str) -> Version | None:
+    try:
+        return Version(word)
+    except InvalidVersion:
+        return None
+
+
+def _other_python(wanted: str, output: str) -> str:
+    """What Python the versions that were asked for are made for, if pip has seen any of them."""
+    try:
+        specifier = Requirement(wanted).specifier
+    except InvalidRequirement:
+        return ""
+    fits = [python for word, python in _OTHER_PYTHON.findall(output) if specifier.contains(word, prereleases=True)]
+    return fits[-1].strip() if fits else ""
+
+
+def failure(status: int, output: str) -> BuildFailed | BuilderUnavailable:
+    """Why pip failed, in one sentence and with a code of its own."""
+    # First: an index that was slow till the end has also left words on connections.
+    if status in {TIMED_OUT, TERMINATED}:
+        return BuildFailed(
+            f"Installing the requirements takes longer than {INSTALL_SECONDS // 60} minutes. Ask for fewer packages.",
+            code="requirements_too_slow",
+        )
+    if status == TOO_LARGE:
+        return too_large(FETCHED_BYTES)
+    if status == TOO_MANY_FILES:
+        return too_many_files(MAX_FILES)
+    if "No space left" in output:
+        return BuilderUnavailable("The disk is full.", code="disk_full")
+    if _UNREACHABLE.search(output):
+        return BuilderUnavailable("The package index cannot be reached.", code="index_unreachable")
+    if status in KILLED:
+        return BuildFailed(
+            f"Installing the requirements needs more than {MEMORY_BYTES >> 30} GiB of memory. Ask for fewer packages.",
+            code="requirements_out_of_memory",
+        )
+    if conflict := _CONFLICT.search(output):
+        said = [line.strip().removeprefix("The user requested ") for line in conflict[1].splitlines()]
+        shown = "; ".join(said[:MAX_NAMED]) + ("; ..." if len(said) > MAX_NAMED else "")
+        return BuildFailed(
+            f"These requirements exclude each other: {shown}. Widen or drop one of them.", code="requirements_conflict"
+        )
+    errors = [line for line in output.splitlines() if line.startswith("ERROR:")]
+    first = errors[0].removeprefix("ERROR:").strip() if errors else "pip ended without saying why"
+    return BuildFailed(f"The requirements cannot be installed: {first}", code="requirements_failed")

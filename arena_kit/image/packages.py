@@ -1,0 +1,201 @@
+"""An image per set of requirements, shared by all submissions that ask for the same.
+
+pip runs in a locked-down container of the base image, as an unknown user, on lines that `arena_kit.upload.requirements` has parsed:
+wheels only, no options, no addresses. No code of a submission is there, and nothing of a wheel is run. What pip needs
+to reach the index (addresses with passwords, maybe) is given to its process alone, so no image ever holds it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import docker
+from docker.errors import ImageNotFound
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from arena_kit.image.calls import engine_errors
+from arena_kit.image.container import NameTaken
+from arena_kit.image.errors import BuilderUnavailable, BuildFailed
+from arena_kit.image.failures import failure, missing
+from arena_kit.image.installer import INSTALL_SECONDS, Installer, Wheel
+from arena_kit.image.labels import PREFIX_LABEL, REQUIREMENTS_LABEL, WARNINGS_LABEL, WHEELS_LABEL, container_name
+from arena_kit.image.layer import commit_layer
+
+RECIPE = "4"
+"""Counted up when images are made in another way, so that older ones are not reused."""
+MAX_FALL_BACKS = 5
+"""Lines that may be given up; every one costs a round of pip."""
+WAIT_SECONDS = 1.0
+"""Between two looks at another worker that installs the same."""
+NEWS_SECONDS = 5.0
+"""Between two lines about it; `log` raises when the build shall end."""
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How pip reaches the package index: the worker's own pip variables and certificates."""
+
+    environment: dict[str, str] = field(default_factory=dict)
+    certificates: str = ""
+    """Path here of a bundle of certificate authorities, empty for the image's own."""
+    name: str = "bridge"
+    """Of the engine's network that wheels are fetched on."""
+
+    def read_certificates(self) -> bytes:
+        """The bundle, or nothing. Raises BuilderUnavailable."""
+        try:
+            return Path(self.certificates).read_bytes() if self.certificates else b""
+        except OSError as error:
+            raise BuilderUnavailable(
+                f"The certificates {self.certificates} cannot be read: {error.strerror}.", code="certificates_missing"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class PackageImage:
+    """The content id of an image with a set of requirements, what is in it, and what the owner should know of it."""
+
+    image_id: str
+    wheels: tuple[Wheel, ...]
+    warnings: tuple[str, ...]
+
+
+def package_image(
+    client: docker.DockerClient,
+    base_id: str,
+    lines: tuple[str, ...],
+    *,
+    base: Mapping[str, str],
+    prefix: str,
+    network: Network,
+    log: Log,
+) -> PackageImage:
+    """The image of these requirements on this base, made if it is not there yet, by one worker at a time.
+
+    base: versions of the Python packages of the base image by normalised name. A pin that is too old for a wheel falls
+    back to that version, with a warning. Raises BuildFailed, BuilderUnavailable for troubles of the platform.
+    """
+    key = hashlib.sha256("\n".join((RECIPE, base_id, *lines)).encode()).hexdigest()[:20]
+    tag = f"{prefix}-requirements:{key}"
+    waits_since = told_at = 0.0
+    while True:
+        if found := _existing(client, tag):
+            log("These requirements have been installed before; their image is reused.")
+            return found
+        pip = Installer(
+            client, base_id, name=container_name(prefix, f"requirements-{key}"), prefix=prefix, network=network.name,
+            environment=network.environment, certificates=network.read_certificates(),
+        )  # fmt: skip
+        try:
+            with pip:
+                # Another may have ended between the look and the name.
+                return _existing(client, tag) or _make(client, base_id, lines, base, tag, prefix, pip, log)
+        except NameTaken:
+            if not waits_since:
+                waits_since = told_at = time.monotonic()
+                log("Another build installs the same requirements; waiting for it.")
+        if time.monotonic() > waits_since + 2 * INSTALL_SECONDS:
+            raise BuilderUnavailable("Another build holds the same requirements for too long.", code="installer_busy")
+        if time.monotonic() > told_at + NEWS_SECONDS:
+            told_at = time.monotonic()
+            # Who listens may also end the build here: it was cancelled, or the worker stops.
+            log(f"Still waiting after {told_at - waits_since:.0f} s.")
+        time.sleep(WAIT_SECONDS)
+
+
+def is_met(lines: tuple[str, ...], base: Mapping[str, str]) -> bool:
+    """Whether the base image has all of these as it is; extras and markers are left to pip."""
+    for line in lines:
+        asked = Requirement(line)
+        version = base.get(canonicalize_name(asked.name))
+        if version is None or asked.extras or asked.marker or not asked.specifier.contains(version):
+            return False
+    return True
+
+
+def _existing(client: docker.DockerClient, tag: str) -> PackageImage | None:
+    with engine_errors():
+        try:
+            image = client.images.get(tag)
+        except ImageNotFound:
+            return None
+    wheels = json.loads(image.labels.get(WHEELS_LABEL, "{}"))
+    warnings = json.loads(image.labels.get(WARNINGS_LABEL, "[]"))
+    return PackageImage(str(image.id), tuple(Wheel(*pair) for pair in wheels.items()), tuple(warnings))
+
+
+def _make(
+    client: docker.DockerClient,
+    base_id: str,
+    lines: tuple[str, ...],
+    base: Mapping[str, str],
+    tag: str,
+    prefix: str,
+    pip: Installer,
+    log: Log,
+) -> PackageImage:
+    given_up = fetch_all(pip, list(lines), base, log)
+    wheels = pip.wheels()
+    if wheels:
+        status, output = pip.install(wheels, log)
+        if status != 0:
+            raise failure(status, output)
+    else:
+        # Everything is given up, or meant for another Python.
+        pip.make_folders("packages")
+    here = {wheel.name: wheel.version for wheel in wheels}
+    warnings = tuple(warning(line, here, base) for line in given_up)
+    for sentence in warnings:
+        log(f"Warning: {sentence}")
+    labels = {
+        PREFIX_LABEL: prefix,
+        REQUIREMENTS_LABEL: tag,
+        WARNINGS_LABEL: json.dumps(warnings),
+        WHEELS_LABEL: json.dumps({wheel.filename: wheel.sha256 for wheel in wheels}),
+    }
+    return PackageImage(commit_layer(client, base_id, pip.layer(), tag=tag, labels=labels), wheels, warnings)
+
+
+def fetch_all(pip: Installer, wanted: list[str], base: Mapping[str, str], log: Log) -> list[str]:
+    """Fetch what has wheels; return the lines that the base image's own versions stand in for. Raises BuildFailed."""
+    given_up: list[str] = []
+    while wanted:
+        status, output = pip.fetch(tuple(wanted), log)
+        if status == 0:
+            break
+        absent = missing(status, output)
+        if absent is None:
+            raise failure(status, output)
+        line = next((line for line in wanted if _package_of(line) == absent.name), "")
+        if not line or absent.is_too_new or absent.name not in base:
+            raise absent.failure(line)
+        if len(given_up) == MAX_FALL_BACKS:
+            raise BuildFailed(
+                f"More than {MAX_FALL_BACKS} requirements have no wheel for the Python of the base image, "
+                f"{line} among them. Ask for versions that have one.",
+                code="no_wheel",
+            )
+        wanted.remove(line)
+        given_up.append(line)
+        log(f"No wheel for {line}: trying without it.")
+    return given_up
+
+
+def warning(line: str, here: Mapping[str, str], base: Mapping[str, str]) -> str:
+    """What the owner of a line that was given up should know."""
+    package = _package_of(line)
+    if package in here:
+        # Another requirement brought it along.
+        return f"{line} has no wheel for the Python of the base image; version {here[package]} is used."
+    return f"{line} has no wheel for the Python of the base image; version {base[package]} of the base image is used."
+
+
+def _package_of(line: str) -> str:
+    return canonicalize_name(Requirement(line).name)

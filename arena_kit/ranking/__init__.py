@@ -1,0 +1,1 @@
+"""Formats, pairing, standings and ratings: pure functions."""

@@ -1,0 +1,95 @@
+"""The live rating, which moves at once with every duel: Elo for two seats, Weng and Lin's for more. Pure.
+
+For instant feedback only. It never settles and does not say how sure it is; the official rating is that of rating.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from arena_kit.ranking.standings import DuelResult
+
+START = 1500.0
+FLOOR = 0.0
+PERFORMANCE = 400 / (math.log(10) * math.sqrt(2))
+"""Points by which performances scatter, so that between two 400 points more are odds of 10 to 1, as with Elo."""
+DEVIATION = 2 * PERFORMANCE
+"""Points: how uncertain a new one is, in Weng and Lin's proportion to PERFORMANCE."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatingEstimate:
+    """value: on the Elo scale. duel_count: rated duels behind it."""
+
+    value: float
+    duel_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ManySeatResult:
+    """A match of more than two seats, or of two. number: order in the schedule. scores: by submission, higher wins."""
+
+    number: int
+    submissions: tuple[int, ...]
+    scores: tuple[float, ...]
+
+
+def rate(results: Iterable[DuelResult]) -> dict[int, RatingEstimate]:
+    """Elo rating of every submission in `results`, applied in the order the duels were scheduled (their ids).
+
+    Expected score 1 / (1 + 10^((R_b - R_a) / 400)); actual score 1, 0.5 or 0 of the duel; K is 40 below 10 rated
+    duels, 32 below 20, else 24; start 1500, floor 0. Source: A. E. Elo, The Rating of Chessplayers, 1978, with the
+    K schedule of the arenas this one takes over.
+    """
+    values: dict[int, float] = {}
+    counts: dict[int, int] = {}
+    for result in sorted(results, key=lambda item: item.duel):
+        first, second = result.submissions
+        before = (values.get(first, START), values.get(second, START))
+        expected = 1 / (1 + 10 ** ((before[1] - before[0]) / 400))
+        winner = result.winner
+        actual = 0.5 if winner is None else 1.0 if winner == first else 0.0
+        for submission, value, change in (
+            (first, before[0], actual - expected),
+            (second, before[1], expected - actual),
+        ):
+            count = counts.get(submission, 0)
+            values[submission] = max(FLOOR, value + k_factor(count) * change)
+            counts[submission] = count + 1
+    return {submission: RatingEstimate(values[submission], counts[submission]) for submission in values}
+
+
+def rate_many_seats(results: Iterable[ManySeatResult]) -> dict[int, RatingEstimate]:
+    """Rating of every submission in `results`, applied in the order of their numbers, on the Elo scale.
+
+    The Plackett-Luce model (algorithm 4) of Weng and Lin 2011, A Bayesian Approximation Method for Online Ranking,
+    Journal of Machine Learning Research 12, as in `openskill`; a deviation only shrinks, since submissions are frozen.
+    Start and floor are those of Elo. Raises ValueError when a match has not one score for each of its submissions, or
+    fewer than two, or one of them twice.
+    """
+    # Only sites that have such environments pay for it.
+    from openskill.models import PlackettLuce, PlackettLuceRating
+
+    model = PlackettLuce(mu=START, sigma=DEVIATION, beta=PERFORMANCE, tau=0.0)
+    ratings: dict[int, PlackettLuceRating] = {}
+    counts: dict[int, int] = {}
+    for result in sorted(results, key=lambda item: item.number):
+        seats = len(result.submissions)
+        if seats < 2 or len(result.scores) != seats or len(set(result.submissions)) != seats:
+            raise ValueError(f"Match {result.number} needs two or more different submissions with one score each.")
+        teams = [[ratings.get(submission) or model.rating()] for submission in result.submissions]
+        rated = model.rate(teams, ranks=[-score for score in result.scores])
+        for submission, (rating,) in zip(result.submissions, rated, strict=True):
+            rating.mu = max(FLOOR, rating.mu)
+            ratings[submission] = rating
+            counts[submission] = counts.get(submission, 0) + 1
+    return {submission: RatingEstimate(rating.mu, counts[submission]) for submission, rating in ratings.items()}
+
+
+def k_factor(duel_count: int) -> int:
+    """Largest step of a rating after `duel_count` rated duels."""
+    if duel_count < 10:
+        return 40
+    return 32 if duel_count < 20 else 24

@@ -1,0 +1,90 @@
+"""Knock-out formats: one loss, or two, and one is out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from arena_kit.ranking.formats import bracket
+from arena_kit.ranking.formats.contract import Format, History, Impossible, Meeting, Outline, Table
+from arena_kit.ranking.formats.meetings import Records, settle_knock_out
+from arena_kit.ranking.formats.ranking import rank_rows, said
+
+
+@dataclass(frozen=True)
+class SingleElimination(Format):
+    """Who loses is out. Standard seeding, 1 against the last; byes of the first round go to the best seeds.
+
+    A meeting that is level goes on with further duels, see `Format`. Who withdraws loses what they have not played by
+    walkover, later meetings too; whom they have beaten stays out. A meeting that the arena cannot play, three times
+    void, goes to the better seed: it must have a winner, and neither is to blame. Table: who is out later stands
+    higher; those who went out in the same round share a rank, unless the third place is played for.
+    """
+
+    slug: ClassVar[str] = "single-elimination"
+    name: ClassVar[str] = "Single elimination"
+    has_extensions: ClassVar[bool] = True
+
+    third_place: bool = False
+
+    def check_count(self, count: int) -> None:
+        if count < 2:
+            raise Impossible(f"A knock-out needs at least 2 participants, there are {count}; wait for more.")
+        check_third_place(self.third_place, count)
+
+    def outline(self, history: History) -> Outline:
+        slots = bracket.single_elimination(len(history.participants), third_place=self.third_place)
+        return _outline(self, history, slots, lives=1)
+
+
+@dataclass(frozen=True)
+class DoubleElimination(Format):
+    """Who loses twice is out. The grand final is played again when the one without a loss loses it.
+
+    Everything else is as in single elimination: who withdraws loses by walkover until they are out, too.
+    """
+
+    slug: ClassVar[str] = "double-elimination"
+    name: ClassVar[str] = "Double elimination"
+    has_extensions: ClassVar[bool] = True
+
+    def check_count(self, count: int) -> None:
+        if count < 3:
+            raise Impossible(
+                f"Double elimination needs at least 3 participants, there are {count}; "
+                "wait for more, or take a single one."
+            )
+
+    def outline(self, history: History) -> Outline:
+        return _outline(self, history, bracket.double_elimination(len(history.participants)), lives=2)
+
+
+def check_third_place(third_place: bool, count: int) -> None:
+    if third_place and count < 4:
+        raise Impossible(f"A match for the third place needs 4 participants, there are {count}; leave it out.")
+
+
+def _outline(played: Format, history: History, slots: Sequence[bracket.Slot], lives: int) -> Outline:
+    settle = partial(settle_knock_out, gone=history.gone, seeds=history.participants, extensions=played.extensions)
+    meetings = bracket.play_out(slots, history.participants, Records(history), settle)
+    keys, columns = reached(history.participants, meetings, lives)
+    rows = rank_rows(history.participants, keys, keys, gone=history.left, notes=said(meetings))
+    return Outline(bracket.stages(slots, meetings), Table(columns, rows))
+
+
+def reached(
+    participants: Sequence[int], meetings: Sequence[Meeting], lives: int
+) -> tuple[dict[int, tuple[float, ...]], tuple[str, ...]]:
+    """How far everybody has come, as keys of a table, and what its columns are called.
+
+    The round in which somebody dropped out, or one more than the last for those who are still in.
+    """
+    out = bracket.lost_in(meetings, lives)
+    beyond = max(meeting.round for meeting in meetings) + 1
+    keys: dict[int, tuple[float, ...]] = {who: (out.get(who, beyond),) for who in participants}
+    third = next((meeting for meeting in meetings if meeting.key == bracket.THIRD_PLACE), None)
+    if third is None:
+        return keys, ("Reached round",)
+    return {who: (*key, int(who == third.winner)) for who, key in keys.items()}, ("Reached round", "Third place")

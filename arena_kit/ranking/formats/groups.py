@@ -1,0 +1,161 @@
+"""Groups, then knock-out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from string import ascii_uppercase
+from typing import ClassVar
+
+from arena_kit.ranking.formats import bracket
+from arena_kit.ranking.formats.contract import Format, History, Impossible, Outline, Stage, Table, check_between
+from arena_kit.ranking.formats.elimination import check_third_place, reached
+from arena_kit.ranking.formats.meetings import Records, settle_knock_out
+from arena_kit.ranking.formats.ranking import rank_rows, said
+from arena_kit.ranking.formats.round_robin import all_play_all, check_legs, check_meetings
+from arena_kit.ranking.meetings import Source
+from arena_kit.ranking.pairing import seed_order, snake
+
+MOST_ADVANCE = 50
+
+
+@dataclass(frozen=True)
+class GroupsKnockOut(Format):
+    """Round robin in groups; the best `advance` of each go on into single elimination.
+
+    Seeds are dealt to the groups by a snake, so groups differ by at most one participant. Equals in a group are told
+    apart by their seed, where two go on and only one can. In the bracket the winners of the groups are
+    seeded first, then the seconds, and so on; who was in one group meets as late as possible (with two of each group:
+    in the final).
+
+    Withdrawing during the groups annuls one's meetings there, as in a round robin, and one stands last in one's group;
+    a group that has lost too many still sends `advance`, and who meets somebody who is gone has a walkover. Withdrawing
+    later changes nothing in the groups and is as in single elimination.
+    """
+
+    slug: ClassVar[str] = "groups-knock-out"
+    name: ClassVar[str] = "Groups, then knock-out"
+    has_extensions: ClassVar[bool] = True
+
+    groups: int = 4
+    advance: int = 2
+    legs: int = 1
+    third_place: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_legs(self.legs)
+        check_between("groups", self.groups, 2, len(ascii_uppercase))
+        check_between("advance", self.advance, 1, MOST_ADVANCE)
+        check_third_place(self.third_place, self.groups * self.advance)
+
+    def check_count(self, count: int) -> None:
+        needed = self.groups * (self.advance + 1)
+        if count < needed:
+            raise Impossible(
+                f"{self.groups} groups of which {self.advance} go on need {needed} participants, so that somebody "
+                f"drops out in each; there are {count}. Take fewer groups, let fewer go on, or wait for more."
+            )
+        sizes = [len(seeds) for seeds in snake(count, self.groups)]
+        check_meetings(sum(size * (size - 1) // 2 for size in sizes) * self.legs)
+
+    def outline(self, history: History) -> Outline:
+        records = Records(history)
+        members = [
+            [history.participants[seed] for seed in seeds] for seeds in snake(len(history.participants), self.groups)
+        ]
+        # The snake may end in any group.
+        largest = max(map(len, members))
+        last_round = self.legs * (largest - 1 + largest % 2)
+        annulled = {who for who, number in history.left.items() if number <= last_round}
+        stages = tuple(
+            all_play_all(
+                f"group-{letter}",
+                f"Group {letter}",
+                group,
+                self.legs,
+                records,
+                annulled=annulled,
+                gone=history.left,
+                stops_early=self.stops_early,
+            )
+            for letter, group in zip(ascii_uppercase, members, strict=False)
+        )
+        places = [_places(stage) for stage in stages]
+        is_over = all(meeting.decision for stage in stages for meeting in stage.meetings)
+        seeding = qualifiers(self.groups, self.advance)
+        through = [places[group][place] for group, place in seeding]
+        participants: list[int | None] = list(through) if is_over else [None] * len(through)
+        slots = bracket.single_elimination(len(seeding), third_place=self.third_place)
+        meetings = bracket.play_out(
+            slots,
+            participants,
+            records,
+            partial(settle_knock_out, gone=history.gone, seeds=participants, extensions=self.extensions),
+            first_round=last_round + 1,
+            origins=[Source("place", f"{ascii_uppercase[group]}{place + 1}") for group, place in seeding],
+        )
+        keys, columns = reached(through, meetings, lives=1)
+        group_place = {who: place for group in places for place, who in enumerate(group, start=1)}
+        # Until the groups are over, and for those who stay there, the place in the group is all there is.
+        dropped = (last_round, *(0 for _ in columns[1:]))
+        reach = {who: keys[who] if is_over and who in keys else dropped for who in history.participants}
+        table = rank_rows(
+            history.participants,
+            {who: (*reach[who], 0 if is_over and who in keys else -group_place[who]) for who in history.participants},
+            {who: (*reach[who], group_place[who]) for who in history.participants},
+            gone=history.left,
+            notes=said([*(meeting for stage in stages for meeting in stage.meetings), *meetings]),
+        )
+        return Outline((*stages, *bracket.stages(slots, meetings)), Table((*columns, "Place in group"), table))
+
+
+def _places(stage: Stage) -> list[int]:
+    """Everybody of a group from first to last; rows of equals stand in seed order already."""
+    assert stage.table is not None
+    return [row.participant for row in stage.table.rows]
+
+
+@cache
+def qualifiers(groups: int, advance: int) -> tuple[tuple[int, int], ...]:
+    """The (group, place) that each seed of the bracket stands for, both 0-based.
+
+    All first ones are seeded before all second ones. Within a place the groups are assigned so that their members meet
+    as late as possible: a minimum-cost assignment in which a meeting a round earlier weighs more than all later ones,
+    the natural order breaking ties.
+    """
+    # Twenty megabytes that only a draw needs.
+    import networkx as nx
+
+    count = groups * advance
+    size = bracket.bracket_size(count)
+    position = {seed: place for place, seed in enumerate(seed_order(size))}
+    taken: list[list[int]] = [[] for _ in range(groups)]
+    seeding: list[tuple[int, int]] = []
+    for place in range(advance):
+        seeds = range(place * groups, (place + 1) * groups)
+        graph = nx.Graph()
+        costs = {
+            (group, seed): _nearness([position[mate] for mate in taken[group]], position[seed], size, groups * count)
+            + (group - (seed - seeds[0])) ** 2
+            for group in range(groups)
+            for seed in seeds
+        }
+        top = max(costs.values()) + 1
+        graph.add_weighted_edges_from((("group", group), seed, top - cost) for (group, seed), cost in costs.items())
+        found: dict[int, int] = {}
+        for one, other in nx.max_weight_matching(graph, maxcardinality=True):
+            (_, group), seed = (one, other) if isinstance(one, tuple) else (other, one)
+            found[seed] = group
+        for seed in seeds:
+            seeding.append((found[seed], place))
+            taken[found[seed]].append(seed)
+    return tuple(seeding)
+
+
+def _nearness(mates: Sequence[int], place: int, size: int, crowd: int) -> int:
+    """How bad it is to stand at a place of the bracket with group mates at others."""
+    # Places meet in the round given by the highest bit in which they differ.
+    last = size.bit_length()
+    return sum(crowd ** (last - (place ^ mate).bit_length() + 2) for mate in mates)

@@ -1,0 +1,136 @@
+"""All play all."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arena_kit.ranking.formats.contract import (
+    MOST_MEETINGS,
+    Format,
+    History,
+    Impossible,
+    Meeting,
+    Outline,
+    Row,
+    Stage,
+    Table,
+)
+from arena_kit.ranking.formats.meetings import Records, settle_all_play_all
+from arena_kit.ranking.formats.ranking import WITHDRAWN, said
+from arena_kit.ranking.meetings import Decision, StageKind
+from arena_kit.ranking.pairing import round_robin
+from arena_kit.ranking.standings import DuelResult, standings
+
+COLUMNS = ("Points", "Wins", "Score")
+COLUMNS_STOPPED = ("Points", "Wins", "Scores per match")
+"""Where duels may end early: who wins quickly has played less, and would collect less of a total."""
+
+
+@dataclass(frozen=True)
+class RoundRobin(Format):
+    """Everybody meets everybody once, or twice with seats swapped (`legs` 2), by Berger tables.
+
+    All duels can be played at once. Table: 2 points for a meeting won, 1 for a draw; then wins, then the total score;
+    ties share ranks. Where duels may end early the scores per match of all meetings are summed up instead, so that they
+    count alike however long they were. Who withdraws counts for nobody: all their meetings are annulled, those already
+    played as well, so that nobody gains by the accident of having met them. A meeting that the arena cannot play, three
+    times void, counts for nobody either.
+    """
+
+    slug: ClassVar[str] = "round-robin"
+    name: ClassVar[str] = "Round robin"
+
+    legs: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_legs(self.legs)
+
+    def check_count(self, count: int) -> None:
+        if count < 2:
+            raise Impossible(f"A round robin needs at least 2 participants, there are {count}; wait for more.")
+        check_meetings(count * (count - 1) // 2 * self.legs)
+
+    def outline(self, history: History) -> Outline:
+        left = history.left
+        stage = all_play_all(
+            "table",
+            self.name,
+            history.participants,
+            self.legs,
+            Records(history),
+            annulled=left,
+            gone=left,
+            stops_early=self.stops_early,
+        )
+        assert stage.table is not None
+        return Outline((stage,), stage.table)
+
+
+def check_legs(legs: int) -> None:
+    if legs not in (1, 2):
+        raise Impossible(f"legs is {legs}; make it 1 (everybody meets once) or 2 (twice, with seats swapped).")
+
+
+def check_meetings(count: int) -> None:
+    if count > MOST_MEETINGS:
+        raise Impossible(
+            f"That would be {count} meetings, {MOST_MEETINGS} at most can be played; "
+            "take fewer participants, more groups, or a Swiss tournament."
+        )
+
+
+def all_play_all(
+    key: str,
+    name: str,
+    participants: Sequence[int],
+    legs: int,
+    records: Records,
+    *,
+    annulled: Container[int],
+    gone: Container[int],
+    stops_early: bool,
+) -> Stage:
+    """The stage in which `participants` all meet, from round 1 on; who is `annulled` is among those who are `gone`."""
+    once = round_robin(len(participants))
+    schedule = once if legs == 1 else [*once, *([(other, one) for one, other in pairs] for pairs in once)]
+    rounds = []
+    for number, pairs in enumerate(schedule, start=1):
+        meetings = []
+        for place, (first, second) in enumerate(pairs, start=1):
+            players = participants[first], participants[second]
+            duels = records.of(number, *players)
+            meeting = Meeting(f"{key}.{number}.{place}", number, place, players, duels=duels)
+            meetings.append(settle_all_play_all(meeting, annulled, gone))
+        rounds.append(tuple(meetings))
+    return Stage(key, name, StageKind.ALL_PLAY_ALL, tuple(rounds), _table(participants, rounds, annulled, stops_early))
+
+
+def _table(
+    participants: Sequence[int], rounds: Sequence[Sequence[Meeting]], annulled: Container[int], stops_early: bool
+) -> Table:
+    """The same points and ranks as a classic edition's, see `standings`; scores per match where duels may end early."""
+    meetings = [meeting for pairs in rounds for meeting in pairs]
+    results = []
+    for number, meeting in enumerate(meetings):
+        one, other = meeting.players
+        if meeting.decision is Decision.PLAYED and one is not None and other is not None:
+            scores = meeting.scores_per_match if stops_early else meeting.scores
+            results.append(DuelResult(number, (one, other), meeting.points, scores))
+    rows = standings(participants, results, withdrawn=[who for who in participants if who in annulled])
+    order = {who: place for place, who in enumerate(participants)}
+    notes = said(meetings)
+    return Table(
+        COLUMNS_STOPPED if stops_early else COLUMNS,
+        tuple(
+            Row(
+                row.submission,
+                row.rank,
+                (row.points, row.wins, row.total_score),
+                (WITHDRAWN,) if row.submission in annulled else tuple(notes.get(row.submission, ())),
+            )
+            for row in sorted(rows, key=lambda row: (row.rank, order[row.submission]))
+        ),
+    )

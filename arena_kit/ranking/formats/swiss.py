@@ -1,0 +1,237 @@
+"""The Swiss system: few rounds, equals meet, nobody meets the same one twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from arena_kit.ranking.formats.contract import (
+    Format,
+    History,
+    Impossible,
+    Meeting,
+    Outline,
+    Stage,
+    Table,
+    check_between,
+)
+from arena_kit.ranking.formats.meetings import Records, settle_swiss
+from arena_kit.ranking.formats.ranking import rank_rows, said
+from arena_kit.ranking.meetings import Decision, StageKind
+from arena_kit.ranking.pairing import SwissPlayer, swiss_round
+
+WIN, DRAW = 2, 1
+MOST_ROUNDS = 100
+HALVED = (Decision.PLAYED, Decision.UNPLAYABLE)
+"""Decisions that without a winner bring half of the points to each."""
+COLUMNS = ("Points", "Buchholz", "Sonneborn-Berger")
+SHORT = "Over after {done} of {total} rounds: {reason}."
+
+
+@dataclass(frozen=True)
+class Swiss(Format):
+    """Round by round those with equal points meet, see `swiss_round`; 2 points for a meeting won, 1 for a draw.
+
+    rounds: as many as it takes to leave one with only wins, log2 of the participants rounded up, unless told otherwise.
+    Two never meet twice. While nobody withdraws there is a pairing for half as many rounds as participants, rounded
+    down; should there be none later on, the tournament ends early and says so. Table: points, then Buchholz, then
+    Sonneborn-Berger, see `tie_breaks`.
+
+    Who withdraws is not paired again; what they have played stands, and a meeting that is still open is a walkover, 2
+    points for the other one. Who rests has 2 points, too. A meeting that the arena cannot play, three times void, is 1
+    point for each, and they do not meet again.
+    """
+
+    slug: ClassVar[str] = "swiss"
+    name: ClassVar[str] = "Swiss"
+
+    rounds: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rounds is not None:
+            check_between("rounds", self.rounds, 1, MOST_ROUNDS)
+
+    def check_count(self, count: int) -> None:
+        if count < 2:
+            raise Impossible(f"A Swiss tournament needs at least 2 participants, there are {count}; wait for more.")
+        if self.rounds is not None and self.rounds > count - 1:
+            raise Impossible(
+                f"{count} participants can play at most {count - 1} rounds without meeting twice, not {self.rounds}; "
+                "take fewer rounds, or a round robin."
+            )
+
+    def outline(self, history: History) -> Outline:
+        total = self.rounds or (len(history.participants) - 1).bit_length()
+        records = Records(history)
+        cards = _Cards(history)
+        rounds: list[tuple[Meeting, ...]] = []
+        notes: tuple[str, ...] = ()
+        for number in range(1, total + 1):
+            there = [who for who in history.participants if history.left.get(who, number) >= number]
+            pairs = _round(records.pairs(number), there, cards)
+            if pairs is None:
+                reason = "no pairing is left in which nobody meets the same one again"
+                if len(there) < 2:
+                    reason = "there is nobody left to meet"
+                notes = (SHORT.format(done=number - 1, total=total, reason=reason),)
+                break
+            meetings = tuple(
+                _meeting(number, place, pair, records, history.gone)
+                for place, pair in enumerate(cards.by_rank(pairs), start=1)
+            )
+            rounds.append(meetings)
+            cards.add(meetings)
+            if any(meeting.decision is None for meeting in meetings):
+                break
+        stage = Stage("swiss", self.name, StageKind.SWISS, tuple(rounds))
+        keys = tie_breaks(history.participants, rounds, history.left, total)
+        rows = rank_rows(history.participants, keys, keys, gone=history.left, notes=said(stage.meetings))
+        return Outline((stage,), Table(COLUMNS, rows), notes)
+
+
+Pairs = Sequence[tuple[int, int | None]]
+
+
+def _round(drawn: Sequence[tuple[int, int]], there: Sequence[int], cards: _Cards) -> Pairs | None:
+    """A round as it was drawn, as far as it was; None when there is no pairing.
+
+    drawn: the pairs of duels that count. They stand, whatever a later version of the pairing would make of the round.
+    Where some are missing, because they were struck or cancelled, the round is drawn again from the same standings, so
+    the same; should it come out otherwise, those who are missing are paired among themselves.
+    """
+    paired = {who for pair in drawn for who in pair}
+    if len(paired) < 2 * len(drawn) or not paired.issubset(there):
+        # Of a round that went another way: nothing of it can stand.
+        drawn, paired = (), set()
+    missing = [who for who in there if who not in paired]
+    if drawn and len(missing) < 2:
+        return [*drawn, *((who, None) for who in missing)]
+    whole = cards.pair(there)
+    if {frozenset(pair) for pair in drawn}.issubset({frozenset(pair) for pair in whole or ()}):
+        return whole
+    rest = cards.pair(missing)
+    return whole if rest is None else [*drawn, *rest]
+
+
+def _meeting(number: int, place: int, pair: tuple[int, int | None], records: Records, gone: Sequence[int]) -> Meeting:
+    meeting = Meeting(f"swiss.{number}.{place}", number, place, pair, duels=records.of(number, *pair))
+    if pair[1] is None:
+        return Meeting(meeting.key, number, place, pair, decision=Decision.BYE, winner=pair[0])
+    return settle_swiss(meeting, gone)
+
+
+@dataclass
+class _Card:
+    """What the rounds so far have made of one participant."""
+
+    points: int = 0
+    balance: int = 0
+    byes: int = 0
+    opponents: set[int] = field(default_factory=set)
+    floated: int = 0
+
+
+class _Cards:
+    """Everybody's card, kept up to date round by round."""
+
+    def __init__(self, history: History) -> None:
+        self._cards = {who: _Card() for who in history.participants}
+        self._seed = {who: place for place, who in enumerate(history.participants)}
+
+    def pair(self, there: Sequence[int]) -> Pairs | None:
+        """The next round among those who are there, in seed order."""
+        if len(there) < 2:
+            return None
+        place = {who: number for number, who in enumerate(there)}
+        pairs = swiss_round(
+            tuple(
+                SwissPlayer(
+                    points=card.points,
+                    balance=card.balance,
+                    byes=card.byes,
+                    opponents=frozenset(place[who] for who in card.opponents if who in place),
+                    floated=card.floated,
+                )
+                for card in (self._cards[who] for who in there)
+            )
+        )
+        if pairs is None:
+            return None
+        return [(there[one], None if other is None else there[other]) for one, other in pairs]
+
+    def by_rank(self, pairs: Pairs) -> Pairs:
+        """Pairs by their better players, who rests last: the order of the boards, whoever has kept them."""
+        return sorted(
+            pairs,
+            key=lambda pair: (
+                pair[1] is None,
+                min((-self._cards[who].points, self._seed[who]) for who in pair if who is not None),
+            ),
+        )
+
+    def add(self, meetings: Sequence[Meeting]) -> None:
+        before = {who: card.points for who, card in self._cards.items()}
+        for meeting in meetings:
+            for side, who in enumerate(meeting.players):
+                other = meeting.players[1 - side]
+                if who is None:
+                    continue
+                card = self._cards[who]
+                card.points += gain(meeting, who)
+                card.byes += meeting.decision is Decision.BYE
+                card.floated = 0
+                if other is not None:
+                    card.opponents.add(other)
+                    card.floated = (before[who] > before[other]) - (before[who] < before[other])
+                if meeting.decision is Decision.PLAYED:
+                    card.balance += 1 - 2 * side
+
+
+def gain(meeting: Meeting, who: int) -> int:
+    """The points that a meeting has brought one of its players."""
+    if meeting.winner is not None:
+        return WIN if meeting.winner == who else 0
+    return DRAW if meeting.decision in HALVED else 0
+
+
+def tie_breaks(
+    participants: Sequence[int], rounds: Sequence[Sequence[Meeting]], left: Mapping[int, int], total: int
+) -> dict[int, tuple[float, ...]]:
+    """Points, Buchholz and Sonneborn-Berger of everybody, of the meetings decided so far.
+
+    Buchholz: the sum of the opponents' points, without cuts. Sonneborn-Berger: the same with each opponent's points
+    times one's result against them (1, 1/2 or 0). Both are in our points, 2 for a win. A round without a duel counts as
+    against a dummy with one's own points, but with no more than `total` draws have, and after a walkover no more than
+    the absent opponent has. Of an opponent who has withdrawn the rounds after that count as draws.
+    Both names are those of FIDE's Tie-Break Regulations (Handbook C.07, https://handbook.fide.com), after which the
+    treatment of unplayed rounds is modelled; where they differ, what stands here holds.
+    """
+    points = dict.fromkeys(participants, 0)
+    absent = {
+        who: sum(number > left[who] for number in range(1, len(rounds) + 1)) if who in left else 0
+        for who in participants
+    }
+    decided = [meeting for meetings in rounds for meeting in meetings if meeting.decision is not None]
+    for meeting in decided:
+        for who in meeting.players:
+            if who is not None:
+                points[who] += gain(meeting, who)
+    adjusted = {who: points[who] + DRAW * absent[who] for who in participants}
+    buchholz = dict.fromkeys(participants, 0)
+    berger = dict.fromkeys(participants, 0.0)
+    for meeting in decided:
+        for side, who in enumerate(meeting.players):
+            other = meeting.players[1 - side]
+            if who is None:
+                continue
+            if meeting.decision is Decision.PLAYED and other is not None:
+                strength = adjusted[other]
+            elif meeting.decision in (Decision.BYE, Decision.UNPLAYABLE) or other is None:
+                strength = min(points[who], DRAW * total)
+            else:
+                strength = min(points[who], adjusted[other])
+            buchholz[who] += strength
+            berger[who] += strength * gain(meeting, who) / WIN
+    return {who: (points[who], buchholz[who], berger[who]) for who in participants}

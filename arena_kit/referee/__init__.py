@@ -1,0 +1,1 @@
+"""Plays matches, duels and evaluations, and decides whose fault a failure is."""

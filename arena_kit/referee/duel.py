@@ -1,0 +1,396 @@
+"""The event loop of a duel: it asks, decides, and knows whose fault it is when something goes wrong."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable, Sequence
+
+from arena_kit.environment.records import MatchRecord, half_points
+from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.referee.faults import PlatformFault, PlayerFault
+from arena_kit.referee.link import PlayerLink, PlayerLost
+from arena_kit.referee.match import Match, pair_seed
+from arena_kit.referee.processor_time import Processor
+from arena_kit.referee.stalls import Stalls
+from arena_kit.referee.wire import ACTION, END, ERROR, Answer, Encoder, Question
+from arena_kit.sandbox.base import Container, Ending
+
+LOG_LINES = 200
+POLL_SECONDS = 1.0
+LONG_PAUSE_SECONDS = 0.05
+"""When whoever watches the progress takes longer, the players are not charged for it."""
+ASKING_SHARE = 0.05
+"""Of the time of a duel: what is spent at most on asking whether it is decided, while it goes on."""
+
+Decided = Callable[[Sequence[int]], int | None]
+"""Given the half points of player_1 by pair, in the order of the schedule: how many of these decide the duel."""
+
+
+class Duel:
+    """The event loop over both players' wires."""
+
+    def __init__(
+        self,
+        spec: EnvironmentSpec,
+        launch: Callable[[int], Container],
+        *,
+        seed: int,
+        match_count: int,
+        parallel_matches: int,
+        limits: Limits,
+        one_core: bool,
+        clock: Callable[[], float],
+        on_progress: Callable[[int], None],
+        decided: Decided | None = None,
+    ) -> None:
+        self.records: dict[int, MatchRecord] = {}
+        self.log: list[str] = []
+        self.playing_seconds = 0.0
+        self._encoder = Encoder(spec.observation, spec.action_count)
+        self.links = tuple(
+            PlayerLink(
+                player,
+                spec,
+                self._encoder,
+                lambda player=player: launch(player),  # type: ignore[misc]
+                limits=limits,
+                parallel_matches=parallel_matches,
+                clock=clock,
+            )
+            for player in range(2)
+        )
+        self._processor = Processor((self.links[0], self.links[1]), one_core=one_core, clock=clock)
+        self._spec, self._seed, self._limits = spec, seed, limits
+        self.count = match_count
+        """Matches that the duel has: fewer than planned once it is decided. Those beyond count for nobody."""
+        self._clock, self._on_progress, self._decided = clock, on_progress, decided
+        self._pairs: list[int] = []
+        """Half points of player_1, as far as the pairs are over without a gap."""
+        self._asked, self._asks_again_at = 0, clock()
+        """How many of them were looked at, and when more are."""
+        self._active: dict[int, Match] = {}
+        self._next = 1
+        self._out_of_play: list[PlayerFault | None] = [None, None]
+        """By player: why it forfeits everything that is left."""
+        self._unexplained: list[tuple[list[Match], PlayerLost] | None] = [None, None]
+        """By player: the matches that were open at its last loss, while nobody knows yet which one it was."""
+        self._thinking = [0.0, 0.0]
+        self._reported, self._reported_at = 0, clock()
+        self._stalls = Stalls()
+
+    def play(self) -> None:
+        for link in self.links:
+            self._open(link, None)
+        for link in self.links:
+            link.forgive_pause()
+        begun = self._clock()
+        poll = select.poll()
+        while len(self.records) < self.count:
+            self._fill()
+            self._ask_whether_decided()
+            self._report()
+            if len(self.records) >= self.count:
+                break
+            for link in self.links:
+                if link.flush(ends_only=False) and self._processor.asked(link.index):
+                    self._forgive_pause()
+            self._wait(poll)
+            is_late = self._clock() - begun > self._limits.duel_seconds
+            if is_late and len(self.records) < self.count and self._out_of_play == [None, None]:
+                self._run_out_of_time(self._clock() - begun)
+        self._ask_whether_decided()
+        self.playing_seconds = self._clock() - begun
+        self._report()
+        self._say_goodbye()
+        # Both, before anybody waits for the end of one.
+        for link in self.links:
+            link.hang_up()
+
+    # --- Starting and ending matches ----------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        """Start matches while there is room; forfeit at once what a lost player cannot play."""
+        room = min(link.parallel_matches for link in self.links)
+        while self._next <= self.count and len(self._active) < room:
+            number, self._next = self._next, self._next + 1
+            match = self._new_match(number)
+            lost = [player for player in (0, 1) if self._out_of_play[player] is not None]
+            if lost:
+                # When neither can play, the one to move first forfeits: over a pair that is one match each.
+                player = lost[0] if len(lost) == 1 else match.seats[0]
+                match.forfeit(player, self._out_of_play[player] or PlayerFault.DID_NOT_START)
+                self._keep(match)
+                continue
+            self._active[number] = match
+            self._send(match.start())
+
+    def _new_match(self, number: int) -> Match:
+        pair, swapped = divmod(number - 1, 2)
+        return Match(
+            self._spec,
+            self._encoder,
+            number=number,
+            seed=pair_seed(self._seed, pair),
+            seats=(1, 0) if swapped else (0, 1),
+            bank=self._limits.bank_seconds,
+        )
+
+    def _keep(self, match: Match) -> None:
+        assert match.record is not None
+        self.records[match.number] = match.record
+        self._active.pop(match.number, None)
+        match.forget()
+
+    def _ask_whether_decided(self) -> None:
+        """End the duel with the pair that decides it, in the order of the schedule.
+
+        Matches play side by side, and the quick ones end first: what is over before others that come before it is not
+        looked at yet, and what was played beyond the decision is dropped. So neither the number of matches that run at
+        once nor anybody's speed has a part in what is kept.
+        """
+        if self._decided is None:
+            return
+        while (number := 2 * len(self._pairs) + 1) in self.records and number + 1 in self.records:
+            self._pairs += half_points((self.records[number], self.records[number + 1]))
+        is_over = len(self.records) == self.count
+        begun = self._clock()
+        if len(self._pairs) == self._asked or (begun < self._asks_again_at and not is_over):
+            return
+        self._asked = len(self._pairs)
+        pairs = self._decided(self._pairs)
+        self._asks_again_at = self._clock() + (self._clock() - begun) / ASKING_SHARE
+        self._forgive_pause()
+        if pairs is not None:
+            self.count = 2 * pairs
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Let go of the matches that still run: their answers are not waited for, and no END is sent."""
+        for match in self._active.values():
+            match.is_over = True
+            match.forget()
+        self._active.clear()
+        for link in self.links:
+            link.waiting = [request for request in link.waiting if request.kind is END]
+
+    def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
+        match.forfeit(player, fault, detail)
+        self._send(match.ends())
+        self._keep(match)
+
+    def _send(self, requests: list[Question]) -> None:
+        for request in requests:
+            if self._out_of_play[request.player] is None:
+                self.links[request.player].waiting.append(request)
+
+    def _report(self) -> None:
+        """Tell how far the duel is: after every result, and now and then, because who is told may want to stop it."""
+        begun = self._clock()
+        done = min(len(self.records), self.count)
+        if done == self._reported and begun - self._reported_at < POLL_SECONDS:
+            return
+        self._reported, self._reported_at = done, begun
+        self._on_progress(self._reported)
+        if self._clock() - begun > LONG_PAUSE_SECONDS:
+            self._forgive_pause()
+
+    def _forgive_pause(self) -> None:
+        self._processor.forgiven()
+        for link in self.links:
+            link.forgive_pause()
+
+    # --- Events -------------------------------------------------------------------------------------------
+
+    def _wait(self, poll: select.poll) -> None:
+        """Wait for answers until the next deadline and act on what came, or did not come."""
+        open_links = [link for link in self.links if link.is_open]
+        by_descriptor = {}
+        for link in open_links:
+            by_descriptor[link.fileno()] = link
+            poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.wants_to_write else 0))
+        deadlines = [link.deadline for link in open_links if link.deadline is not None]
+        now = self._clock()
+        seconds = max(0.0, min([POLL_SECONDS, *(deadline - now for deadline in deadlines)]))
+        try:
+            events = poll.poll(seconds * 1000)
+        finally:
+            for descriptor in by_descriptor:
+                poll.unregister(descriptor)
+        if self._stalls.was_held_up(seconds):
+            # Somebody has stopped this process for a while, or it had no core: no player had a part in that.
+            self._forgive_pause()
+        for descriptor, event in events:
+            link = by_descriptor[descriptor]
+            if event & ~select.POLLOUT and link.is_open:
+                self._receive(link)
+                if link.broken is not None:
+                    self._lose(link, link.broken)
+                elif link.cleared():
+                    self._give_up_search(link)
+        for link in open_links:
+            deadline = link.deadline
+            if link.is_open and deadline is not None and self._clock() > deadline:
+                # Before anybody is blamed: the rival may have held the processor.
+                link.excused_seconds = self._processor.excused(link.index)
+                if link.deadline is not None and self._clock() > link.deadline:
+                    link.raise_if_paused()
+                    self._lose(link, PlayerLost(PlayerFault.TIMED_OUT))
+
+    def _receive(self, link: PlayerLink) -> None:
+        """Read a player's answers and act on each."""
+        seconds, answers = link.receive()
+        if not answers:
+            return
+        is_idle = all(request.kind is END for request in link.outstanding)
+        charged, cpu = self._processor.answered(link.index, seconds, is_idle=is_idle)
+        cpu /= len(answers)
+        for request, answer in answers:
+            request.match.cpu_seconds[link.index] += cpu
+            self._answer(link, request, answer, charged)
+            charged = 0.0
+
+    def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
+        player, match = link.index, request.match
+        kind, _, sequence, action, text = answer
+        self._thinking[player] += seconds
+        if request.kind is END:
+            if kind is ERROR:
+                self._note(f"Match {match.number}: end() of player {player + 1} failed: {_sentence(text)}")
+            return
+        if match.is_over:
+            return
+        if kind is not ACTION:
+            self._refuse(link, match, answer)
+            return
+        if sequence < match.move_counts[player]:
+            return
+        if seconds:
+            match.charge(player, seconds, self._limits.move_seconds)
+            if match.banks[player] < 0:
+                self._forfeit(match, player, PlayerFault.TIMED_OUT)
+                return
+        try:
+            requests = match.choose(player, action)  # type: ignore[arg-type]  # an integer where two seats play
+        except ValueError as error:
+            self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
+            return
+        self._send(requests)
+        if requests and requests[0].kind is END:
+            self._keep(match)
+
+    def _refuse(self, link: PlayerLink, match: Match, answer: Answer) -> None:
+        if answer.kind is ERROR:
+            # The sentence is public like every result; the trace shows source, so it goes to the player's own log.
+            link.keep_trace(match.number, answer.text)
+            self._forfeit(match, link.index, PlayerFault.RAISED, _sentence(answer.text))
+        else:
+            self._forfeit(match, link.index, PlayerFault.ILLEGAL_ACTION, _sentence(answer.text))
+
+    # --- Losing a player ----------------------------------------------------------------------------------
+
+    def _lose(self, link: PlayerLink, loss: PlayerLost) -> None:
+        """A container is lost: its match forfeits, the others go on in a fresh container where they stood."""
+        player = link.index
+        fault = loss.fault
+        begun = self._clock() - link.waited_seconds
+        if fault is PlayerFault.DIED and link.ending() is Ending.OUT_OF_MEMORY:
+            fault = PlayerFault.OUT_OF_MEMORY
+        self._note(f"Player {player + 1}: {fault.value} with {len(link.outstanding)} open questions. {loss.detail}")
+        suspects = [request for request in link.outstanding if not request.match.is_over]
+        self._unexplained[player] = None
+        link.close()
+        if len(link.outstanding) == 1 and suspects:
+            self._forfeit(suspects[0].match, player, fault, loss.detail)
+        # A loss that cannot be blamed yet is looked for again, one question at a time, before it counts.
+        if len(link.outstanding) > 1 and suspects:
+            # When an open END may have been the cause, no match has to pay for a loss that stays unexplained.
+            payers = [request.match for request in suspects] if len(suspects) == len(link.outstanding) else []
+            self._unexplained[player] = (payers, PlayerLost(fault, loss.detail))
+        else:
+            suspects = []
+            self._count_restart(link)
+        if self._out_of_play[player] is None:
+            self._open(link, suspects)
+        self._processor.forgiven()
+        self.links[1 - player].forgive_pause()
+        # Whatever this took, the player is the reason.
+        self._thinking[player] += self._clock() - begun
+
+    def _give_up_search(self, link: PlayerLink) -> None:
+        """The loss did not happen again: somebody's match has to pay, or dying now and then would be free."""
+        unexplained, self._unexplained[link.index] = self._unexplained[link.index], None
+        if unexplained is not None:
+            matches, loss = unexplained
+            match = next((match for match in matches if not match.is_over), None)
+            if match is not None:
+                self._forfeit(match, link.index, loss.fault, loss.detail)
+        self._count_restart(link)
+
+    def _count_restart(self, link: PlayerLink) -> None:
+        link.restarts += 1
+        if link.restarts > self._limits.max_restarts:
+            self._take_out(link.index, PlayerFault.TOO_MANY_RESTARTS)
+
+    def _open(self, link: PlayerLink, suspects: list[Question] | None) -> None:
+        """Start a player and bring a fresh container to where its running matches stand."""
+        player = link.index
+        try:
+            link.open()
+            self._processor.started(player)
+        except PlayerLost as loss:
+            self._note(f"Player {player + 1} could not be started: {loss.fault.value}. {loss.detail}")
+            self._take_out(player, loss.fault)
+            return
+        if suspects is None:
+            return
+        link.suspect(suspects)
+        for match in self._active.values():
+            for request in match.history[player]:
+                link.waiting.append(request)
+
+    def _take_out(self, player: int, fault: PlayerFault) -> None:
+        """A player plays no more in this duel and forfeits what is left."""
+        self.links[player].close()
+        self._out_of_play[player] = fault
+        for match in list(self._active.values()):
+            self._forfeit(match, player, fault)
+
+    def _run_out_of_time(self, elapsed: float) -> None:
+        for link in self.links:
+            self._thinking[link.index] += link.waited_seconds
+        if sum(self._thinking) < elapsed / 2:
+            raise PlatformFault("The duel took too long, and not because of its players.", code="duel_too_slow")
+        slower = 0 if self._thinking[0] >= self._thinking[1] else 1
+        self._note(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
+        self._take_out(slower, PlayerFault.DUEL_TIME)
+
+    def _say_goodbye(self) -> None:
+        """Let the last `end()` calls run, within the time of a move."""
+        until = self._clock() + self._limits.move_seconds
+        while self._clock() < until:
+            busy = [link for link in self.links if link.is_open and link.owes_end]
+            if not busy:
+                return
+            for link in busy:
+                link.flush()
+                if _can_read(link):
+                    self._receive(link)
+                    if link.broken is not None:
+                        link.close()
+
+    def _note(self, line: str) -> None:
+        if len(self.log) < LOG_LINES:
+            self.log.append(" ".join(line.split())[:500])
+        elif len(self.log) == LOG_LINES:
+            self.log.append("More was not kept.")
+
+
+def _can_read(link: PlayerLink) -> bool:
+    poll = select.poll()
+    poll.register(link.fileno(), select.POLLIN)
+    return bool(poll.poll(50))
+
+
+def _sentence(text: str) -> str:
+    """The first line of what a player's server said of an error."""
+    return text.partition("\n")[0][:300]

@@ -1,0 +1,288 @@
+"""The event loop of an evaluation: one player, many episodes at once, every step and every reward the referee's own."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from arena_kit.environment.episodes import EpisodeRecord
+from arena_kit.environment.protocol import Action, IllegalAction
+from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.referee.faults import PlatformFault, PlayerFault, sentence
+from arena_kit.referee.link import PlayerLink, PlayerLost
+from arena_kit.referee.stalls import Stalls
+from arena_kit.referee.wire import ACTION, END, ERROR, START, STEP, Answer, Encoder, Question, new_tuple
+from arena_kit.sandbox.base import Container, Ending
+
+POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an evaluation counts for nothing: the player's fault, in which episode, and a sentence for a person."""
+
+    fault: PlayerFault
+    episode: int | None
+    sentence: str
+
+
+class Episode:
+    """One running episode and all that the referee knows of it."""
+
+    is_over = False
+
+    def __init__(self, spec: EnvironmentSpec, encoder: Encoder, bank: float) -> None:
+        """bank: wall seconds of an episode on top of the free time of each move."""
+        self._encoder, self._bank, self._id = encoder, bank, spec.id
+        try:
+            self._environment = spec.make()
+        except Exception as error:
+            raise self._broken(error) from error
+        self.banks = [bank]
+
+    def start(self, number: int, seed: int) -> Question:
+        """Begin an episode in the same environment; return the first question."""
+        self.number, self.seed = number, seed
+        self.actions: list[Action] = []
+        self.score = 0.0
+        self.banks[0] = self._bank
+        self.thinking_seconds = self.slowest_move_seconds = self.cpu_seconds = 0.0
+        try:
+            self._environment.reset(seed)
+        except Exception as error:
+            raise self._broken(error) from error
+        return self._question(START, 0.0)
+
+    def step(self, action: Action) -> Question:
+        """Take an action; return the next question, END when the episode is over.
+
+        Raises IllegalAction, and PlatformFault when the environment breaks.
+        """
+        if type(action) is int and action not in self._valid:
+            raise IllegalAction(f"{action} is not among the valid actions.")
+        try:
+            (reward,) = self._environment.step({0: action})
+        except IllegalAction:
+            raise
+        except Exception as error:
+            raise self._broken(error) from error
+        self.actions.append(action)
+        self.score += float(reward)
+        if not isfinite(self.score):
+            raise PlatformFault(f"The environment {self._id} gave the reward {reward}.", code="environment_failed")
+        return self._question(STEP if self._environment.to_move else END, reward)
+
+    def charge(self, seconds: float, free_seconds: float) -> None:
+        """Take from the bank what a move took beyond the free time."""
+        if seconds > free_seconds:
+            self.banks[0] -= seconds - free_seconds
+
+    def book(self, seconds: float, cpu_seconds: float) -> None:
+        """Keep what a move took, of answers that came together an equal part."""
+        self.thinking_seconds += seconds
+        self.slowest_move_seconds = max(self.slowest_move_seconds, seconds)
+        self.cpu_seconds += cpu_seconds
+
+    def record(self) -> EpisodeRecord:
+        """What is kept of an episode that is over."""
+        return EpisodeRecord(
+            number=self.number,
+            seed=self.seed,
+            actions=tuple(self.actions),  # type: ignore[arg-type]  # one kind of action an environment
+            score=self.score,
+            truncated=self._environment.truncated,
+            thinking_seconds=self.thinking_seconds,
+            slowest_move_seconds=self.slowest_move_seconds,
+            cpu_seconds=self.cpu_seconds,
+        )
+
+    def _question(self, kind: int, reward: float) -> Question:
+        try:
+            values, self._valid = self._environment.observe(0)
+            observation = self._encoder.observation(values)
+        except Exception as error:
+            raise self._broken(error) from error
+        return new_tuple(Question, (self.number, kind, len(self.actions), reward, self._valid, observation, self, 0))
+
+    def _broken(self, error: Exception) -> PlatformFault:
+        return PlatformFault(
+            f"The environment {self._id} failed: {type(error).__name__}: {error}", code="environment_failed"
+        )
+
+
+class Evaluation:
+    """Plays one episode for every seed, up to `parallel` at once.
+
+    Nothing is forfeited here: a player that fails in one episode fails the evaluation, or ending an episode by a fault
+    could pay where every step costs.
+    """
+
+    def __init__(
+        self,
+        spec: EnvironmentSpec,
+        launch: Callable[[], Container],
+        *,
+        seeds: Sequence[int],
+        parallel: int,
+        limits: Limits,
+        clock: Callable[[], float],
+        on_episode: Callable[[EpisodeRecord], None],
+        still_wanted: Callable[[], None],
+    ) -> None:
+        """still_wanted: called about once a second; raises when the evaluation is to end at once."""
+        self.records: list[EpisodeRecord] = []
+        self.failure: Failure | None = None
+        self.playing_seconds = 0.0
+        self._encoder = Encoder(spec.observation, spec.action_count)
+        self.link = PlayerLink(0, spec, self._encoder, launch, limits=limits, parallel_matches=parallel, clock=clock)
+        self._spec, self._seeds, self._limits, self._clock = spec, seeds, limits, clock
+        self._on_episode, self._still_wanted = on_episode, still_wanted
+        self._next = 0
+        self._thinking = 0.0
+
+    def play(self) -> None:
+        """Play until every episode has a record, or the player has failed. Raises PlatformFault and SandboxError."""
+        link = self.link
+        try:
+            link.open()
+        except PlayerLost as loss:
+            self._fail(loss.fault, None, loss.detail)
+            return
+        for _ in range(min(link.parallel_matches, len(self._seeds))):
+            self._begin(Episode(self._spec, self._encoder, self._limits.bank_seconds))
+        link.forgive_pause()
+        self._cpu = link.cpu_seconds()
+        begun = looked = self._clock()
+        self._stalls = Stalls()
+        poll = select.poll()
+        poll.register(link.fileno(), select.POLLIN)
+        while self.failure is None and len(self.records) < len(self._seeds):
+            link.flush(ends_only=False)
+            self._wait(poll)
+            now = self._clock()
+            if now - looked > POLL_SECONDS:
+                looked = now
+                self._still_wanted()
+                self._check_time(now - begun)
+        self.playing_seconds = self._clock() - begun
+        self.records.sort(key=lambda record: record.number)
+        if self.failure is None:
+            self._say_goodbye(poll)
+        link.hang_up()
+
+    def _begin(self, episode: Episode) -> None:
+        """Let a slot play the next seed, if one is left."""
+        if self._next < len(self._seeds):
+            self._next += 1
+            self.link.waiting.append(episode.start(self._next, self._seeds[self._next - 1]))
+
+    def _wait(self, poll: select.poll) -> None:
+        link = self.link
+        deadline = link.deadline
+        seconds = POLL_SECONDS if deadline is None else max(0.0, min(POLL_SECONDS, deadline - self._clock()))
+        if link.wants_to_write:
+            poll.modify(link.fileno(), select.POLLIN | select.POLLOUT)
+        events = poll.poll(seconds * 1000)
+        if self._stalls.was_held_up(seconds):
+            # Somebody has stopped this process for a while, or it had no core: the player had no part in that.
+            link.forgive_pause()
+        if link.wants_to_write:
+            poll.modify(link.fileno(), select.POLLIN)
+        if any(event & ~select.POLLOUT for _, event in events):
+            self._receive()
+        # Also when bytes have come: those that do not complete an answer are no answer.
+        deadline = link.deadline
+        if self.failure is None and deadline is not None and self._clock() > deadline:
+            link.raise_if_paused()
+            self._fail(PlayerFault.TIMED_OUT, self._oldest())
+
+    def _receive(self) -> None:
+        """Read the player's answers and act on each."""
+        link = self.link
+        seconds, answers = link.receive()
+        if answers:
+            cpu, self._cpu = self._cpu, link.cpu_seconds()
+            used = 0.0 if cpu is None or self._cpu is None else (self._cpu - cpu) / len(answers)
+            each = seconds / len(answers)
+            for question, answer in answers:
+                episode: Episode = question.match  # type: ignore[assignment]  # the field is the loop's own
+                if question.kind is not END:
+                    episode.book(each, used)
+                self._answer(episode, question, answer, seconds)
+                if self.failure is not None:
+                    return
+                seconds = 0.0
+            # Stepping environments and telling of progress is not the player's time.
+            link.forgive_pause()
+        if link.broken is not None:
+            self._lose(link.broken)
+
+    def _answer(self, episode: Episode, question: Question, answer: Answer, seconds: float) -> None:
+        """seconds: since it was asked or last answered; 0 but for the first of answers that came at once."""
+        kind, _, _, action, text = answer
+        self._thinking += seconds
+        if question.kind is END:
+            if kind is ERROR:
+                self.link.keep_trace(question.number, text)
+            return
+        if kind is not ACTION:
+            fault = PlayerFault.RAISED if kind is ERROR else PlayerFault.ILLEGAL_ACTION
+            if kind is ERROR:
+                self.link.keep_trace(question.number, text)
+            self._fail(fault, episode.number, text.partition("\n")[0][:300])
+            return
+        if seconds:
+            episode.charge(seconds, self._limits.move_seconds)
+            if episode.banks[0] < 0:
+                self._fail(PlayerFault.TIMED_OUT, episode.number)
+                return
+        try:
+            following = episode.step(action)
+        except IllegalAction as error:
+            self._fail(PlayerFault.ILLEGAL_ACTION, episode.number, str(error))
+            return
+        self.link.waiting.append(following)
+        if following[1] is END:
+            self._keep(episode)
+
+    def _keep(self, episode: Episode) -> None:
+        record = episode.record()
+        self.records.append(record)
+        self._on_episode(record)
+        self._begin(episode)
+
+    def _lose(self, loss: PlayerLost) -> None:
+        fault = loss.fault
+        if fault is PlayerFault.DIED and self.link.ending() is Ending.OUT_OF_MEMORY:
+            fault = PlayerFault.OUT_OF_MEMORY
+        self._fail(fault, self._oldest(), loss.detail)
+
+    def _oldest(self) -> int | None:
+        """The episode whose answer was due: the only one that can be to blame when no other is open."""
+        outstanding = self.link.outstanding
+        return outstanding[0].number if len(outstanding) == 1 else None
+
+    def _check_time(self, elapsed: float) -> None:
+        if elapsed <= self._limits.duel_seconds or self.failure is not None:
+            return
+        if self._thinking + self.link.waited_seconds < elapsed / 2:
+            raise PlatformFault("The evaluation took too long, and not because of its player.", code="too_slow")
+        self._fail(PlayerFault.EVALUATION_TIME, None)
+
+    def _say_goodbye(self, poll: select.poll) -> None:
+        """Let the last `end()` calls run, within the time of a move."""
+        link, until = self.link, self._clock() + self._limits.move_seconds
+        while (link.outstanding or link.waiting or link.wants_to_write) and self._clock() < until:
+            link.flush()
+            if poll.poll(50):
+                for question, answer in link.receive()[1]:
+                    if answer.kind is ERROR:
+                        link.keep_trace(question.number, answer.text)
+                if link.broken is not None:
+                    return
+
+    def _fail(self, fault: PlayerFault, episode: int | None, detail: str = "") -> None:
+        where = "" if episode is None else f"Episode {episode}: "
+        self.failure = Failure(fault, episode, where + sentence(fault, detail))

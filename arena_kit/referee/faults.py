@@ -1,0 +1,66 @@
+"""Typed causes of failure, each with a sentence for a person."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from arena_kit.referee.wire import plain_text
+
+
+class PlayerFault(StrEnum):
+    """What a player did wrong."""
+
+    RAISED = "player_raised"
+    TIMED_OUT = "player_timed_out"
+    ILLEGAL_ACTION = "illegal_action"
+    BAD_ACTION = "malformed_answer"
+    OVERSIZED_ANSWER = "oversized_answer"
+    UNEXPECTED_ANSWER = "unexpected_answer"
+    DIED = "player_died"
+    OUT_OF_MEMORY = "player_out_of_memory"
+    DID_NOT_START = "player_failed_to_start"
+    TOO_MANY_RESTARTS = "too_many_restarts"
+    DUEL_TIME = "duel_time_exhausted"
+    EVALUATION_TIME = "evaluation_time_exhausted"
+
+
+SENTENCES: dict[PlayerFault, str] = {
+    PlayerFault.RAISED: "The player raised an exception",
+    PlayerFault.TIMED_OUT: "The player did not answer in time.",
+    PlayerFault.ILLEGAL_ACTION: "The player chose an action that is not valid here",
+    PlayerFault.BAD_ACTION: "The player's answer is not what the protocol asks for",
+    PlayerFault.OVERSIZED_ANSWER: "The player's answer is too large",
+    PlayerFault.UNEXPECTED_ANSWER: "The player answered something it was not asked",
+    PlayerFault.DIED: "The player's process ended in the middle of its play.",
+    PlayerFault.OUT_OF_MEMORY: "The player used more memory than allowed and was ended.",
+    PlayerFault.DID_NOT_START: "The player could not be started",
+    PlayerFault.TOO_MANY_RESTARTS: "The player had to be started again too often; it forfeits what is left.",
+    PlayerFault.DUEL_TIME: "The time of the duel was used up, and this player thought longer.",
+    PlayerFault.EVALUATION_TIME: "The time of the evaluation was used up, most of it by this player.",
+}
+
+SAYS_LITTLE = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
+
+
+def sentence(fault: PlayerFault, detail: str = "") -> str:
+    """The fault's sentence, with what is known beside it."""
+    text = SENTENCES[fault]
+    if text.endswith("."):
+        return f"{text} {detail}".strip()
+    return f"{text}: {detail}" if detail else f"{text}."
+
+
+def with_output(fault: str, text: str, log: str) -> str:
+    """A sentence for the player's owner: that of a fault which says little alone ends with the log's last line."""
+    last_line = plain_text(log).strip().rpartition("\n")[2][:300]
+    if fault not in SAYS_LITTLE or not last_line or last_line in text:
+        return text
+    return f"{text} Its output ends with: {last_line}"
+
+
+class PlatformFault(Exception):
+    """The platform failed: nobody forfeits, the work is tried again. code: typed reason."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code

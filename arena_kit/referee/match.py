@@ -1,0 +1,178 @@
+"""One running match: the environment, who sits where, what was asked and answered."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from arena_kit.environment.records import Fault, MatchRecord, Outcome
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee.faults import PlatformFault, PlayerFault, sentence
+from arena_kit.referee.wire import END, START, STEP, Encoder, Question, new_tuple
+
+ERROR_CHARACTERS = 2000
+WINNERS = (Outcome.PLAYER_1, Outcome.PLAYER_2)
+
+
+def pair_seed(seed: int, pair: int) -> int:
+    """Seed of both matches of a pair: the first four bytes of BLAKE2b over "seed/pair", as an unsigned integer."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}/{pair}".encode(), digest_size=4).digest(), "little")
+
+
+class Match:
+    """State of a match between two players. The referee decides what is legal, never the player."""
+
+    def __init__(
+        self, spec: EnvironmentSpec, encoder: Encoder, *, number: int, seed: int, seats: tuple[int, ...], bank: float
+    ) -> None:
+        self.number, self.seed, self.seats = number, seed, seats
+        self.record: MatchRecord | None = None
+        self.is_over = False
+        """Whether it is decided; a plain attribute, because it is asked after every move."""
+        self.banks = [bank, bank]
+        self.history: tuple[list[Question], list[Question]] = ([], [])
+        """By player: every START and STEP so far, to resume on a fresh container."""
+        self._spec, self._encoder = spec, encoder
+        self._environment = spec.make()
+        self._actions: list[int] = []
+        self._chosen: dict[int, int] = {}
+        self._pending_rewards = [0.0] * spec.seats
+        self._scores = [0.0] * spec.seats
+        self.move_counts = [0, 0]
+        """By player: answers that counted. Questions with a lower sequence are sent again only to catch up."""
+        self.cpu_seconds = [0.0, 0.0]
+        """By player: processor time of its container."""
+        self._thinking = [0.0, 0.0]
+        self._slowest = [0.0, 0.0]
+        self._valid: dict[int, Sequence[int]] = {}
+        self._seat_of = tuple(seats.index(player) for player in range(2))
+
+    def start(self) -> list[Question]:
+        """Reset the environment; return the first requests."""
+        try:
+            self._environment.reset(self.seed)
+        except Exception as error:
+            raise self._broken(error) from error
+        return self._ask(self._environment.to_move)
+
+    def choose(self, player: int, action: int) -> list[Question]:
+        """Take a player's action; return the requests that follow, END included.
+
+        Raises ValueError, with a sentence, when the action is not valid; PlatformFault when the environment breaks.
+        """
+        seat = self._seat_of[player]
+        environment, movers = self._environment, self._valid
+        if action not in movers[seat]:
+            raise ValueError(f"{action} is not among {_shorten(movers[seat])}.")
+        self.move_counts[player] += 1
+        if len(movers) == 1:
+            self._actions.append(action)
+            chosen = {seat: action}
+        else:
+            self._chosen[seat] = action
+            if len(self._chosen) < len(movers):
+                return []
+            chosen, self._chosen = self._chosen, {}
+            self._actions += [chosen[mover] for mover in movers]
+        try:
+            rewards = environment.step(chosen)
+        except Exception as error:
+            raise self._broken(error) from error
+        pending = self._pending_rewards
+        for mover in chosen:
+            pending[mover] = 0.0
+        if any(rewards):
+            for index, reward in enumerate(rewards):
+                pending[index] += reward
+                self._scores[index] += reward
+        if to_move := environment.to_move:
+            return self._ask(to_move)
+        scores = tuple(self._scores[seat] for seat in self._seat_of)
+        outcome = Outcome.DRAW if scores[0] == scores[1] else WINNERS[scores[1] > scores[0]]
+        self._finish(outcome, scores)
+        return self.ends()
+
+    def forfeit(self, player: int, fault: PlayerFault, detail: str = "") -> None:
+        """Decide the match against `player`. Its score is a lost match's, so that erring never beats losing."""
+        loss = self._spec.forfeit_score
+        scores = (-loss, loss) if player == 0 else (loss, -loss)
+        self._finish(WINNERS[1 - player], scores, fault, player, sentence(fault, detail)[:ERROR_CHARACTERS])
+
+    def ends(self) -> list[Question]:
+        """END for both players of a decided match, as far as they have been asked anything in it."""
+        return [self._end(player) for player in range(2) if self.history[player]]
+
+    def forget(self) -> None:
+        """Let go of the questions, which hold the match as it holds them: nobody resumes a match that is over."""
+        self.history = ([], [])
+
+    def charge(self, player: int, seconds: float, free_seconds: float) -> None:
+        """Book the time of a move; what exceeds the free time comes from the player's bank."""
+        self._thinking[player] += seconds
+        self._slowest[player] = max(self._slowest[player], seconds)
+        if seconds > free_seconds:
+            self.banks[player] -= seconds - free_seconds
+
+    def _ask(self, to_move: tuple[int, ...]) -> list[Question]:
+        self._valid = {}
+        requests = []
+        for seat in to_move:
+            try:
+                values, valid = self._environment.observe(seat)
+                observation = self._encoder.observation(values)
+            except Exception as error:
+                raise self._broken(error) from error
+            self._valid[seat] = valid
+            player = self.seats[seat]
+            history = self.history[player]
+            kind, sequence, reward = STEP if history else START, len(history), self._pending_rewards[seat]
+            request = new_tuple(Question, (self.number, kind, sequence, reward, valid, observation, self, player))
+            history.append(request)
+            requests.append(request)
+        return requests
+
+    def _end(self, player: int) -> Question:
+        seat = self._seat_of[player]
+        try:
+            observation = self._encoder.observation(self._environment.observe(seat).observation)
+        except Exception as error:
+            raise self._broken(error) from error
+        sequence, reward = len(self.history[player]), self._pending_rewards[seat]
+        return Question(self.number, END, sequence, reward, (), observation, self, player)
+
+    def _finish(
+        self,
+        outcome: Outcome,
+        scores: tuple[float, ...],
+        fault: PlayerFault | None = None,
+        faulty_player: int | None = None,
+        error: str = "",
+    ) -> None:
+        self.is_over = True
+        self.record = MatchRecord(
+            number=self.number,
+            seed=self.seed,
+            seats=self.seats,
+            actions=tuple(self._actions),
+            outcome=outcome,
+            scores=scores,
+            fault=Fault.NONE if fault is None else Fault.PLAYER,
+            faulty_player=faulty_player,
+            error_code="" if fault is None else fault.value,
+            error=error,
+            move_counts=tuple(self.move_counts),
+            thinking_seconds=tuple(self._thinking),
+            slowest_move_seconds=tuple(self._slowest),
+            cpu_seconds=tuple(self.cpu_seconds),
+        )
+
+    def _broken(self, error: Exception) -> PlatformFault:
+        return PlatformFault(
+            f"The environment {self._spec.id} failed in match {self.number}: {type(error).__name__}: {error}",
+            code="environment_failed",
+        )
+
+
+def _shorten(actions: Sequence[int]) -> str:
+    text = ", ".join(str(action) for action in actions)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,118 @@
+"""Checks a duel's record by simulating every match again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from arena_kit.environment.protocol import Environment
+from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome, record_sha256
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee.faults import PlayerFault
+from arena_kit.referee.match import WINNERS, pair_seed
+from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, Mismatch, first_difference
+
+CHECKED = "seats, seeds, legal actions, scores, outcomes, forfeits and move counts of every match"
+"""What `verify_record` looks at, in words."""
+
+
+def verify_record(spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = "") -> list[Mismatch]:
+    """Everything that is wrong with a record; empty when it verifies.
+
+    spec: the rules that it names. sha256: the hash kept when the duel was played, empty when none is known. What
+    players thought is not simulated: that they would choose these actions again only playing again can tell.
+    """
+    found = []
+    if record.environment != spec.id:
+        found.append(Mismatch(None, f"The record is of {record.environment}, not of {spec.id}."))
+    if sha256 and record_sha256(record) != sha256:
+        found.append(Mismatch(None, f"The record's hash is {record_sha256(record)}, not {sha256}."))
+    if spec.seats != 2:
+        return [*found, Mismatch(None, f"{spec.id} is no environment of duels: its seats are {spec.seats}.")]
+    for place, match in enumerate(record.matches, start=1):
+        found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match)]
+    return found
+
+
+def compare_plays(record: DuelRecord, again: DuelRecord) -> list[Mismatch]:
+    """Matches that went otherwise when the players played again with the same seeds."""
+    found = []
+    for first, second in zip(record.matches, again.matches, strict=False):
+        move = first_difference(first.actions, second.actions)
+        if move is not None:
+            found.append(Mismatch(first.number, f"other actions from move {move + 1} on."))
+        elif (first.outcome, first.error_code) != (second.outcome, second.error_code):
+            endings = [match.error_code or match.outcome.value for match in (first, second)]
+            found.append(Mismatch(first.number, f"the same actions, but {endings[0]} became {endings[1]}."))
+    if len(record.matches) != len(again.matches):
+        found.append(Mismatch(None, f"{len(record.matches)} matches became {len(again.matches)}."))
+    return found
+
+
+def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchRecord) -> Iterator[str]:
+    """Sentences on what is wrong with the match at this place of a duel, from 1."""
+    pair, swapped = divmod(place - 1, 2)
+    seats = (1, 0) if swapped else (0, 1)
+    if match.number != place:
+        yield f"it is recorded as match {match.number}."
+    if match.seed != pair_seed(seed, pair):
+        yield f"its seed is {match.seed}, not {pair_seed(seed, pair)}."
+    if match.seats != seats:
+        yield f"its seats are {match.seats}, not {seats}."
+        return
+    environment = spec.make()
+    environment.reset(match.seed)
+    scores, moves = [0.0] * spec.seats, [0] * spec.seats
+    try:
+        _simulate(environment, match.actions, scores, moves)
+    except NOT_PLAYABLE as error:
+        yield f"move {sum(moves) + 1} is not possible: {error}"
+        return
+    by_player = [seats.index(player) for player in range(spec.seats)]
+    counts = tuple(moves[seat] for seat in by_player)
+    # In a simultaneous step that a forfeit cut short some had chosen already.
+    if match.move_counts != counts and (match.fault is Fault.NONE or len(environment.to_move) < 2):
+        yield f"its move counts are {match.move_counts}, not {counts}."
+    played = tuple(scores[seat] for seat in by_player)
+    yield from _result_faults(spec, match, played, is_over=not environment.to_move)
+
+
+def _simulate(environment: Environment, actions: Sequence[int], scores: list[float], moves: list[int]) -> None:
+    """Play actions; scores and moves, by seat, are counted in place. Raises what the rules raise."""
+    position = 0
+    while position < len(actions):
+        movers = environment.to_move
+        if not movers:
+            raise ValueError("the match was over before.")
+        if position + len(movers) > len(actions):
+            raise ValueError("the record ends within a step.")
+        chosen = dict(zip(movers, actions[position:], strict=False))
+        rewards = environment.step(chosen)
+        position += len(movers)
+        for seat, reward in enumerate(rewards):
+            scores[seat] += reward
+            moves[seat] += seat in chosen
+
+
+def _result_faults(
+    spec: EnvironmentSpec, match: MatchRecord, scores: tuple[float, ...], *, is_over: bool
+) -> Iterator[str]:
+    outcome = Outcome.DRAW if scores[0] == scores[1] else WINNERS[scores[1] > scores[0]]
+    if match.fault is not Fault.NONE:
+        if match.fault is not Fault.PLAYER or match.faulty_player not in (0, 1):
+            yield "it was forfeited, but by neither player."
+            return
+        if is_over:
+            yield "it was forfeited after its end."
+        if match.error_code not in set(PlayerFault):
+            yield f"{match.error_code!r} is nothing that a player forfeits for."
+        loss = spec.forfeit_score
+        scores, outcome = ((-loss, loss), WINNERS[1]) if match.faulty_player == 0 else ((loss, -loss), WINNERS[0])
+    elif not is_over:
+        yield "it stops before its end, and nobody is at fault."
+        return
+    elif match.faulty_player is not None or match.error_code:
+        yield "it names a fault, but was not forfeited."
+    if match.scores != scores:
+        yield f"its scores are {match.scores}, not {scores}."
+    if match.outcome is not outcome:
+        yield f"its outcome is {match.outcome.value or 'none'}, not {outcome.value}."

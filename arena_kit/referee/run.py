@@ -1,0 +1,219 @@
+"""Plays matches, duels and evaluations: what workers, the command line and benchmarks call. No Django here."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
+from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
+from arena_kit.environment.spec import ArraySpec, EnvironmentSpec, Limits
+from arena_kit.referee.duel import Decided, Duel
+from arena_kit.referee.evaluation import Evaluation, Failure
+from arena_kit.referee.faults import PlatformFault
+from arena_kit.referee.match import pair_seed
+from arena_kit.sandbox.base import Container
+
+__all__ = [
+    "Failure",
+    "PlatformFault",
+    "PlayedDuel",
+    "PlayedEvaluation",
+    "Player",
+    "pair_seed",
+    "run_duel",
+    "run_episode",
+    "run_evaluation",
+    "run_match",
+]
+
+
+class Player(Protocol):
+    """The player contract, as archives implement it in `player.py`."""
+
+    def start(self, state: np.ndarray[Any, Any], valid_actions: np.ndarray[Any, Any]) -> Any: ...
+    def step(self, state: np.ndarray[Any, Any], valid_actions: np.ndarray[Any, Any], prev_reward: float) -> Any: ...
+    def end(self, state: np.ndarray[Any, Any], prev_reward: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedDuel:
+    """What a duel leaves: its record, the referee's log, and what each player printed."""
+
+    record: DuelRecord
+    log: str
+    player_logs: tuple[str, str]
+    playing_seconds: float
+    """From the first question to the last result, without starting and ending the players."""
+
+
+def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, number: int = 1) -> MatchRecord:
+    """Play one match between players in this process, without isolation; players[seat] sits in that seat.
+
+    Exceptions of players are not caught: this is for trusted code, tests and the baseline of benchmarks.
+    """
+    environment = spec.make()
+    environment.reset(seed)
+    pending, scores, started = [0.0] * spec.seats, [0.0] * spec.seats, [False] * spec.seats
+    actions: list[int] = []
+    moves = [0] * spec.seats
+    while seats := environment.to_move:
+        chosen = {}
+        for seat in seats:
+            seen = environment.observe(seat)
+            state = _state(seen.observation, spec.observation)
+            valid = np.array(seen.valid_actions, dtype="int64")
+            player = players[seat]
+            action = player.step(state, valid, pending[seat]) if started[seat] else player.start(state, valid)
+            started[seat], pending[seat], chosen[seat] = True, 0.0, int(action)
+            moves[seat] += 1
+        rewards = environment.step(chosen)
+        actions += chosen.values()
+        for seat, reward in enumerate(rewards):
+            pending[seat] += reward
+            scores[seat] += reward
+    for seat, player in enumerate(players):
+        player.end(_state(environment.observe(seat).observation, spec.observation), pending[seat])
+    winner = Outcome.PLAYER_1 if scores[0] > scores[1] else Outcome.PLAYER_2
+    return MatchRecord(
+        number=number,
+        seed=seed,
+        seats=tuple(range(spec.seats)),
+        actions=tuple(actions),
+        outcome=Outcome.DRAW if scores[0] == scores[1] else winner,
+        scores=tuple(scores),
+        move_counts=tuple(moves),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedEvaluation:
+    """What an evaluation leaves: the episodes that were finished, why it failed if so, and what the player printed."""
+
+    record: EvaluationRecord
+    failure: Failure | None
+    player_log: str
+    playing_seconds: float
+    """From the first question to the last result, without starting and ending the player."""
+
+
+def run_evaluation(
+    spec: EnvironmentSpec,
+    launch: Callable[[], Container],
+    *,
+    name: str,
+    seeds: Sequence[int],
+    parallel_episodes: int,
+    limits: Limits,
+    clock: Callable[[], float],
+    on_episode: Callable[[EpisodeRecord], None] | None = None,
+    still_wanted: Callable[[], None] | None = None,
+) -> PlayedEvaluation:
+    """Let one player play an episode for every seed, up to `parallel_episodes` at once.
+
+    The referee owns the environment, steps it and counts; the record does not depend on `parallel_episodes` as far as
+    the player is deterministic. The first fault of the player ends it: then `failure` says why. on_episode: told of
+    every episode that is over, in no particular order. still_wanted: called now and then; may raise to stop. Raises
+    PlatformFault or SandboxError when the platform fails.
+    """
+    evaluation = Evaluation(
+        spec,
+        launch,
+        seeds=seeds,
+        parallel=parallel_episodes,
+        limits=limits,
+        clock=clock,
+        on_episode=on_episode or (lambda _: None),
+        still_wanted=still_wanted or (lambda: None),
+    )
+    with contextlib.closing(evaluation.link):
+        evaluation.play()
+    record = EvaluationRecord(spec.id, spec.runtime, name, tuple(evaluation.records))
+    return PlayedEvaluation(record, evaluation.failure, evaluation.link.log, evaluation.playing_seconds)
+
+
+def run_episode(spec: EnvironmentSpec, player: Player, seed: int, *, number: int = 1) -> EpisodeRecord:
+    """Play one episode in this process, without isolation: for trusted code, tests and the baseline of benchmarks."""
+    environment = spec.make()
+    environment.reset(seed)
+    array = spec.observation
+    reward = score = 0.0
+    actions: list[Any] = []
+    while environment.to_move:
+        values, valid_actions = environment.observe(0)
+        state, valid = _state(values, array), np.array(valid_actions, dtype="int64")
+        action = player.step(state, valid, reward) if actions else player.start(state, valid)
+        chosen = int(action) if spec.action is None else np.asarray(action, spec.action.wire).tobytes()
+        (reward,) = environment.step({0: chosen})
+        actions.append(chosen)
+        score += reward
+    player.end(_state(environment.observe(0).observation, array), reward)
+    return EpisodeRecord(number, seed, tuple(actions), score, environment.truncated)
+
+
+def _state(values: Sequence[float] | bytes, array: ArraySpec) -> np.ndarray[Any, Any]:
+    """An observation as its player sees it."""
+    raw = np.frombuffer(values, array.wire) if isinstance(values, bytes) else np.array(values)
+    return raw.astype(array.dtype).reshape(array.shape)
+
+
+def run_duel(
+    spec: EnvironmentSpec,
+    launch: Callable[[int], Container],
+    *,
+    names: tuple[str, str],
+    seed: int,
+    match_count: int,
+    parallel_matches: int,
+    limits: Limits,
+    clock: Callable[[], float],
+    one_core: bool = False,
+    on_progress: Callable[[int], None] | None = None,
+    decided: Decided | None = None,
+) -> PlayedDuel:
+    """Play `match_count` matches between two players, up to `parallel_matches` at once.
+
+    Matches 2k-1 and 2k share a seed with seats swapped; player_1 has seat 0 in odd ones. launch(player) starts a
+    container for player 0 or 1 and is called again after a death, at most `limits.max_restarts` times. The record
+    does not depend on `parallel_matches` as far as players are deterministic. one_core: whether both containers are
+    pinned to the same core, so that each takes from the other what it uses. decided: ends the duel early with the pair
+    that decides it; it is handed all pairs so far, in the order of the schedule. Raises PlatformFault or SandboxError
+    when the platform fails: then nothing counts.
+    """
+    duel = Duel(
+        spec,
+        launch,
+        seed=seed,
+        match_count=match_count,
+        parallel_matches=parallel_matches,
+        limits=limits,
+        one_core=one_core,
+        clock=clock,
+        on_progress=on_progress or (lambda _: None),
+        decided=decided,
+    )
+    with contextlib.ExitStack() as stack:
+        for link in duel.links:
+            stack.callback(link.close)
+        stack.enter_context(_without_collector())
+        duel.play()
+    records = tuple(duel.records[number] for number in range(1, duel.count + 1))
+    record = DuelRecord(spec.id, seed, names, records)
+    return PlayedDuel(record, "\n".join(duel.log), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Rest the collector of reference cycles: a duel leaves none, and looking for them took a quarter of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,191 @@
+"""Script submissions: run one to its end and read the score that it prints. Described in `docs/scripts.md`.
+
+What a script says of itself is all that is known of it, so boards mark its score as self-reported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from arena_kit.referee.wire import plain_text
+from arena_kit.sandbox.base import Ending, Sandbox
+from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, ScriptLimits, Watch, plain_output
+
+MAX_LINE_CHARACTERS = 64 * 1024
+"""Longer lines of output are no score."""
+MAX_METRICS = 1000
+MAX_METRIC_NAME_CHARACTERS = 100
+MAX_EPISODES = 2**31 - 1
+LARGEST_SCORE = 1e300
+"""As the database takes it: see core.models.limits."""
+QUOTE_CHARACTERS = 500
+MAX_ERROR_CHARACTERS = 2000
+
+
+class ScriptFault(StrEnum):
+    """Why a script submission has no score: always its own doing."""
+
+    FAILED = "script_failed"
+    KILLED = "script_killed"
+    TIMED_OUT = "script_timed_out"
+    OUT_OF_MEMORY = "script_out_of_memory"
+    NO_SCORE = "script_printed_no_score"
+    NOT_A_NUMBER = "script_score_not_a_number"
+    NOT_FINITE = "script_score_not_finite"
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptScore:
+    """What a script reported of itself, numbers only.
+
+    metrics: as many as 1000, a list of numbers or numbers by name; None when there were none. episodes: how many it
+    says it played, None when it does not say.
+    """
+
+    score: float
+    metrics: tuple[float, ...] | Mapping[str, float] | None = None
+    episodes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptFailure:
+    """Why there is no score. error: a sentence for the owner and the end of the output, at most 2000 characters."""
+
+    code: ScriptFault
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptRun:
+    """How a script ended, and what it is worth."""
+
+    end: ScriptEnd
+    verdict: ScriptScore | ScriptFailure
+
+
+def run_script(sandbox: Sandbox, launch: ScriptLaunch, *, watch: Watch = lambda _: None) -> ScriptRun:
+    """Run a script submission to its end and judge it.
+
+    watch: called about once a second with the end of what was printed; what it raises ends the script and comes
+    through. Raises SandboxError for a fault of the platform, after which nothing is left of the run.
+    """
+    end = sandbox.run_to_end(launch, watch)
+    return ScriptRun(end, judge(end, launch.limits))
+
+
+def judge(end: ScriptEnd, limits: ScriptLimits) -> ScriptScore | ScriptFailure:
+    """The score of a script that has ended well, otherwise what was wrong."""
+    if end.ending is Ending.TIMED_OUT:
+        return _failure(ScriptFault.TIMED_OUT, f"The script had not ended after {limits.seconds:g} s.", end.log)
+    if end.ending is Ending.OUT_OF_MEMORY:
+        size = f"{limits.memory_limit_bytes / (1 << 20):g} MiB"
+        return _failure(ScriptFault.OUT_OF_MEMORY, f"The script used more than {size} of memory.", end.log)
+    return read_score(end.log, end.exit_status)
+
+
+def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure:
+    """The score in the output of a script that has ended, or why there is none.
+
+    The last line counts that is one JSON object with a finite number as its `score`. Where there is none, the failure
+    says what is wrong with the last line that has a `score` at all. Lines over 64 KiB and objects that name a key
+    twice are none. Of `metrics` only finite numbers are kept, of `episodes` only a whole number from 0 to 2**31 - 1.
+    exit_status: as of `subprocess`; None when the script was ended by others.
+    """
+    log = plain_output(log)
+    if exit_status is None or exit_status < 0:
+        return _failure(ScriptFault.KILLED, f"The script was ended{_signal(exit_status)}.", log)
+    if exit_status > 0:
+        return _failure(ScriptFault.FAILED, f"The script ended with exit status {exit_status}, not 0.", log)
+    wrong: tuple[ScriptFault, str] | None = None
+    for line in reversed(log.split("\n")):
+        found = _object(line)
+        if found is None or "score" not in found:
+            continue
+        score = found["score"]
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            kind = {str: "a text", bool: "a boolean", type(None): "null"}.get(type(score), "not a number")
+            wrong = wrong or (ScriptFault.NOT_A_NUMBER, f"The printed score is {kind}; it must be a number.")
+        elif not math.isfinite(score):
+            wrong = wrong or (ScriptFault.NOT_FINITE, f"The printed score is {score}; it must be finite.")
+        elif abs(score) > LARGEST_SCORE:
+            sentence = f"The printed score is {score}; it must lie between -{LARGEST_SCORE} and {LARGEST_SCORE}."
+            wrong = wrong or (ScriptFault.NOT_FINITE, sentence)
+        else:
+            return ScriptScore(float(score), _metrics(found.get("metrics")), _episodes(found.get("episodes")))
+    if wrong is not None:
+        return _failure(*wrong, log)
+    sentence = 'The script printed no score: a line such as {"score": 123.4} must be the last one that it prints.'
+    return _failure(ScriptFault.NO_SCORE, sentence, log)
+
+
+def _signal(exit_status: int | None) -> str:
+    if exit_status is None:
+        return " from outside"
+    try:
+        return f" by signal {-exit_status} ({signal.Signals(-exit_status).name})"
+    except ValueError:
+        return f" by signal {-exit_status}"
+
+
+def _failure(code: ScriptFault, sentence: str, log: str) -> ScriptFailure:
+    quote = log.strip()[-QUOTE_CHARACTERS:]
+    text = f"{sentence} Its output ends with:\n{quote}" if quote else f"{sentence} It printed nothing."
+    return ScriptFailure(code, text[:MAX_ERROR_CHARACTERS])
+
+
+class _NotAnObject(ValueError):
+    """A line says two things at once."""
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _NotAnObject
+    return found
+
+
+def _integer(digits: str) -> int | float:
+    """A whole number; infinite when no float can hold it, which is also before Python's limit on digits."""
+    return int(digits) if len(digits) <= 300 else float(digits)
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """The JSON object that a line consists of, None for any other line. NaN and infinities pass, to be named."""
+    line = line.strip()
+    if len(line) > MAX_LINE_CHARACTERS or not (line.startswith("{") and line.endswith("}")):
+        return None
+    try:
+        found = json.loads(line, object_pairs_hook=_pairs, parse_int=_integer)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _metrics(value: object) -> tuple[float, ...] | Mapping[str, float] | None:
+    """What is a finite number of a list or a mapping of them; None when nothing is."""
+    if isinstance(value, list):
+        numbers = (_number(item) for item in value)
+        return tuple(number for number in numbers if number is not None)[:MAX_METRICS] or None
+    if isinstance(value, dict):
+        named = ((plain_text(name)[:MAX_METRIC_NAME_CHARACTERS], _number(item)) for name, item in value.items())
+        found = [(name, number) for name, number in named if number is not None]
+        return dict(found[:MAX_METRICS]) or None
+    return None
+
+
+def _episodes(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_EPISODES:
+        return None
+    return value

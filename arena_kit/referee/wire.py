@@ -1,0 +1,238 @@
+"""The wire between referee and player server, the referee's side. Described in `docs/protocol.md`.
+
+Frames are little-endian: u32 length of what follows, u8 kind, payload. Questions of many matches travel in one frame,
+column by column, so that both sides work on whole columns; answers come one by one and echo match and sequence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from itertools import chain
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from arena_kit.environment.spec import ActionArraySpec, ArraySpec
+
+if TYPE_CHECKING:
+    from arena_kit.referee.match import Match
+
+VERSION = 2
+MAX_ANSWER_BYTES = 64 * 1024
+"""Largest frame that a player may send."""
+
+TYPECODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
+
+
+class Kind(IntEnum):
+    """First byte of a frame; START, STEP and END stand in the column of kinds of a QUESTIONS frame."""
+
+    HELLO = 1
+    START = 2
+    STEP = 3
+    END = 4
+    QUESTIONS = 5
+    READY = 129
+    ACTION = 130
+    DONE = 131
+    ERROR = 132
+    INVALID = 133
+
+
+START, STEP, END, ACTION, DONE, ERROR = Kind.START, Kind.STEP, Kind.END, Kind.ACTION, Kind.DONE, Kind.ERROR
+"""By a name of their own where it counts: to look up a member of an enumeration costs as much as a step of a game."""
+_ANSWERS = {kind.value: kind for kind in (ACTION, DONE, Kind.ERROR, Kind.INVALID)}
+
+
+class ProtocolViolation(Exception):
+    """The player sent something that the protocol does not allow. code: typed fault code."""
+
+    def __init__(self, message: str, *, code: str = "malformed_answer") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Question(NamedTuple):
+    """What a player is asked: one row of a QUESTIONS frame."""
+
+    number: int
+    """Of the match."""
+    kind: Kind
+    sequence: int
+    reward: float
+    """Sum of the seat's rewards since its last action; 0 for START."""
+    valid: Sequence[int]
+    """Valid actions, empty for END."""
+    observation: bytes
+    """From `Encoder.observation`."""
+    match: Match
+    """The referee's own, not sent."""
+    player: int
+    """Who is asked, not sent."""
+
+
+class Answer(NamedTuple):
+    """One answer of a player: ACTION with `action`, DONE, or ERROR and INVALID with `text`."""
+
+    kind: Kind
+    match: int
+    sequence: int
+    action: int | bytes = 0
+    text: str = ""
+
+
+new_tuple = tuple.__new__
+"""What the calls of named tuples do, without names and default values: in a third of the time."""
+_HEAD = Struct("<IB")
+_QUESTIONS_HEAD = Struct("<IBI")
+_MATCH = Struct("<II")
+_ACTION_HEAD_BYTES = 13
+_INTEGER_ACTION_FRAME = Struct("<IBIIq")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain_text(text: str) -> str:
+    """Text of a player without control characters and lone surrogates, which databases and terminals dislike."""
+    return _CONTROL.sub("", text)
+
+
+def hello(
+    *,
+    environment: str,
+    observation: ArraySpec,
+    action_count: int,
+    action: ActionArraySpec | None = None,
+    parallel_matches: int,
+) -> bytes:
+    """The referee's first frame."""
+    actions: dict[str, Any] = {"count": action_count, "wire": _action_wire(action_count)}
+    if action is not None:
+        actions |= {"wire": action.wire, "dtype": action.dtype, "shape": list(action.shape)}
+    payload = json.dumps(
+        {
+            "protocol": VERSION,
+            "environment": environment,
+            "observation": {
+                "dtype": observation.dtype,
+                "shape": list(observation.shape),
+                "wire": observation.wire,
+            },
+            "actions": actions,
+            "parallel_matches": parallel_matches,
+        }
+    ).encode()
+    return _HEAD.pack(len(payload) + 1, Kind.HELLO) + payload
+
+
+def _action_wire(action_count: int) -> str:
+    return "int8" if action_count <= 128 else "int32"
+
+
+class Encoder:
+    """Encodes the questions of one environment; no NumPy, so that a move costs microseconds."""
+
+    def __init__(self, observation: ArraySpec, action_count: int) -> None:
+        self._count, self._bytes = math.prod(observation.shape), observation.byte_count
+        self._typecode = TYPECODES[observation.wire]
+        self._pack = Struct(f"<{self._count}{self._typecode}").pack
+        self._valid_typecode = TYPECODES[_action_wire(action_count)]
+
+    def observation(self, values: Sequence[float] | bytes) -> bytes:
+        """An observation as it goes over the wire; raw bytes, or an array of the wire's type cost least.
+
+        Raises struct.error when the number of values or a value does not fit the environment's spec.
+        """
+        if type(values) is array and values.typecode == self._typecode and len(values) == self._count:
+            return values.tobytes()
+        if type(values) is bytes and len(values) == self._bytes:
+            return values
+        return self._pack(*values)
+
+    def questions(self, batch: Sequence[Question]) -> bytes:
+        """One frame that asks all of these."""
+        numbers, kinds, sequences, rewards, valid, observations, _, _ = zip(*batch, strict=True)
+        data = b"".join(
+            (
+                array("d", rewards).tobytes(),
+                array("I", numbers).tobytes(),
+                array("I", sequences).tobytes(),
+                array("I", map(len, valid)).tobytes(),
+                bytes(kinds),
+                array(self._valid_typecode, chain.from_iterable(valid)).tobytes(),
+                *observations,
+            )
+        )
+        return _QUESTIONS_HEAD.pack(5 + len(data), Kind.QUESTIONS, len(batch)) + data
+
+
+class Decoder:
+    """Cuts the bytes of a player into answers; holds at most one unfinished frame."""
+
+    def __init__(self, action: ActionArraySpec | None = None) -> None:
+        """action: what an action is where it is an array; its values then come as bytes."""
+        self._buffer = b""
+        self._frame = _INTEGER_ACTION_FRAME if action is None else Struct(f"<IBII{action.byte_count}s")
+        self._is_array = action is not None
+
+    def feed(self, data: bytes) -> Iterator[Answer | dict[str, Any]]:
+        """Answers in `data`; READY comes as its JSON object. Raises ProtocolViolation."""
+        buffer = self._buffer + data if self._buffer else data
+        position, size = 0, self._frame.size
+        action_length = size - 4
+        try:
+            while len(buffer) - position >= 5:
+                # Actions are nearly everything: a run of them is read in one go.
+                run = (len(buffer) - position) // size * size
+                frames = memoryview(buffer)[position : position + run]
+                for length, kind, match, sequence, action in self._frame.iter_unpack(frames):
+                    if kind != ACTION or length != action_length:
+                        break
+                    position += size
+                    yield new_tuple(Answer, (ACTION, match, sequence, action, ""))
+                if len(buffer) - position < 5:
+                    break
+                length, kind = _HEAD.unpack_from(buffer, position)
+                if length > max(MAX_ANSWER_BYTES, action_length):
+                    raise ProtocolViolation(f"An answer of {length} bytes is too large.", code="oversized_answer")
+                if length == 0:
+                    raise ProtocolViolation("An answer is empty.")
+                end = position + 4 + length
+                if len(buffer) < end:
+                    break
+                payload = bytes(buffer[position + 5 : end])
+                position = end
+                yield self._decode(kind, payload)
+        finally:
+            self._buffer = buffer[position:]
+
+    def _decode(self, kind_code: int, payload: bytes) -> Answer | dict[str, Any]:
+        if kind_code == Kind.READY:
+            return _ready(payload)
+        kind = _ANSWERS.get(kind_code)
+        if kind is None:
+            raise ProtocolViolation(f"An answer of the unknown kind {kind_code}.")
+        if len(payload) < 8:
+            raise ProtocolViolation("An answer is too short.")
+        match, sequence = _MATCH.unpack_from(payload)
+        if kind is ACTION:
+            # One of the right size has been read with its run.
+            raise ProtocolViolation(f"An action must have {self._frame.size - _ACTION_HEAD_BYTES} bytes.")
+        if kind is DONE:
+            if len(payload) != 8:
+                raise ProtocolViolation("A DONE answer carries nothing.")
+            return Answer(kind, match, sequence)
+        return Answer(kind, match, sequence, text=plain_text(payload[8:].decode("utf-8", "replace")))
+
+
+def _ready(payload: bytes) -> dict[str, Any]:
+    try:
+        ready = json.loads(payload)
+    except (ValueError, RecursionError):
+        raise ProtocolViolation("READY is not JSON.") from None
+    if not isinstance(ready, dict):
+        raise ProtocolViolation("READY is not a JSON object.")
+    return ready

@@ -1,0 +1,100 @@
+"""The host's side of the folder that one container shares with the runner, and of the sockets in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from arena_kit.folders import OwnFolder, remove_abandoned
+from arena_kit.sandbox.base import SandboxError
+
+PREFIX = "c-"
+POLL_SECONDS = 0.02
+LOOK_SECONDS = 0.2
+"""How often somebody looks whether there is still a container to wait for."""
+
+
+def own_folder(path: Path) -> None:
+    """Make a folder that nobody but this user (or root) can write to. Raises SandboxError when somebody else has it."""
+    path.mkdir(mode=0o711, parents=True, exist_ok=True)
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+        raise SandboxError(
+            f"{path} belongs to somebody else or can be written to by others. Remove it, or set CHANNEL_DIR.",
+            code="channel_failed",
+        )
+
+
+class Listener:
+    """A Unix socket in a channel's folder that takes one connection."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.bind(str(path))
+            path.chmod(0o666)
+            self._socket.listen(1)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def accept(self, deadline: float, alive: Callable[[], bool]) -> socket.socket | None:
+        """The connection, or None when it did not come in time (monotonic seconds) or nobody is alive to make it."""
+        self._socket.settimeout(POLL_SECONDS)
+        next_look = 0.0
+        while (now := time.monotonic()) < deadline:
+            try:
+                return self._socket.accept()[0]
+            except TimeoutError:
+                if now >= next_look:
+                    if not alive():
+                        return None
+                    next_look = now + LOOK_SECONDS
+        return None
+
+    def close(self) -> None:
+        self._socket.close()
+        self._path.unlink(missing_ok=True)
+
+
+class Channel:
+    """A folder of its own for one container.
+
+    The parent folder lets nobody list it and the names are random, so another user of the host cannot find the
+    sockets; the container sees its own folder only.
+    """
+
+    def __init__(self, parent: Path) -> None:
+        with _as_channel_failure(parent):
+            own_folder(parent)
+            self._own = OwnFolder(parent, PREFIX, mode=0o755)
+        self.folder = self._own.path
+
+    def listen(self, name: str) -> Listener:
+        """Listen for one connection of the container. Raises SandboxError."""
+        with _as_channel_failure(self.folder.parent):
+            return Listener(self.folder / name)
+
+    def close(self) -> None:
+        self._own.close()
+
+
+def remove_abandoned_channels(parent: Path) -> None:
+    """Remove the channels of processes that were killed."""
+    remove_abandoned(parent, PREFIX)
+
+
+@contextlib.contextmanager
+def _as_channel_failure(parent: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(
+            f"The channel folder {parent} cannot be used: {error.strerror or error}.", code="channel_failed"
+        ) from None

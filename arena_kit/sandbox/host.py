@@ -1,0 +1,270 @@
+"""A running container as its host sees it: a supervisor that takes orders, and the player's seat in a duel."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from arena_kit.referee.wire import plain_text
+from arena_kit.sandbox.base import EXIT_SECONDS, Ending, Host, Launch, PlayerDidNotStart, SandboxError
+from arena_kit.sandbox.channel import Channel, Listener
+from arena_kit.sandbox.control import Control
+
+logger = logging.getLogger(__name__)
+
+STAND_SECONDS = 5.0
+"""How long a supervisor may take to end a duel: it gives the player a second, kills what is left and cleans up."""
+
+
+class Box(Protocol):
+    """What a sandbox has started: a container of an engine, or a process. id: what the log calls it."""
+
+    id: str
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+
+    def ending(self) -> Ending:
+        """How it ended, as far as the sandbox can tell. Waits at most EXIT_SECONDS for an exit that is under way."""
+
+    def raise_if_paused(self) -> None:
+        """Raise SandboxError when somebody outside holds it up."""
+
+    def cpu_seconds(self) -> float | None:
+        """CPU time that it has used; None where the host cannot tell."""
+
+    def throttle(self) -> None:
+        """Give it the processor only while nobody else wants it."""
+
+    def bring_forward(self) -> None:
+        """Move it to its core: it was started in the background and is to play now."""
+
+    def remove(self) -> None:
+        """Kill everything in it and remove it. May be called twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a duel's process ended, as the supervisor says, and what the player printed."""
+
+    ending: Ending
+    log: str
+
+
+class PlayerHost:
+    """A started container. Its supervisor is ours, but nothing it says is believed beyond its own player."""
+
+    def __init__(self, launch: Launch, channel_dir: Path, start: Callable[[Channel], Box]) -> None:
+        """Start it and wait until the player is loaded. Raises PlayerDidNotStart, and what `start` raises."""
+        self._limits = launch.limits
+        self._channel = Channel(channel_dir)
+        self._control = Control()
+        self._printed = self._printed_while_loaded = ""
+        """The beginning of what was printed, for when the supervisor is lost with the rest."""
+        self._seats = 0
+        self._is_throttled = False
+        self.reusable = True
+        self.why_cold = ""
+        self._is_in_background = launch.in_background
+        try:
+            listener = self._channel.listen("control.sock")
+            try:
+                self.box = start(self._channel)
+                deadline = time.monotonic() + launch.limits.start_seconds
+                self._control.connection = listener.accept(deadline, self.box.is_alive)
+            finally:
+                listener.close()
+            if not self._control.is_open:
+                # The supervisor connects before a line of the player runs.
+                raise SandboxError("The player's container did not come up.", code="container_failed")
+            self._loaded(self._message(deadline))
+        except BaseException:
+            self.close()
+            raise
+
+    def seat(self) -> PlayerSeat:
+        """A fresh process of the player with its wire connected. Raises SandboxError and PlayerDidNotStart."""
+        if (message := self._message(0.0)) is not None or not self._control.is_open:
+            raise self._not_started(message)
+        if self._is_in_background:
+            self._is_in_background = False
+            self.box.bring_forward()
+        deadline = time.monotonic() + self._limits.start_seconds
+        self._seats += 1
+        self.reusable = False
+        self._printed = self._printed_while_loaded
+        name = f"wire-{self._seats}.sock"
+        listener = self._channel.listen(name)
+        try:
+            self._control.send(STAND_SECONDS, do="sit", wire=name)
+            return PlayerSeat(self, self._connected(listener, deadline))
+        finally:
+            listener.close()
+
+    def stand(self, wait_seconds: float = STAND_SECONDS) -> Ended:
+        """End the running duel. A supervisor that does not answer in time is killed, with everything else."""
+        self._control.send(STAND_SECONDS, do="stand")
+        ended = self.ended(wait_seconds)
+        return ended if ended is not None else self._gone()
+
+    def ended(self, wait_seconds: float) -> Ended | None:
+        """How the running duel has ended; None while it goes on."""
+        message = self._message(time.monotonic() + wait_seconds)
+        if message is not None and message.get("event") == "ended":
+            return self._ended(message)
+        if message is None and self._control.is_open:
+            return None
+        return self._gone()
+
+    def throttle(self) -> None:
+        """Give the player the processor only while nobody else wants it, for what is left of this container's life."""
+        self._is_throttled = True
+        try:
+            self.box.throttle()
+        except SandboxError as error:
+            # A container that is about to end needs no throttle; an engine in trouble shows soon enough.
+            logger.warning("A player's container could not be throttled: %s", error)
+
+    def close(self) -> None:
+        """Kill everything in it and remove every trace on the host. May be called twice."""
+        self.reusable = False
+        self._control.close()
+        try:
+            if (box := getattr(self, "box", None)) is not None:
+                box.remove()
+        finally:
+            self._channel.close()
+
+    # --- What the supervisor says ---------------------------------------------------------------------------
+
+    def _loaded(self, message: dict[str, Any] | None) -> None:
+        if message is None or message.get("event") != "loaded":
+            raise self._not_started(message)
+        self._printed_while_loaded = self._printed
+        if message.get("warm") is not True:
+            self.why_cold = plain_text(str(message.get("why")))[:200] or "unknown"
+
+    def _connected(self, listener: Listener, deadline: float) -> socket.socket:
+        """The player's wire; its supervisor tells when there will never be one."""
+        ended: list[dict[str, Any]] = []
+
+        def alive() -> bool:
+            if (message := self._message(0.0)) is not None:
+                ended.append(message)
+            return not ended and self._control.is_open
+
+        wire = listener.accept(deadline, alive)
+        if wire is None:
+            raise self._not_started(ended[0] if ended else None)
+        return wire
+
+    def _not_started(self, message: dict[str, Any] | None) -> PlayerDidNotStart:
+        if message is None and self._control.is_open and self.box.is_alive():
+            self.box.raise_if_paused()
+            # It hangs: what it has printed so far is known to its supervisor alone.
+            self._control.send(STAND_SECONDS, do="stand")
+            message = self._message(time.monotonic() + STAND_SECONDS)
+            log = self._ended(message).log if message is not None else ""
+            sentence = f"The player was not ready within {self._limits.start_seconds:g} s."
+            return PlayerDidNotStart(sentence, log=log, ending=Ending.RUNNING)
+        ended = self._ended(message) if message is not None else self._gone()
+        return PlayerDidNotStart(
+            "The player ended before it was ready: see its log.", log=ended.log, ending=ended.ending
+        )
+
+    def _ended(self, message: dict[str, Any]) -> Ended:
+        log = self._text(message.get("log", ""))
+        self.reusable = message.get("clean") is True and not self.why_cold and not self._is_throttled
+        if message.get("oom") is True:
+            return Ended(Ending.OUT_OF_MEMORY, log)
+        return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, log)
+
+    def _gone(self) -> Ended:
+        """The supervisor is lost with what it has not told.
+
+        Raises SandboxError when it was killed: no player can do that, and for want of memory players go first.
+        """
+        log = self._text(self._printed)
+        try:
+            ending = self.box.ending()
+        finally:
+            self.close()
+        if ending is Ending.KILLED:
+            raise SandboxError("The container was killed from outside.", code="container_killed")
+        return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, log)
+
+    def _message(self, deadline: float) -> dict[str, Any] | None:
+        """The supervisor's next message; None when there is none in time, or it is gone (then so is the control)."""
+        while (message := self._control.message(deadline)) is not None and message.get("event") == "printed":
+            self._printed = self._text(self._printed + str(message.get("text")))
+        return message
+
+    def _text(self, printed: object) -> str:
+        """Output as it is kept, within the limit and the mark of a cut."""
+        return str(printed).replace("\x00", "")[: self._limits.log_limit_bytes + 256]
+
+
+class PlayerSeat:
+    """A player's process for one duel."""
+
+    on_close: Callable[[Host], None]
+    """What becomes of the container when the duel is over."""
+
+    def __init__(self, host: PlayerHost, wire: socket.socket) -> None:
+        self._host, self.wire = host, wire
+        self._ended: Ended | None = None
+        self._is_closed = False
+        self.on_close = lambda host: host.close()
+
+    @property
+    def why_cold(self) -> str:
+        return self._host.why_cold
+
+    @property
+    def container_id(self) -> str:
+        return self._host.box.id
+
+    def ending(self) -> Ending:
+        if self._ended is None:
+            self._ended = self._host.ended(wait_seconds=EXIT_SECONDS)
+        return Ending.RUNNING if self._ended is None else self._ended.ending
+
+    def raise_if_paused(self) -> None:
+        self._host.box.raise_if_paused()
+
+    def log(self) -> str:
+        return "" if self._ended is None else self._ended.log
+
+    def cpu_seconds(self) -> float | None:
+        return self._host.box.cpu_seconds()
+
+    def throttle(self) -> None:
+        self._host.throttle()
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.wire.close()
+        try:
+            if self._ended is None:
+                # Whose fault the end was is asked before; here it only has to be over.
+                with contextlib.suppress(SandboxError):
+                    self._ended = self._host.stand()
+        finally:
+            self.on_close(self._host)
+
+
+def seat_once(host: PlayerHost) -> PlayerSeat:
+    """The player of a container that is used for one duel. Raises SandboxError and PlayerDidNotStart."""
+    try:
+        return host.seat()
+    except BaseException:
+        host.close()
+        raise

@@ -1,0 +1,231 @@
+"""Keeps containers with loaded players between the duels of a worker, so that starting them does not dominate."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from arena_kit.environment.spec import Limits
+from arena_kit.sandbox.base import Host, Launch, PlayerDidNotStart, Sandbox, SandboxError, Seat
+
+logger = logging.getLogger(__name__)
+
+KEPT_MEMORY_FRACTION = 0.2
+"""Nothing is kept or made ready while less of the host's memory than this is free."""
+MEMORY_FIGURES = Path("/proc/meminfo")
+JANITOR_SECONDS = 15.0
+
+
+class Key(NamedTuple):
+    """What two launches must share to use each other's container."""
+
+    image: str
+    limits: Limits
+    core: int | None
+    fresh: bool
+
+    @classmethod
+    def of(cls, launch: Launch) -> Key:
+        return cls(launch.image, launch.limits, launch.core, launch.fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A container that waits for its next duel. since: by the pool's clock."""
+
+    key: Key
+    host: Host
+    since: float
+
+
+class WarmPlayers:
+    """A worker's containers with loaded players. Safe to use from several threads.
+
+    capacity: containers kept while idle, 0 for none. idle_seconds: how long they are kept.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        *,
+        capacity: int,
+        idle_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sandbox, self._capacity, self._idle_seconds, self._clock = sandbox, capacity, idle_seconds, clock
+        self._lock = threading.RLock()
+        self._idle: list[Idle] = []
+        """The longest unused first."""
+        self._starting: dict[Key, list[Future[Host]]] = {}
+        """What is made ready and nobody has asked for yet."""
+        self._unclosed: list[Host] = []
+        """Containers that could not be removed: tried again now and then."""
+        self._is_closed = False
+        # Started from a thread that is pinned to its duel's core, they would compete with that duel.
+        self._helpers = ThreadPoolExecutor(2, "warm-players", initializer=_unpin, initargs=(_all_cores(),))
+        self._closing = threading.Event()
+        if capacity:
+            threading.Thread(target=self._look_after, name="warm-janitor", daemon=True).start()
+
+    def seat(self, launch: Launch) -> Seat:
+        """The player, seated for one duel; when that is over its container goes back to the others.
+
+        Raises SandboxError and PlayerDidNotStart.
+        """
+        key = Key.of(launch)
+        waiting = self._take(key)
+        if waiting is not None:
+            # It may have been lost meanwhile, for want of the host's memory maybe: only a fresh one counts.
+            with contextlib.suppress(SandboxError, PlayerDidNotStart):
+                return self._seat(key, waiting)
+        return self._seat(key, self._sandbox.start(launch))
+
+    def prepare(self, duels: Sequence[Sequence[Launch]]) -> None:
+        """Start containers for the players of these duels in the background, as far as there are none for them.
+
+        The duels are played one after the other, so a player of several needs as many as the one that needs most.
+        """
+        launches = {Key.of(launch): launch for duel in duels for launch in duel}
+        needed: Counter[Key] = Counter()
+        for duel in duels:
+            needed |= Counter(map(Key.of, duel))
+        with self._lock:
+            needed -= Counter(idle.key for idle in self._idle)
+            needed -= Counter({key: len(futures) for key, futures in self._starting.items()})
+            for number, key in enumerate(needed.elements()):
+                room = self._capacity - sum(map(len, self._starting.values()))
+                if self._is_closed or room <= 0 or not _memory_is_free():
+                    return
+                launch = launches[key]
+                # Of two for the same player the second needs a name of its own.
+                launch = replace(launch, name=f"{launch.name}-{number}", in_background=True)
+                future = self._helpers.submit(self._sandbox.start, launch)
+                self._starting.setdefault(key, []).append(future)
+                future.add_done_callback(lambda done, key=key: self._started(key, done))  # type: ignore[misc]
+
+    def close(self) -> None:
+        """Remove every container that waits; those in a duel are removed when it is over."""
+        with self._lock:
+            self._is_closed = True
+            hosts = [idle.host for idle in self._idle] + self._unclosed
+            starting = [future for futures in self._starting.values() for future in futures]
+            self._idle, self._unclosed = [], []
+        self._closing.set()
+        for future in starting:
+            # What is under way comes back when it is done, and is removed then.
+            future.cancel()
+        for host in hosts:
+            self._helpers.submit(self._close, host)
+        self._helpers.shutdown(wait=True)
+
+    def close_idle(self) -> int:
+        """Remove what has waited too long; return how many."""
+        limit = self._clock() - self._idle_seconds
+        with self._lock:
+            old = [idle.host for idle in self._idle if idle.since <= limit]
+            self._idle = [idle for idle in self._idle if idle.since > limit]
+            again, self._unclosed = self._unclosed, []
+        for host in (*old, *again):
+            self._close(host)
+        return len(old)
+
+    def _seat(self, key: Key, host: Host) -> Seat:
+        try:
+            seat = host.seat()
+        except BaseException:
+            self._retire(host)
+            raise
+        seat.on_close = lambda host: self._put_back(key, host)
+        return seat
+
+    def _take(self, key: Key) -> Host | None:
+        """A container that waits, or one that is being started; None when there is none that could be used."""
+        with self._lock:
+            for idle in reversed(self._idle):
+                if idle.key == key:
+                    self._idle.remove(idle)
+                    return idle.host
+            futures = self._starting.get(key)
+            if not futures:
+                return None
+            future = futures.pop(0)
+        if future.cancel():
+            return None
+        # Started beside a duel it may have been too slow: then it is tried again, alone, and that counts.
+        with contextlib.suppress(SandboxError, PlayerDidNotStart):
+            return future.result()
+        return None
+
+    def _started(self, key: Key, done: Future[Host]) -> None:
+        """A container has been made ready: if nobody waits for it, it is kept like any other."""
+        with self._lock:
+            futures = self._starting.get(key, [])
+            is_wanted = done not in futures
+            if not is_wanted:
+                futures.remove(done)
+        if done.cancelled() or done.exception() is not None or is_wanted:
+            return
+        host = done.result()
+        if host.why_cold:
+            # Whatever keeps it from being forked may be at work while it waits, at another duel's cost.
+            self._retire(host)
+        else:
+            self._put_back(key, host)
+
+    def _put_back(self, key: Key, host: Host) -> None:
+        with self._lock:
+            if host.reusable and not self._is_closed and self._capacity and _memory_is_free():
+                self._idle.append(Idle(key, host, self._clock()))
+                surplus = [idle.host for idle in self._idle[: -self._capacity]]
+                self._idle = self._idle[-self._capacity :]
+            else:
+                surplus = [host]
+        for other in surplus:
+            self._retire(other)
+
+    def _retire(self, host: Host) -> None:
+        """Remove a container in the background: that can wait for the next duel to be under way."""
+        with self._lock:
+            if not self._is_closed:
+                self._helpers.submit(self._close, host)
+                return
+        self._close(host)
+
+    def _close(self, host: Host) -> None:
+        try:
+            host.close()
+        except SandboxError as error:
+            logger.warning("A player's container could not be removed: %s", error)
+            with self._lock:
+                self._unclosed.append(host)
+
+    def _look_after(self) -> None:
+        while not self._closing.wait(JANITOR_SECONDS):
+            self.close_idle()
+
+
+def _memory_is_free() -> bool:
+    try:
+        lines = MEMORY_FIGURES.read_text().splitlines()
+        figures = {name: int(value.split()[0]) for name, _, value in (line.partition(":") for line in lines)}
+        return figures["MemAvailable"] > KEPT_MEMORY_FRACTION * figures["MemTotal"]
+    except (OSError, KeyError, ValueError, IndexError):
+        return True
+
+
+def _all_cores() -> set[int] | None:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+
+
+def _unpin(cores: set[int] | None) -> None:
+    if cores:
+        os.sched_setaffinity(0, cores)

@@ -1,0 +1,149 @@
+"""`python -m duel_runner`, run as people run it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from arena_kit.tests.arenas import until
+from arena_kit.tests.playing import GOOD, folders, player
+from arena_kit.tests.sandbox.test_sandbox_contract import running
+
+ROOT = Path(__file__).resolve().parents[2]
+WITHOUT_DJANGO = """
+import runpy, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("django", "django_q", "rest_framework"):
+            raise ImportError(f"{name} must not be imported by the command line")
+sys.meta_path.insert(0, Refuse())
+sys.argv = ["duel_runner", *sys.argv[1:]]
+runpy.run_module("duel_runner", run_name="__main__", alter_sys=True)
+"""
+
+
+def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run the command line where Django cannot be imported."""
+    command = [sys.executable, "-c", WITHOUT_DJANGO, *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def stop(folder: Path, *arguments: str | Path) -> None:
+    """Stop the command line from outside while it runs what is in the folder; nothing of that may be left."""
+    command = [sys.executable, "-m", "duel_runner", *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    word = f"--player {folder}"
+    assert until(lambda: running(word) != [])
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert running(word) == []
+
+
+def document(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+BASE = ("--environment", "tic-tac-toe", "--sandbox", "process", "--matches", "4", "--seed", "7")
+
+
+def test_folders_play_a_duel_and_leave_a_classic_document(tmp_path: Path) -> None:
+    with folders(GOOD, player(step="return valid_actions[-1]")) as (one, two):
+        done = run(one, two, *BASE, "--output", tmp_path / "result.json")
+    result = document(tmp_path / "result.json")
+    assert list(result) == [
+        "result", "error_msg", "num_matches", "player_1_errors", "player_2_errors", "other_errors", "player_1_wins",
+        "player_2_wins", "draws", "player_1_score", "player_2_score", "matches",
+    ]  # fmt: skip
+    assert (result["num_matches"], result["other_errors"], len(result["matches"])) == (4, 0, 4)
+    assert [match["first_player"] for match in result["matches"]] == ["PLAYER_1", "PLAYER_2"] * 2
+    assert len(result["matches"][0]["states"]) > 5
+    assert "4 matches in" in done.stderr
+    assert done.stdout == ""
+
+
+def test_same_seed_gives_the_same_bytes_however_many_matches_run_at_once(tmp_path: Path) -> None:
+    with folders(GOOD, player(step="if state.sum() == 3: raise ValueError('three')")) as (one, two):
+        for name, parallel in (("a", "1"), ("b", "4"), ("c", "4")):
+            run(one, two, *BASE, "--parallel", parallel, "--output", tmp_path / name, "--quiet")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+def test_zips_are_checked_and_played(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "good.zip", "w") as archive:
+        archive.writestr("player.py", GOOD)
+    done = run(tmp_path / "good.zip", tmp_path / "good.zip", *BASE, "--output", "-", "--quiet")
+    assert json.loads(done.stdout)["result"] == "DRAW"
+    assert done.stderr == ""
+
+
+def test_faults_of_players_are_results_and_shown(tmp_path: Path) -> None:
+    with folders(player(start="raise ValueError('no idea')"), GOOD) as (one, two):
+        done = run(one, two, *BASE, "--output", tmp_path / "r.json", "--logs", tmp_path / "logs")
+    result = document(tmp_path / "r.json")
+    assert (result["result"], result["player_1_errors"], result["player_2_wins"]) == ("PLAYER_2_WIN", 4, 0)
+    assert result["matches"][0]["result"] == "PLAYER_1_ERROR"
+    assert result["matches"][0]["error_msg"] == "The player raised an exception: ValueError: no idea"
+    assert "ValueError: no idea" in done.stderr
+    assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == [
+        "player_1.log", "player_2.log", "referee.log",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("nothing/", "nothing/", *BASE), "There is no file or folder nothing/."),
+        (("an-image", "an-image", *BASE), "images need --sandbox docker"),
+        (("docs", "docs", *BASE), "The folder docs has no player.py, agent.py or main.py."),
+        (("README.md", "README.md", *BASE), "README.md: "),
+        (("docs", "docs", "--environment", "chess"), "There is no environment 'chess'"),
+        (("docs", "docs", "--environment", "quarto", "--matches", "0"), "must be 1 or more"),
+        (("docs", "docs", *BASE, "--output", "no/such/folder/r.json"), "does not exist"),
+    ],
+)
+def test_bad_arguments_are_refused_with_a_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+    done = run(*arguments, code=2)
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_failing_platform_writes_a_document_with_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with folders(GOOD, GOOD) as (one, two):
+        done = run(one, two, "--environment", "quarto", "--sandbox", "docker", "--output", tmp_path / "r.json", code=1)
+    result = document(tmp_path / "r.json")
+    assert (result["result"], result["num_matches"], result["matches"]) == ("ERROR", 0, [])
+    assert "engine" in result["error_msg"]
+    assert "engine_unavailable" in done.stderr
+
+
+def test_a_stop_from_outside_leaves_no_player_behind(tmp_path: Path) -> None:
+    with folders(player(start="while True: pass"), GOOD) as (one, two):
+        stop(one, one, two, *BASE, "--logs", tmp_path / "logs")
+
+
+@pytest.mark.docker
+def test_containers_give_the_same_document_as_local_processes(tmp_path: Path) -> None:
+    with folders(GOOD, player(step="return valid_actions[-1]")) as (one, two):
+        run(one, two, *BASE, "--output", tmp_path / "process.json", "--quiet")
+        docker = [*BASE, "--sandbox", "docker", "--base-image", settings.PLAYER_BASE_IMAGE]
+        run(one, two, *docker, "--output", tmp_path / "docker.json", "--quiet")
+    assert (tmp_path / "process.json").read_bytes() == (tmp_path / "docker.json").read_bytes()
+
+
+@pytest.mark.docker
+def test_an_image_that_is_not_there_is_said_so() -> None:
+    done = run("arena-no-such-image", "arena-no-such-image", "--environment", "quarto", code=1)
+    assert "image_missing" in done.stderr

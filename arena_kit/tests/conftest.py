@@ -1,0 +1,56 @@
+"""The sandboxes that contract tests run on."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from arena_kit.sandbox.base import Sandbox
+from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.process import ProcessSandbox, namespace_command
+from arena_kit.tests.arenas import Arena
+from arena_kit.tests.scripts import Scripts
+
+
+@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
+    # Sockets have short paths, and containers run as another user: pytest's own folders are deep and private.
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    folder.chmod(0o755)
+    channels = folder / "c"
+    sandbox: Sandbox = (
+        ProcessSandbox(channels)
+        if request.param == "process"
+        else DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels)
+    )
+    channels.mkdir(mode=0o711)
+    yield Arena(sandbox, folder, channels)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def namespaces(arena: Arena) -> None:
+    """Leaves a test out where local processes promise less, because this machine gives them no namespaces."""
+    if arena.sandbox.name == "process" and not namespace_command():
+        pytest.skip("this machine allows no namespaces")
+
+
+@pytest.fixture
+def scripts(arena: Arena) -> Scripts:
+    return Scripts(arena)
+
+
+@pytest.fixture
+def docker_arena() -> Iterator[Arena]:
+    """Containers of an engine, for what only they can show."""
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    folder.chmod(0o755)
+    channels = folder / "c"
+    channels.mkdir(mode=0o711)
+    yield Arena(DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels), folder, channels)
+    shutil.rmtree(folder)

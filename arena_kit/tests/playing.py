@@ -1,0 +1,95 @@
+"""Duels between real players in local processes, for tests."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import Limits
+from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.sandbox.base import Launch
+from arena_kit.sandbox.process import ProcessSandbox
+
+LIMITS = Limits(move_seconds=2.0, bank_seconds=2.0, start_seconds=60, duel_seconds=300, max_restarts=2)
+COUNTER = itertools.count(1)
+PLAYER = """
+{top}
+class Player:
+    {attributes}
+    def __init__(self, train_mode):
+        {init}
+    def start(self, state, valid_actions):
+        {start}
+        return valid_actions[0]
+    def step(self, state, valid_actions, prev_reward):
+        {step}
+        return valid_actions[0]
+    def end(self, state, prev_reward):
+        {end}
+"""
+PARTS = ("top", "attributes", "init", "start", "step", "end")
+
+
+def player(**parts: str) -> str:
+    """Source of a player of the first valid action that does something else first: in top, init, start, step or end."""
+    filled = dict.fromkeys(PARTS, "pass") | parts
+    return PLAYER.format(**{name: text.replace("\n", "\n        ") for name, text in filled.items()})
+
+
+GOOD = player()
+
+
+@contextlib.contextmanager
+def folders(*sources: str | Mapping[str, str]) -> Iterator[list[Path]]:
+    """Unpacked archives: text for a player.py, or names and texts of files; removed afterwards."""
+    # Sockets have short paths, and players run as another user: pytest's own folders are deep and private.
+    root = Path(tempfile.mkdtemp(prefix="arena-"))
+    root.chmod(0o755)
+    made = []
+    for number, source in enumerate(sources):
+        folder = root / str(number)
+        folder.mkdir()
+        for name, text in ({"player.py": source} if isinstance(source, str) else source).items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        made.append(folder)
+    try:
+        yield made
+    finally:
+        shutil.rmtree(root)
+
+
+def play(
+    player_1: str | Mapping[str, str],
+    player_2: str | Mapping[str, str] = GOOD,
+    *,
+    environment: str = "tic-tac-toe",
+    matches: int = 4,
+    parallel: int = 4,
+    limits: Limits = LIMITS,
+) -> PlayedDuel:
+    """Play a duel in the process sandbox."""
+    with folders(player_1, player_2) as (one, two):
+        channels = one.parent / "c"
+        sandbox = ProcessSandbox(channels)
+        duel = run_duel(
+            get_spec(environment),
+            lambda index: sandbox.launch(
+                Launch(f"folder:{(one, two)[index]}", f"arena-play-{os.getpid()}-{next(COUNTER)}", limits, {})
+            ),
+            names=("one", "two"),
+            seed=7,
+            match_count=matches,
+            parallel_matches=parallel,
+            limits=limits,
+            clock=time.monotonic,
+        )
+        assert list(channels.iterdir()) == []
+    return duel

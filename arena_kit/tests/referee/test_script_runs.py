@@ -1,0 +1,349 @@
+"""Script submissions from start to end on every sandbox: what they find, what they may do, what is left of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arena_kit.referee.script import ScriptFailure, ScriptFault, ScriptRun, ScriptScore, run_script
+from arena_kit.sandbox import process
+from arena_kit.sandbox.base import Ending, SandboxError
+from arena_kit.sandbox.process import ProcessSandbox
+from arena_kit.sandbox.scripts import IDLE, ScriptLaunch
+from arena_kit.sandbox.startup import player_uid
+from arena_kit.tests.arenas import COUNTER, until
+from arena_kit.tests.playing import folders
+from arena_kit.tests.sandbox.test_sandbox_contract import running
+from arena_kit.tests.scripts import FINE, FORKS, LIMITS, Scripts
+
+SHORT = replace(LIMITS, seconds=2.0)
+
+
+class Seen(Exception):
+    """Whoever watches has seen enough."""
+
+
+def pids(command: str) -> list[int]:
+    """Processes on this host, containers included, with this very command line."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == command.encode():
+                found.append(int(path.parent.name))
+    return found
+
+
+def test_a_script_is_run_as_documented_and_its_score_read(scripts: Scripts) -> None:
+    source = (
+        "import helper, json, os, sys\n"
+        "print(sys.argv, open('weights.txt').read(), sys.orig_argv[1:], file=sys.stderr)\n"
+        "open('notes.txt', 'w').write('mine')\n"
+        "print(json.dumps({'score': helper.SCORE, 'metrics': {'length': 7}, 'episodes': 3}))\n"
+    )
+    run = scripts.run(source, files={"helper.py": "SCORE = 12.5\n", "weights.txt": "0.25"})
+
+    assert run.verdict == ScriptScore(12.5, {"length": 7.0}, 3)
+    assert "['submission.py', 'CartPole-v1'] 0.25 ['-u', 'submission.py', 'CartPole-v1']\n" in run.end.log
+    assert (run.end.ending, run.end.exit_status) == (Ending.EXITED, 0)
+    assert 0 < run.end.wall_seconds < 60
+    assert run.end.cpu_seconds is not None
+    assert 0 < run.end.cpu_seconds < 60
+
+
+def test_whoever_watches_sees_the_output_come_and_can_end_the_script(scripts: Scripts) -> None:
+    word = f"86401.{os.getpid()}{next(COUNTER)}"
+    launch = scripts.prepare(f"import os\nprint('begun', flush=True)\nos.execvp('sleep', ['sleep', '{word}'])")
+    seen: list[str] = []
+
+    def watch(printed: str) -> None:
+        seen.append(printed)
+        if "begun" in printed and running(word):
+            raise Seen
+
+    with pytest.raises(Seen):
+        run_script(scripts.sandbox, launch, watch=watch)
+    assert seen[-1].strip() == "begun"
+    assert until(lambda: running(word) == [])
+    assert list(scripts.arena.channels.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "said"),
+    [
+        ("import sys; sys.exit(3)", ScriptFault.FAILED, "exit status 3"),
+        ("1 / 0", ScriptFault.FAILED, "ZeroDivisionError"),
+        ("x = = 1", ScriptFault.FAILED, "SyntaxError"),
+        ("import os; os.kill(os.getpid(), 11)", ScriptFault.KILLED, "SIGSEGV"),
+        ("import os; os.abort()", ScriptFault.KILLED, "SIGABRT"),
+        ("import os; os.execvp('sleep', ['sleep', 'abc'])", ScriptFault.FAILED, "sleep"),
+    ],
+)
+def test_a_score_of_a_script_that_ends_badly_does_not_count(
+    scripts: Scripts, source: str, code: ScriptFault, said: str
+) -> None:
+    found = scripts.failure(FINE + source if "=" not in source else source)
+
+    assert (found.code, said in found.error) == (code, True), found.error
+
+
+def test_a_script_without_submission_py_says_what_is_missing(scripts: Scripts) -> None:
+    launch = scripts.prepare("")
+    Path(launch.image.removeprefix("folder:"), "submission.py").rename(
+        Path(launch.image.removeprefix("folder:"), "train.py")
+    )
+    verdict = scripts.run_prepared(launch).verdict
+
+    assert isinstance(verdict, ScriptFailure)
+    assert "submission.py" in verdict.error
+
+
+def test_a_script_that_never_ends_is_ended_with_all_its_processes(scripts: Scripts) -> None:
+    word = f"86402.{os.getpid()}{next(COUNTER)}"
+    run = scripts.run(
+        FINE + "import os\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        f"    os.execvpe('sleep', ['sleep', '{word}'], {{'PATH': '/usr/bin:/bin'}})\n"
+        "while True: pass",
+        limits=SHORT,
+    )
+
+    assert isinstance(run.verdict, ScriptFailure)
+    assert (run.verdict.code, run.end.ending, run.end.exit_status) == (ScriptFault.TIMED_OUT, Ending.TIMED_OUT, None)
+    assert run.end.wall_seconds >= 2
+    assert running(word) == []
+
+
+def test_what_outlives_its_script_is_ended_and_cannot_print_any_more(scripts: Scripts) -> None:
+    word = f"86403.{os.getpid()}{next(COUNTER)}"
+    source = (
+        "import os, sys, time\n"
+        "reader, writer = os.pipe()\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        "        os.environ.clear()\n"
+        "        os.write(1, b'alive\\n')\n"
+        "        os.write(writer, b'x')\n"
+        f"        line = 'sleep 30; echo late; exec sleep {word}'\n"
+        "        os.execvpe('sh', ['sh', '-c', line], {'PATH': '/usr/bin:/bin'})\n"
+        "    os._exit(0)\n"
+        "os.read(reader, 1)\n"
+    )
+    run = scripts.run(source + FINE)
+
+    assert run.verdict == ScriptScore(9.0)
+    assert "alive" in run.end.log
+    assert "late" not in run.end.log
+    assert running(word) == []
+
+
+def test_a_flood_of_output_is_kept_to_its_limit_and_only_its_end(scripts: Scripts) -> None:
+    limits = replace(LIMITS, log_limit_bytes=10_000)
+    run = scripts.run(
+        "import os\nprint('first')\nfor _ in range(800): os.write(1, b'x' * 65536)\nprint()\n" + FINE, limits=limits
+    )
+
+    assert run.verdict == ScriptScore(9.0)
+    assert run.end.log.startswith("[52418820 bytes cut]xxx")
+    assert "first" not in run.end.log
+    assert len(run.end.log) <= 10_000 + 64
+
+
+def test_an_endless_line_is_no_score_even_if_its_end_looks_like_one(scripts: Scripts) -> None:
+    limits = replace(LIMITS, log_limit_bytes=10_000)
+    flood = "import os\nfor _ in range(400): os.write(1, b'x' * 65536)\n"
+    line = """os.write(1, b'{"score": 6}'.rjust(10_000 - 12) + b'{"score": 6}')\n"""
+
+    assert scripts.failure(flood + line, limits=limits).code is ScriptFault.NO_SCORE
+
+
+def test_a_flood_without_end_meets_the_time_limit(scripts: Scripts) -> None:
+    found = scripts.failure("import os\nwhile True: os.write(2, b'x' * 65536)", limits=SHORT)
+
+    assert found.code is ScriptFault.TIMED_OUT
+
+
+def test_a_script_that_closes_its_outputs_is_waited_for(scripts: Scripts) -> None:
+    run = scripts.run(FINE + "import os, time\nos.close(1); os.close(2)\ntime.sleep(1)\nos._exit(4)")
+
+    assert (run.end.exit_status, run.end.wall_seconds >= 1) == (4, True)
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_fork_bomb_ends_with_its_time(scripts: Scripts) -> None:
+    bomb = FINE + "import os\nwhile True:\n    try:\n        os.fork(); os.setsid()\n    except OSError: pass"
+    found = scripts.failure(bomb, limits=SHORT)
+
+    assert found.code is ScriptFault.TIMED_OUT
+    name = str(scripts.arena.folder)
+    assert until(lambda: running(name) == [])
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_one_script_is_not_charged_for_the_processes_of_another(scripts: Scripts) -> None:
+    # The greedy one holds on to all that it was given.
+    sources = (FORKS + "\nprint(flush=True)\ntime.sleep(60)", "import os\nprint(os.getuid())\n" + FINE)
+    greedy, modest = (scripts.prepare(source) for source in sources)
+    while player_uid(modest.name) == player_uid(greedy.name):
+        modest = replace(modest, name=modest.name + "x")
+    found: list[ScriptRun] = []
+
+    def watch(printed: str) -> None:
+        if "score" in printed:
+            found.append(run_script(scripts.sandbox, modest))
+            raise Seen
+
+    with pytest.raises(Seen):
+        run_script(scripts.sandbox, greedy, watch=watch)
+
+    assert [run.verdict for run in found] == [ScriptScore(9.0)]
+    if os.geteuid() == 0:
+        assert found[0].end.log.splitlines()[0] == str(player_uid(modest.name))
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_no_more_processes_than_allowed_run_at_once(scripts: Scripts) -> None:
+    # The script itself and its supervisor are two of the fifty.
+    assert scripts.score(FORKS).score <= 48
+
+
+def test_memory_is_limited(scripts: Scripts) -> None:
+    limits = replace(LIMITS, memory_limit_bytes=128 << 20)
+    run = scripts.run(FINE + "x = bytearray()\nwhile True: x += b'y' * (8 << 20)", limits=limits)
+
+    assert isinstance(run.verdict, ScriptFailure)
+    if scripts.sandbox.name == "docker":
+        assert (run.verdict.code, run.end.ending) == (ScriptFault.OUT_OF_MEMORY, Ending.OUT_OF_MEMORY)
+        assert "more than 128 MiB" in run.verdict.error
+    else:
+        assert (run.verdict.code, "MemoryError" in run.verdict.error) == (ScriptFault.FAILED, True)
+
+
+def test_files_are_limited_in_size_and_number_and_a_core_is_never_dumped(scripts: Scripts) -> None:
+    source = (
+        "import json, os, resource\n"
+        "def size():\n"
+        "    with open('big', 'wb', 0) as file:\n"
+        "        try:\n"
+        "            while True: file.write(b'x' * (1 << 20))\n"
+        "        except OSError: return file.tell()\n"
+        "def number():\n"
+        "    files = []\n"
+        "    try:\n"
+        "        while True: files.append(open(os.devnull))\n"
+        "    except OSError: return len(files)\n"
+        "core = resource.getrlimit(resource.RLIMIT_CORE)\n"
+        "print(json.dumps({'score': 0, 'metrics': [size(), number(), *core]}))\n"
+    )
+    found = scripts.score(source, limits=replace(LIMITS, file_limit_bytes=4 << 20, open_files=64))
+
+    assert isinstance(found.metrics, tuple)
+    size, number, *core = found.metrics
+    assert (size, core) == (4 << 20, [0, 0])
+    assert 56 < number < 64
+
+
+def test_nice_and_ionice_are_applied_and_cannot_be_taken_back(scripts: Scripts) -> None:
+    word = f"86404.{os.getpid()}{next(COUNTER)}"
+    launch = scripts.prepare(
+        "import os\n"
+        "try: os.setpriority(os.PRIO_PROCESS, 0, 0); print('taken back')\n"
+        "except PermissionError: pass\n"
+        "print(os.nice(0), flush=True)\n"
+        f"os.execvp('sleep', ['sleep', '{word}'])",
+        limits=replace(LIMITS, nice=7, ionice_class=IDLE),
+    )
+    seen: list[str] = []
+
+    def watch(printed: str) -> None:
+        for pid in pids(f"sleep\0{word}\0") if printed else ():
+            asked = subprocess.run(["ionice", "-p", str(pid)], capture_output=True, text=True, check=True)
+            seen.extend((asked.stdout.strip(), printed.strip()))
+            raise Seen
+
+    with pytest.raises(Seen):
+        run_script(scripts.sandbox, launch, watch=watch)
+    assert seen == ["idle", "7"]
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_script_has_no_network_but_its_own_loopback(scripts: Scripts) -> None:
+    source = (
+        "import os, socket\n"
+        "print([line.split(':')[0].strip() for line in open('/proc/net/dev').readlines()[2:]])\n"
+        "try: socket.create_connection(('127.0.0.1', 22), timeout=2); print('connected')\n"
+        "except OSError: print('refused')\n"
+    )
+    run = scripts.run(source + FINE)
+
+    assert run.end.log.startswith("['lo']\nrefused\n")
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_script_cannot_end_stop_or_read_its_supervisor(scripts: Scripts) -> None:
+    source = (
+        "import os\n"
+        "for signal in (1, 2, 9, 15, 17, 19):\n"
+        "    try: os.kill(1, signal)\n"
+        "    except OSError: pass\n"
+        "try: print(len(os.listdir('/proc/1/fd')), 'files seen')\n"
+        "except PermissionError: print('closed')\n"
+    )
+    run = scripts.run(source + FINE)
+
+    assert (run.verdict, run.end.log.partition("\n")[0]) == (ScriptScore(9.0), "closed")
+
+
+def test_a_script_sees_nothing_of_the_workers_environment(scripts: Scripts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "very secret")
+    log = scripts.run("import os; print(dict(os.environ))").end.log
+
+    assert "very secret" not in log
+    assert "OPENBLAS_NUM_THREADS" in log
+
+
+def test_the_submissions_files_stay_as_they_are(scripts: Scripts) -> None:
+    launch = scripts.prepare("open('notes.txt', 'w').write('x')\n" + FINE, files={"weights.txt": "0.25"})
+    scripts.run_prepared(launch)
+
+    folder = Path(launch.image.removeprefix("folder:"))
+    assert sorted(path.name for path in folder.iterdir()) == ["submission.py", "weights.txt"]
+
+
+def test_a_missing_folder_is_the_platforms_fault(scripts: Scripts) -> None:
+    launch = replace(scripts.prepare(FINE), image=f"folder:{scripts.arena.folder}/nothing")
+
+    with pytest.raises(SandboxError) as caught:
+        run_script(scripts.sandbox, launch)
+    assert caught.value.code == "image_missing"
+    assert list(scripts.arena.channels.iterdir()) == []
+
+
+def test_a_script_that_ends_its_supervisor_has_no_score_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Only possible in local processes without namespaces.
+    monkeypatch.setattr(process, "namespace_command", lambda: ())
+    word = f"86405.{os.getpid()}{next(COUNTER)}"
+    source = FINE + (
+        "import os, time\n"
+        f"if os.fork() == 0: os.execvp('sleep', ['sleep', '{word}'])\n"
+        "time.sleep(0.5)\n"
+        "os.kill(os.getppid(), 9)\n"
+        "time.sleep(60)"
+    )
+    with folders({"submission.py": source}) as (folder,):
+        channels = folder.parent / "c"
+        launch = ScriptLaunch(f"folder:{folder}", f"arena-lost-{os.getpid()}", "CartPole-v1", LIMITS, {})
+        run = run_script(ProcessSandbox(channels), launch)
+        assert list(channels.iterdir()) == []
+
+    assert isinstance(run.verdict, ScriptFailure)
+    assert (run.verdict.code, run.end.exit_status) == (ScriptFault.KILLED, None)
+    assert until(lambda: running(word) == [])

@@ -1,0 +1,126 @@
+"""Single files packed into the archive that they would have been: for forms and clients that send no zip.
+
+Free of Django, like `arena_kit.upload.archive`, which checks what comes out of here.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from tempfile import SpooledTemporaryFile
+from typing import IO, Protocol, cast
+
+from arena_kit.upload.archive import ENTRY_POINTS, READ_BYTES, SCRIPT_ENTRY_POINT
+from core.errors import Refused
+
+PLAYER_FILES = ("player.py", "agent.py")
+"""A file of such a name holds a player; any other main file is a script."""
+MAX_FILES = 100
+SPOOL_BYTES = 1 << 20
+NOT_UTF8 = "\ufffd"
+"""What a request's parser puts in the place of bytes that are no UTF-8."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+class NamedFile(Protocol):
+    """A file as a request brings it; its name may be a whole path of another system."""
+
+    @property
+    def name(self) -> str | None: ...
+    def seek(self, offset: int, /) -> int | None: ...
+    def read(self, size: int, /) -> bytes: ...
+
+
+def pack_files(files: Sequence[NamedFile], main_file: str = "") -> IO[bytes]:
+    """A zip of files by their base names; the main file is called submission.py in it where it is a script.
+
+    main_file: name of one of several .py files; not needed beside player.py or with a single one. Equal files give
+    equal bytes. Raises Refused, with the field `main_file` or `archive`.
+    """
+    named = by_base_name(files)
+    main = _main_file(list(named), main_file)
+    if main in PLAYER_FILES:
+        entry, packed = main, named
+    elif main != SCRIPT_ENTRY_POINT and SCRIPT_ENTRY_POINT in named:
+        raise Refused(_two_scripts(main), field="main_file")
+    else:
+        entry = SCRIPT_ENTRY_POINT
+        packed = {entry if name == main else name: file for name, file in named.items()}
+    first = next(name for name in ENTRY_POINTS if name in packed)
+    if first != entry:
+        raise Refused(
+            f"The arena would run {first}, not {main}. Leave {first} out, or choose it as the main file.",
+            field="main_file",
+        )
+    return _zip(packed)
+
+
+def pack_script(files: Sequence[NamedFile], main_file: str) -> IO[bytes]:
+    """A zip of files by their base names, with the main file under its own name and as submission.py.
+
+    Both names, because the other files may import it by its own. Raises Refused, with the field `main_file` or
+    `archive`.
+    """
+    named = by_base_name(files)
+    if main_file not in named:
+        raise Refused("main_file must match one of the uploaded file names", field="main_file")
+    if main_file != SCRIPT_ENTRY_POINT and SCRIPT_ENTRY_POINT in named:
+        raise Refused(_two_scripts(main_file), field="main_file")
+    return _zip({**named, SCRIPT_ENTRY_POINT: named[main_file]})
+
+
+def base_name(name: str | None) -> str:
+    """The last part of a path of whatever system."""
+    return (name or "").replace("\\", "/").rpartition("/")[2]
+
+
+def by_base_name(files: Sequence[NamedFile]) -> dict[str, NamedFile]:
+    """The files by their base names. Raises Refused for names that cannot stand in one folder."""
+    if len(files) > MAX_FILES:
+        raise Refused(f"These are {len(files)} files; at most {MAX_FILES} are taken. Send a zip.", field="archive")
+    named: dict[str, NamedFile] = {}
+    for file in files:
+        name = base_name(file.name)
+        if name in ("", ".", ".."):
+            raise Refused("A file has no name.", field="archive")
+        if NOT_UTF8 in name or not name.isprintable():
+            raise Refused(f"The file name {name!a} is not plain UTF-8. Rename the file.", field="archive")
+        if name in named:
+            raise Refused(f"Two of the files are named {name}.", field="archive")
+        named[name] = file
+    return named
+
+
+def _zip(named: Mapping[str, NamedFile]) -> IO[bytes]:
+    packed = cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))  # noqa: SIM115  (who asked for it closes it)
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, file in named.items():
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.external_attr = 0o100644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            file.seek(0)
+            with archive.open(entry, "w") as output:
+                while data := file.read(READ_BYTES):
+                    output.write(data)
+    packed.seek(0)
+    return packed
+
+
+def _main_file(names: list[str], wanted: str) -> str:
+    programs = [name for name in names if name.endswith(".py")]
+    if not programs:
+        raise Refused("At least one Python (.py) file is needed, or a zip.", field="archive")
+    if wanted:
+        if wanted not in names:
+            raise Refused(f"The main file must be one of {', '.join(programs)}.", field="main_file")
+        if wanted not in programs:
+            raise Refused("The main file must be a Python (.py) file.", field="main_file")
+        return wanted
+    known = [name for name in (*PLAYER_FILES, SCRIPT_ENTRY_POINT) if name in programs]
+    if not known and len(programs) > 1:
+        raise Refused(f"Say which of {', '.join(programs)} is the main file.", field="main_file")
+    return known[0] if known else programs[0]
+
+
+def _two_scripts(main: str) -> str:
+    return f"{main} would be run as {SCRIPT_ENTRY_POINT}, but there is another {SCRIPT_ENTRY_POINT}."

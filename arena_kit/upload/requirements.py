@@ -1,0 +1,192 @@
+"""What a submission may ask for: names of packages with versions, nothing else. Free of Django."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from packaging.requirements import InvalidRequirement, Requirement
+
+from arena_kit.upload.archive import ArchiveReport
+
+MAX_REQUIREMENTS = 100
+MAX_LINE_CHARACTERS = 300
+MAX_TEXT_CHARACTERS = 64 * 1024
+MAX_YAML_DEPTH = 8
+MAX_YAML_TOKENS = 5000
+IGNORED_CONDA_NAMES = frozenset({"python", "pip", "setuptools", "wheel"})
+FILE_ENDINGS = (".whl", ".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz")
+"""pip takes such a name for a file when there is one."""
+_CONDA = re.compile(r"\A(?:[\w.-]+::)?(\w[\w.-]*)\s*(.*)\Z", re.ASCII)
+_PLAIN = re.compile(r"(?!-)(?:[\w .,<>=!~*+()\[\];\"'-](?! -))*", re.ASCII)
+"""What pip may be given. It splits lines at more than line feeds, puts variables of its own environment into `${NAME}`
+(addresses with passwords, maybe), and takes ` -` for the beginning of an option, all of it within quotes, too."""
+
+_YAML_STARTS = (
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+)
+_YAML_ENDS = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
+
+
+class RequirementsRefused(Exception):
+    """The requirements are refused; the message says why and what to do. code: typed reason."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """Normalised requirement lines, sorted, and notes for the owner on what was ignored."""
+
+    lines: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_requirements(report: ArchiveReport, read: Callable[[str], str]) -> Requirements:
+    """The requirements of an archive: requirements.txt, else environment.yml, else none. Raises RequirementsRefused.
+
+    read: returns the text of a file of the archive by its name.
+    """
+    if "requirements.txt" in report.names:
+        return parse_requirements(read("requirements.txt"))
+    for name in ("environment.yml", "environment.yaml"):
+        if name in report.names:
+            return parse_environment_yml(read(name), name)
+    return Requirements(())
+
+
+def parse_requirements(text: str, name: str = "requirements.txt") -> Requirements:
+    """Lines of a requirements.txt: name, extras, versions, markers. No options, addresses, paths or continuations."""
+    _check_size(text, name)
+    lines = []
+    # Some editors start a file with a mark of its encoding.
+    for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if not raw.isascii():
+            raise RequirementsRefused(
+                f"{name}, line {number}: only plain ASCII letters are allowed, in comments too.",
+                code="requirements_not_ascii",
+            )
+        line = re.sub(r"(\A|\s)#.*\Z", "", raw).strip()
+        if line:
+            lines.append(_requirement(line, f"{name}, line {number}"))
+    return _collected(lines, name, ())
+
+
+def parse_environment_yml(text: str, name: str = "environment.yml") -> Requirements:
+    """The `dependencies` of a conda environment, its `pip` part included; python, pip and channels are ignored."""
+    _check_size(text, name)
+    try:
+        _check_tokens(text, name)
+        data: Any = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        raise RequirementsRefused(f"{name} is not valid YAML.", code="environment_yml") from None
+    dependencies = data.get("dependencies", []) if isinstance(data, dict) else None
+    if not isinstance(dependencies, list):
+        raise RequirementsRefused(f"{name} must have a list named dependencies.", code="environment_yml")
+    notes = []
+    if data.get("channels"):
+        notes.append(f"The channels in {name} are ignored: packages come as wheels from the package index.")
+    lines = []
+    for item in dependencies:
+        if isinstance(item, str):
+            line = _conda_requirement(item, name)
+            if line is None:
+                notes.append(f"{item.strip()[:60]} in {name} is ignored: the arena's base image decides.")
+            else:
+                lines.append(line)
+        elif isinstance(item, dict) and set(item) == {"pip"} and isinstance(item["pip"], list):
+            for inner in item["pip"]:
+                if not isinstance(inner, str):
+                    raise RequirementsRefused(
+                        f"The pip part of {name} must be a list of lines.", code="environment_yml"
+                    )
+                lines.append(_requirement(inner.strip(), f"{name}, pip part"))
+        else:
+            raise RequirementsRefused(f"{name} has a dependency that is not a line of text.", code="environment_yml")
+    return _collected(lines, name, notes)
+
+
+def _check_tokens(text: str, name: str) -> None:
+    depth = 0
+    for count, token in enumerate(yaml.scan(text, Loader=yaml.SafeLoader)):
+        if isinstance(token, yaml.AliasToken | yaml.AnchorToken | yaml.TagToken):
+            raise RequirementsRefused(f"{name} must not use anchors, aliases or tags.", code="environment_yml")
+        depth += isinstance(token, _YAML_STARTS) - isinstance(token, _YAML_ENDS)
+        # The reader's time grows with the square of the depth.
+        if depth > MAX_YAML_DEPTH or count > MAX_YAML_TOKENS:
+            raise RequirementsRefused(f"{name} is nested too deeply or too long.", code="environment_yml")
+
+
+def _check_size(text: str, name: str) -> None:
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise RequirementsRefused(
+            f"{name} is larger than {MAX_TEXT_CHARACTERS // 1024} KiB.", code="requirements_too_large"
+        )
+
+
+def _conda_requirement(item: str, name: str) -> str | None:
+    """`numpy=1.26=build` is numpy==1.26.*; `numpy>=1.2` stays. None for what the base image decides.
+
+    After conda's package match specifications; names with a leading underscore are conda's own and no packages.
+    """
+    found = _CONDA.match(item.strip())
+    if found is None or not item.isascii():
+        raise RequirementsRefused(f"{name}: {item[:60]!r} is not a package with a version.", code="environment_yml")
+    package, version = found.groups()
+    if package.lower() in IGNORED_CONDA_NAMES or package.startswith("_"):
+        return None
+    # name==version=build
+    version = re.sub(r"\A(==[^=]+)=[\w.*]+\Z", r"\1", version)
+    if version in ("*", "=*"):
+        version = ""
+    if re.match(r"\A=[^=]", version):
+        number = version.split("=")[1].strip()
+        version = f"=={number}" if number.endswith("*") else f"=={number}.*"
+    elif version and not version.startswith(("=", "<", ">", "!", "~")):
+        version = "==" + version.split()[0]
+    return _requirement(f"{package}{version}", name)
+
+
+def _requirement(line: str, where: str) -> str:
+    if len(line) > MAX_LINE_CHARACTERS:
+        raise RequirementsRefused(f"{where}: the line is too long.", code="requirements_line")
+    if line.startswith("-"):
+        raise RequirementsRefused(
+            f"{where}: options like {line.split(maxsplit=1)[0][:30]} are not allowed.", code="requirements_option"
+        )
+    try:
+        requirement = Requirement(line)
+    except (InvalidRequirement, RecursionError):
+        raise RequirementsRefused(
+            f"{where}: {line[:60]!r} is not a package name with a version. Addresses and paths are not allowed.",
+            code="requirements_line",
+        ) from None
+    if requirement.url:
+        raise RequirementsRefused(f"{where}: addresses are not allowed, only names.", code="requirements_url")
+    if requirement.name.lower().endswith(FILE_ENDINGS):
+        raise RequirementsRefused(
+            f"{where}: {line[:60]!r} is the name of a file; name the package.", code="requirements_line"
+        )
+    plain = str(requirement)
+    if not _PLAIN.fullmatch(plain):
+        raise RequirementsRefused(
+            f"{where}: {line[:60]!r} has letters that no name, version or marker needs.", code="requirements_line"
+        )
+    return plain
+
+
+def _collected(lines: Iterable[str], name: str, notes: Iterable[str]) -> Requirements:
+    unique = tuple(sorted(set(lines), key=str.lower))
+    if len(unique) > MAX_REQUIREMENTS:
+        raise RequirementsRefused(
+            f"{name} asks for more than {MAX_REQUIREMENTS} packages.", code="too_many_requirements"
+        )
+    return Requirements(unique, tuple(notes))

@@ -1,0 +1,165 @@
+"""Challenges: who can be met, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Prefetch, QuerySet
+
+from arena_kit.ranking.scores import Interval, share_interval
+from core.models import Agent, Challenge, Duel, Environment, JobState, Rating, Submission, User
+
+TOP = 10
+LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Matches from the challenger's side: forfeits of the other are won, own ones lost."""
+
+    won: int = 0
+    drawn: int = 0
+    lost: int = 0
+
+    @property
+    def count(self) -> int:
+        return self.won + self.drawn + self.lost
+
+    @property
+    def share(self) -> Interval | None:
+        """Share of the points, a draw half, with its 95% interval."""
+        return share_interval(self.won + self.drawn / 2, self.count)
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        if self.share is None:
+            return "has played no match."
+        share = self.share
+        return (
+            f"won {self.won}, drew {self.drawn}, lost {self.lost} of {self.count} matches: {share.value:.0%} of the "
+            f"points ({share.low:.0%} to {share.high:.0%})."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One duel of a challenge."""
+
+    duel: Duel
+    tally: Tally
+
+    @property
+    def name(self) -> str:
+        return str(self.duel.player_2)
+
+    @property
+    def sentence(self) -> str:
+        """What came of it, for people."""
+        match self.duel.state:
+            case JobState.CANCELLED:
+                return f"cancelled. {self.duel.error}"
+            case JobState.FAILED:
+                return "could not be played, by a fault of the arena."
+            case JobState.SUCCEEDED:
+                return self.tally.sentence
+        return "not played yet."
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A challenge with its duels and their sum."""
+
+    challenge: Challenge
+    lines: tuple[Line, ...]
+    total: Tally
+    done: int
+    """Duels that are over."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.done == len(self.lines)
+
+    @property
+    def sentence(self) -> str:
+        """What came of all."""
+        return self.total.sentence
+
+
+def active_version(agent: Agent) -> Submission | None:
+    """What plays for an agent now."""
+    rows = Submission.objects.active().filter(agent=agent).select_related("agent__environment")
+    return rows.order_by("-number").first()
+
+
+def challenger_hindrance(agent: Agent, version: Submission | None) -> str:
+    """Why an agent cannot challenge anybody now, and what to do: a sentence, empty when it can.
+
+    version: what plays for it, of `active_version`.
+    """
+    environment = agent.environment
+    if environment.is_scored:
+        return f"{environment} has one seat: nobody can be met there, its board compares scores."
+    if not environment.is_active:
+        return f"{environment} is closed: nothing new is played there."
+    if agent.is_disabled:
+        return f"{agent} is paused or disabled: its page says why, and what helps."
+    if agent.is_resting:
+        return f"{agent} rests: let it take part again first."
+    if version is None:
+        return f"No version of {agent} may play yet: one has to be built and validated first."
+    return ""
+
+
+def is_rated(agent: Agent) -> bool:
+    """Whether some version of it has an official rating."""
+    return Rating.objects.filter(submission__agent=agent).exists()
+
+
+def top_rivals(agent: Agent) -> list[Submission]:
+    """The active versions of the ten best agents of its environment by official rating, its owner's left out."""
+    rows = Rating.objects.filter(submission__agent__environment=agent.environment_id, rank__isnull=False)
+    others = rows.exclude(submission__agent__owner=agent.owner_id).order_by("rank", "pk")
+    ranked = list(others.values_list("submission__agent", flat=True))
+    newest: dict[int, Submission] = {}
+    active = Submission.objects.active().filter(agent__in=ranked).select_related("agent__environment")
+    for submission in active.order_by("number"):
+        newest[submission.agent_id] = submission
+    return [newest[key] for key in ranked if key in newest][:TOP]
+
+
+def challengers(user: User, environment: Environment) -> list[Agent]:
+    """A person's agents that could challenge somebody."""
+    active = Submission.objects.active().filter(agent__owner=user, agent__environment=environment)
+    return list(Agent.objects.filter(pk__in=active.order_by().values("agent")).order_by("name"))
+
+
+def challenge_rows() -> QuerySet[Challenge]:
+    """Challenges with their duels, newest first."""
+    duels = Duel.objects.select_related("player_2__agent__owner").defer("log", "history").order_by("number")
+    rows = Challenge.objects.select_related("user", "submission__agent__environment", "submission__agent__owner")
+    return rows.prefetch_related(Prefetch("duels", duels)).order_by("-pk")
+
+
+def challenge_get(challenge_id: int) -> Report:
+    """A challenge and what came of it so far. Raises Challenge.DoesNotExist."""
+    return report_of(challenge_rows().get(pk=challenge_id))
+
+
+def challenge_list(agent: Agent) -> list[Report]:
+    """The latest challenges of an agent, newest first."""
+    return [report_of(row) for row in challenge_rows().filter(submission__agent=agent)[:LISTED]]
+
+
+def report_of(challenge: Challenge) -> Report:
+    """What came of a challenge so far; with rows of `challenge_rows` without a query."""
+    duels = sorted(challenge.duels.all(), key=lambda duel: duel.number)
+    lines = tuple(Line(duel, _tally(duel)) for duel in duels)
+    total = Tally(*(sum(getattr(line.tally, name) for line in lines) for name in ("won", "drawn", "lost")))
+    return Report(challenge, lines, total, sum(duel.is_over for duel in duels))
+
+
+def _tally(duel: Duel) -> Tally:
+    if duel.state != JobState.SUCCEEDED:
+        return Tally()
+    return Tally(duel.player_1_wins + duel.player_2_errors, duel.draws, duel.player_2_wins + duel.player_1_errors)

@@ -1,0 +1,157 @@
+"""Challenges: unrated duels that an owner asks for, called off where one of the two may play no more, and reported.
+
+Their duels stand in the line of all duels, first come, first served: editions and ladders cannot starve them, nor they
+those, for a person may only ask for a number of them a day.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Collection
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+
+from core.duels.challenge_selectors import (
+    active_version,
+    challenge_rows,
+    challenger_hindrance,
+    is_rated,
+    report_of,
+    top_rivals,
+)
+from core.duels.services import duel_create
+from core.errors import Refused
+from core.evaluations.services import OPEN
+from core.jobs.lifecycle import job_cancel_if_open
+from core.models import Agent, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User
+from core.notices.services import notify
+from core.people.quotas import challenge_quota_check, owner_lock
+
+logger = logging.getLogger(__name__)
+PLAYS_NO_MORE = "One of its players takes part in nothing any more."
+
+
+def challenge_create(*, user: User, agent: Agent, opponent: Agent | None) -> Challenge:
+    """Have the active version of an agent play that of another one, or the top ten where `opponent` is None, unrated.
+
+    Raises Refused where that cannot be, saying what to do, and QuotaExceeded.
+    """
+    with transaction.atomic():
+        locked = owner_lock(user)
+        submission = _challenger(locked, agent)
+        environment = agent.environment
+        rivals = top_rivals(agent) if opponent is None else [_rival(agent, opponent)]
+        if not rivals:
+            raise Refused(
+                f"There is no top ten in {environment} yet: nobody but you has a rating there. Wait for an edition."
+            )
+        challenge_quota_check(owner=locked, environment=environment, duel_count=len(rivals))
+        challenge = Challenge.objects.create(
+            user=locked,
+            submission=submission,
+            kind=ChallengeKind.TOP_TEN if opponent is None else ChallengeKind.AGENT,
+        )
+        for number, rival in enumerate(rivals, start=1):
+            duel_create(
+                challenge=challenge,
+                number=number,
+                player_1=submission,
+                player_2=rival,
+                seed=secrets.randbelow(2**31),
+                match_count=environment.matches_per_duel,
+                reason=f"{locked.username} has asked for it.",
+            )
+    return challenge
+
+
+def challenge_follow(challenge_id: int) -> bool:
+    """End a challenge whose duels are all over, and tell its owner; return whether this call did."""
+    over = _unended().filter(~Exists(_open_duels()), pk=challenge_id)
+    with transaction.atomic():
+        # Of two who look at once one ends it.
+        if not over.update(ended_at=timezone.now()):
+            return False
+        _tell(challenge_rows().get(pk=challenge_id))
+    return True
+
+
+def challenges_follow() -> int:
+    """Call off duels of those who were barred while they were asked for, and end what is over; return how many ended.
+
+    A message may be lost, and a duel that is cancelled or void sends none.
+    """
+    barred = Q(is_disabled=True) | Q(owner__is_active=False)
+    for duel in _challenge_duels(Agent.objects.filter(barred)):
+        job_cancel_if_open(job=duel, reason=PLAYS_NO_MORE)
+    over = _unended().filter(~Exists(_open_duels()))
+    return sum(challenge_follow(number) for number in list(over.values_list("pk", flat=True)))
+
+
+def challenge_duels_cancel(agents: Collection[Agent], *, reason: str) -> None:
+    """Call off the duels of challenges that agents have before them, whoever has asked for them."""
+    for duel in _challenge_duels(agents):
+        job_cancel_if_open(job=duel, reason=reason)
+
+
+def challenged_agents(agents: QuerySet[Agent]) -> list[int]:
+    """Keys of those among some agents that have duels of challenges before them."""
+    duels = Duel.objects.filter(challenge__isnull=False, state__in=OPEN).order_by()
+    plays = Q(pk__in=duels.values("player_1__agent")) | Q(pk__in=duels.values("player_2__agent"))
+    return list(agents.filter(plays).order_by().values_list("pk", flat=True))
+
+
+def _challenger(user: User, agent: Agent) -> Submission:
+    if agent.owner_id != user.pk:
+        raise Refused(f"{agent} is not yours: only its owner may let it challenge somebody.", field="agent")
+    version = active_version(agent)
+    why = challenger_hindrance(agent, version)
+    if version is None or why:
+        raise Refused(why, field="agent")
+    return version
+
+
+def _rival(agent: Agent, opponent: Agent) -> Submission:
+    if opponent.environment_id != agent.environment_id:
+        raise Refused(f"{opponent} lives in another environment than {agent}.", field="opponent")
+    if opponent.owner_id == agent.owner_id:
+        raise Refused(f"{opponent} is yours, too: challenge somebody else's agent.", field="opponent")
+    if opponent.is_disabled or not opponent.owner.is_active:
+        raise Refused(f"{opponent} takes part in nothing at the moment.", field="opponent")
+    if opponent.is_resting:
+        raise Refused(f"{opponent} rests: its owner lets it take part in nothing new.", field="opponent")
+    version = active_version(opponent)
+    if version is None:
+        raise Refused(f"No version of {opponent} may play at the moment.", field="opponent")
+    if not is_rated(opponent):
+        raise Refused(f"{opponent} has no rating yet: it can be challenged after its first edition.", field="opponent")
+    return version
+
+
+def _unended() -> QuerySet[Challenge]:
+    return Challenge.objects.filter(ended_at=None)
+
+
+def _open_duels() -> QuerySet[Duel]:
+    return Duel.objects.filter(challenge=OuterRef("pk"), state__in=OPEN)
+
+
+def _challenge_duels(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Duel]:
+    plays = Q(player_1__agent__in=agents) | Q(player_2__agent__in=agents)
+    return Duel.objects.filter(plays, challenge__isnull=False, state__in=OPEN).order_by("pk")
+
+
+def _tell(challenge: Challenge) -> None:
+    report = report_of(challenge)
+    agent = challenge.submission.agent
+    lines = [f"{line.name}: {line.sentence}" for line in report.lines]
+    notify(
+        user=challenge.user,
+        kind=NoticeKind.CHALLENGE_ENDED,
+        title=f"The challenge of {challenge.submission} is over",
+        text=f"{challenge.submission} in {agent.environment} {report.sentence}\n\n" + "\n".join(lines),
+        address=reverse("web:challenge", args=[challenge.pk]),
+    )

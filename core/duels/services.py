@@ -1,0 +1,232 @@
+"""Duels: their results enter the ledger exactly once."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from django.db import transaction
+
+from arena_kit.environment.records import DuelRecord, DuelSummary, MatchRecord, half_points, summarise
+from arena_kit.ranking.sequential import SequentialTest, decide
+from core.errors import Refused
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.bells import CHALLENGE_TASK, TOURNAMENT_TASK, wake
+from core.jobs.lifecycle import job_enqueue, job_succeed, written_once
+from core.models import (
+    Challenge,
+    Duel,
+    JobState,
+    LedgerEntry,
+    LedgerVoid,
+    Promotion,
+    Submission,
+    Tournament,
+    TournamentState,
+    User,
+)
+from core.operations.metrics import matches_played
+from core.tournaments.rounds import meeting_void
+
+STANDINGS_SECONDS = 1.0
+"""A worker asks at most this often for fresh standings of a running edition."""
+_told_at: dict[int, float] = {}
+"""By edition: when this process has asked last."""
+
+
+def duel_create(
+    *,
+    tournament: Tournament | None = None,
+    promotion: Promotion | None = None,
+    challenge: Challenge | None = None,
+    number: int,
+    round: int = 1,  # noqa: A002  (the row's word; nothing is rounded here)
+    player_1: Submission,
+    player_2: Submission,
+    seed: int,
+    match_count: int,
+    expected: float | None = None,
+    reason: str = "",
+    test: SequentialTest | None = None,
+) -> Duel:
+    """Have two submissions play each other by today's rules, for exactly one of tournament, promotion and challenge.
+
+    number: in the schedule of that, from 1. expected: predicted share of the points of player_1. reason: why they
+    meet. test: ends it early; match_count is the most it takes.
+    """
+    with transaction.atomic():
+        duel = Duel.objects.create(
+            tournament=tournament,
+            promotion=promotion,
+            challenge=challenge,
+            number=number,
+            round=round,
+            player_1=player_1,
+            player_2=player_2,
+            environment_version=player_1.agent.environment.spec_id,
+            seed=seed,
+            match_count=match_count,
+            expected=expected,
+            reason=reason[:200],
+            test=None if test is None else test.as_json,
+        )
+        job_enqueue(job=duel)
+    return duel
+
+
+@written_once
+def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, log: str) -> None:
+    """Write a duel's result, artifacts, ledger entries and state together.
+
+    Raises StaleJob when the claim was lost: then nothing is written.
+    """
+    with transaction.atomic():
+        found = {"test_result": test_result(duel, record), **result_fields(record.summary)}
+        job_succeed(job=duel, log=log, **found, **asdict(artifacts))
+        if duel.tournament is not None:
+            LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
+        matches_played(
+            kind=duel.KIND,
+            env_id=duel.player_1.agent.environment.env_id,
+            matches=len(record.matches),
+            moves=sum(sum(match.move_counts) for match in record.matches),
+        )
+        # Robust: the result stands, whatever becomes of the message.
+        transaction.on_commit(lambda: _tell_tournament(duel), robust=True)
+
+
+def _tell_tournament(duel: Duel) -> None:
+    """Have the standings refreshed, and the edition ended after its last duel: not for every one of many quick duels.
+
+    Called after the commit, so that of two last duels at least one sees that it was the last.
+    """
+    if duel.challenge_id is not None:
+        wake("tournament", CHALLENGE_TASK, duel.challenge_id)
+    if duel.promotion_id is not None:
+        # Which is decided by whoever looks after the environment, or by the lookout.
+        wake("tournament", TOURNAMENT_TASK, duel.environment.pk)
+    if (tournament := duel.tournament) is None:
+        return
+    now = time.monotonic()
+    is_recent = now - _told_at.get(tournament.pk, -math.inf) < STANDINGS_SECONDS
+    if is_recent and tournament.duels.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
+        return
+    _told_at[tournament.pk] = now
+    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+
+
+def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:
+    """Strike a played duel from standings and ratings. Its entries and records stay as they are.
+
+    In a tournament of organisers it is played again, with all that depended on it, see `meeting_void`.
+    Raises Refused for one that is in neither.
+    """
+    if duel.tournament is None:
+        raise Refused("It is not rated: it stands in no table that it could be struck from.")
+    if not duel.tournament.is_automatic:
+        meeting_void(duel=duel, reason=reason, user=user)
+        return
+    with transaction.atomic():
+        LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
+        wake("tournament", TOURNAMENT_TASK, duel.tournament.environment_id)
+
+
+def duel_play_again(*, duel: Duel) -> Duel:
+    """Play the pair of a void duel anew, as another duel of the same edition; the void one stays as it is.
+
+    Raises Refused when it is not void, cannot be played, or its pair has another duel that counts or may yet.
+    """
+    if not duel.is_void:
+        raise Refused("It is not void: only a duel that counts for nobody can be played again.")
+    if duel.tournament_id is None:
+        raise Refused("It is not rated; ask for another one instead.")
+    if duel.tournament is not None and not duel.tournament.is_automatic:
+        raise Refused("Its tournament follows a plan, by which it is played again as far as it is needed.")
+    if duel.its_tournament.is_ladder:
+        raise Refused("A ladder plays no duel again: it chooses what is played next by itself.")
+    if any(player.deleted_at is not None or not player.image for player in (duel.player_1, duel.player_2)):
+        raise Refused("One of its players has been deleted or has no image.")
+    with transaction.atomic():
+        tournament = Tournament.objects.select_for_update().get(pk=duel.tournament_id)
+        if tournament.state == TournamentState.CANCELLED:
+            raise Refused("Its edition was cancelled.")
+        if (
+            tournament.participants.filter(submission__in=(duel.player_1, duel.player_2))
+            .exclude(withdrawn_at=None)
+            .exists()
+        ):
+            raise Refused("One of its players was taken out of the edition.")
+        duels = tournament.duels.select_related("void").order_by("number")
+        pair = {duel.player_1_id, duel.player_2_id}
+        if any({other.player_1_id, other.player_2_id} == pair and not other.is_void for other in duels):
+            raise Refused("It has been played again already, or is about to be.")
+        again = Duel.objects.create(
+            tournament=tournament,
+            number=max(other.number for other in duels) + 1,
+            round=duel.round,
+            player_1=duel.player_1,
+            player_2=duel.player_2,
+            # Not those of today: an edition is played with one version of the rules.
+            environment_version=duel.environment_version,
+            seed=duel.seed,
+            match_count=duel.match_count,
+        )
+        job_enqueue(job=again)
+    return again
+
+
+def result_fields(summary: DuelSummary) -> dict[str, object]:
+    """The fields of a duel's row that follow from its record."""
+    return {
+        "outcome": summary.outcome.value,
+        "player_1_wins": summary.wins[0],
+        "player_2_wins": summary.wins[1],
+        "player_1_errors": summary.errors[0],
+        "player_2_errors": summary.errors[1],
+        "draws": summary.draws,
+        "player_1_score": summary.scores[0],
+        "player_2_score": summary.scores[1],
+    }
+
+
+def test_result(duel: Duel, record: DuelRecord) -> dict[str, object] | None:
+    """What a duel's sequential test has found, as its row keeps it; None without a test.
+
+    pairs: those looked at. counts: of them by half points of player_1, 0 to 4. llr: their log-likelihood ratio.
+    """
+    if duel.test is None:
+        return None
+    found = decide(SequentialTest(**duel.test), dict(enumerate(half_points(record.matches))))
+    return {
+        "state": found.state.value,
+        "pairs": found.pairs,
+        "counts": list(found.counts),
+        # Versions of NumPy differ in the last digits.
+        "llr": round(found.llr, 4),
+        "sentence": found.sentence(str(duel.player_1), str(duel.player_2)),
+    }
+
+
+def ledger_entries(duel: Duel, record: DuelRecord) -> Iterator[LedgerEntry]:
+    """One entry per player and seat that it sat in."""
+    submissions = (duel.player_1, duel.player_2)
+    by_seats: dict[tuple[int, ...], list[MatchRecord]] = {}
+    for match in record.matches:
+        by_seats.setdefault(match.seats, []).append(match)
+    summaries = {(player, seats.index(player)): summarise(by_seats[seats]) for seats in by_seats for player in (0, 1)}
+    for (player, seat), summary in sorted(summaries.items(), key=lambda item: item[0]):
+        rival = 1 - player
+        yield LedgerEntry(
+            duel=duel,
+            submission=submissions[player],
+            opponent=submissions[rival],
+            seat=seat,
+            wins=summary.wins[player],
+            losses=summary.wins[rival],
+            draws=summary.draws,
+            errors=summary.errors[player],
+            opponent_errors=summary.errors[rival],
+            score=summary.scores[player],
+        )

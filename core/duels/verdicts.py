@@ -1,0 +1,26 @@
+"""Verdicts: what came of playing a finished duel or evaluation again from its record."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+
+from core.models import Duel, Evaluation, Verdict
+from core.operations.alarms import alarm_raise, alarm_settle
+
+
+def verdict_keep(*, job: Duel | Evaluation, verdict: Verdict, verification: str) -> None:
+    """Keep what came of checking a record; a mismatch raises an alarm, and a later success settles it.
+
+    verification: for everybody, what was checked or what is wrong.
+    """
+    job.verified_at, job.verdict, job.verification = timezone.now(), verdict, verification
+    key = f"{job.KIND}-{job.pk}-does-not-verify"
+    with transaction.atomic():
+        job.save(update_fields=["verified_at", "verdict", "verification"])
+        if verdict == Verdict.MISMATCH:
+            message = f"The record of {job.KIND} {job.pk}, {job}, does not verify. {verification}"
+            alarm_raise(key=key, message=message, address=reverse(f"web:{job.KIND}", args=[job.pk]))
+        elif verdict == Verdict.VERIFIED:
+            alarm_settle(key=key)

@@ -1,0 +1,56 @@
+"""Environments: the rows follow the specs in code."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from arena_kit.environment.spec import EnvironmentSpec
+from core.evaluations.seeds import seed_lists_ensure
+from core.evaluations.services import evaluations_renew
+from core.models import Environment
+
+
+def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tuple[Environment, bool]:
+    """Create or update the row of a spec; return it and whether it is new. Results are kept.
+
+    Numbers of matches and limits are set for a new environment and by `reset_limits`; else an organiser's stay. Where
+    the rules of a one-seat environment have changed, everyone is evaluated again.
+    """
+    limits = spec.limits
+    rules = {
+        "version": spec.version,
+        "name": spec.name,
+        "description": spec.description,
+        "image": spec.picture,
+        "seats": spec.seats,
+        "env_id": spec.public_id,
+    }
+    choices = {
+        "matches_per_duel": spec.matches_per_duel,
+        "matches_per_validation": spec.matches_per_validation,
+        "episodes_per_evaluation": spec.episodes_per_evaluation,
+        "parallel_matches": spec.parallel_matches,
+        "cpu_count": limits.cpu_count,
+        "memory_limit_bytes": limits.memory_limit_bytes,
+        "move_seconds": limits.move_seconds,
+        "bank_seconds": limits.bank_seconds,
+        "start_seconds": limits.start_seconds,
+        "duel_seconds": limits.duel_seconds,
+    }
+    with transaction.atomic():
+        before = Environment.objects.select_for_update(no_key=True).filter(slug=spec.slug).first()
+        environment, is_new = Environment.objects.update_or_create(
+            slug=spec.slug,
+            defaults=rules | choices if reset_limits else rules,
+            create_defaults={**rules, **choices, "takes_scripts": _can_be_made_by_id(spec)},
+        )
+        if environment.is_scored:
+            seed_lists_ensure(environment=environment)
+            if before is not None and before.version != environment.version:
+                evaluations_renew(environment=environment, reason="The rules have changed: it is evaluated again.")
+    return environment, is_new
+
+
+def _can_be_made_by_id(spec: EnvironmentSpec) -> bool:
+    """Whether a script can make the environment: it is given an id of Gymnasium and nothing else."""
+    return spec.gymnasium is not None and not spec.gymnasium.arguments

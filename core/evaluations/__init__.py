@@ -1,0 +1,1 @@
+"""Evaluations, their seeds, and the boards that rank by score."""

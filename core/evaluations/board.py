@@ -1,0 +1,370 @@
+"""The board of an environment that is ranked by score: who stands where, filtered and sorted.
+
+An agent stands on it with its current evaluation. Verified evaluations come before those that scripts report of
+themselves; equal scores share a rank (1, 1, 3), the earlier one is listed first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Case, F, Func, OuterRef, Q, QuerySet, Subquery, TextField, Value, When, Window
+from django.db.models.functions import Cast, Rank, Replace
+
+from arena_kit.ranking.scores import Interval, paired_difference
+from core.cache import cached
+from core.models import Agent, Environment, Evaluation, JobState, Submission, User
+from core.operations.metrics import leaderboard_asked
+
+SORTS = {
+    "score_desc": ("-is_verified", "-score", "created_at", "pk"),
+    "date_desc": ("-created_at", "-pk"),
+    "date_asc": ("created_at", "pk"),
+}
+DEFAULT_SORT = "score_desc"
+MEDALS = {1: "gold", 2: "silver", 3: "bronze"}
+COMPARED = 4
+"""Submissions side by side at most."""
+MOST_ROWS = 100
+"""Of a page."""
+FURTHEST = 10**9
+"""How far into a board one may leaf: no database counts without end."""
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+LONGEST_TEXT = 200
+"""Longer ones are in no column that is searched."""
+ONE_DAY = timedelta(days=1)
+Level = tuple[bool, float]
+"""What rows of equal rank share: whether they are verified, and the score."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFilter:
+    """What of a board is wanted; texts are looked for anywhere and in any case, days are whole days in UTC.
+
+    as_of: the board as it stood at a moment, None for now.
+    """
+
+    id_query: str = ""
+    user: str = ""
+    algorithm: str = ""
+    score_min: float | None = None
+    score_max: float | None = None
+    date_from: date | None = None
+    date_to: date | None = None
+    verified: bool | None = None
+    as_of: datetime | None = None
+    sort: str = DEFAULT_SORT
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One agent on the board.
+
+    rank, medal: in the whole board, whatever the filter shows. Medals go to the first three ranks, also where scores
+    are negative, and to self-reported rows only while nobody is verified.
+    """
+
+    rank: int
+    medal: str
+    public_id: UUID
+    agent: str
+    number: int
+    owner: str
+    user_label: str
+    """Who an anonymous client said it is, empty otherwise."""
+    algorithm: str
+    score: float
+    score_low: float | None
+    score_high: float | None
+    interquartile_mean: float | None
+    median: float | None
+    worst_decile: float | None
+    seconds_per_move: float | None
+    episode_count: int
+    is_verified: bool
+    created_at: datetime
+    evaluation_id: int
+    submission_id: int
+    difference: Interval | None = None
+    """Paired difference to the row listed above, on the page before if need be, where both played the same seeds."""
+
+    @property
+    def user(self) -> str:
+        """Whom to show: the owner, or what an anonymous client called itself."""
+        return self.user_label or self.owner
+
+
+@dataclass(frozen=True, slots=True)
+class BoardPage:
+    """Some rows of a board. total: how many the filter lets through."""
+
+    rows: tuple[BoardRow, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Evaluations side by side.
+
+    differences: paired difference of the row's evaluation less the column's on common seeds, None without any.
+    """
+
+    evaluations: tuple[Evaluation, ...]
+    differences: tuple[tuple[Interval | None, ...], ...]
+
+
+def board_page(environment: Environment, filters: BoardFilter, *, offset: int = 0, limit: int = 50) -> BoardPage:
+    """Rows of a board, at most a second old. limit: at most MOST_ROWS."""
+    offset, limit = min(max(0, offset), FURTHEST), min(max(0, limit), MOST_ROWS)
+    # Processes of two versions may share a cache for a while: none may meet the other's rows.
+    text = repr((BoardRow.__slots__, environment.pk, filters, offset, limit))
+    key = f"board:{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
+    started = time.perf_counter()
+    page = cached(key, lambda: _page(environment, filters, offset, limit))
+    sort = filters.sort if filters.sort in SORTS else DEFAULT_SORT
+    leaderboard_asked(env_id=environment.env_id, sort=sort, seconds=time.perf_counter() - started)
+    return page
+
+
+def board_rank(evaluation: Evaluation) -> int | None:
+    """The rank of an evaluation, None when it does not stand on the board. At most a second old."""
+    return cached(f"board-rank:{evaluation.pk}", lambda: _rank(evaluation.pk))
+
+
+def environments_with_boards() -> list[Environment]:
+    """Every active environment that is ranked by score, by name."""
+    return list(Environment.objects.filter(seats=1, is_active=True).order_by("name"))
+
+
+def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
+    """The latest finished evaluations of up to COMPARED submissions, in the order asked for; unknown ids are left out.
+
+    They need not stand on the board: an agent's versions can be compared with each other.
+    """
+    wanted = list(dict.fromkeys(public_ids))[:COMPARED]
+    latest: dict[UUID, Evaluation] = {
+        evaluation.submission.public_id: evaluation
+        for evaluation in Evaluation.objects.filter(
+            environment=environment,
+            state=JobState.SUCCEEDED,
+            submission__public_id__in=wanted,
+            submission__deleted_at=None,
+            agent__is_disabled=False,
+            agent__owner__is_active=True,
+        )
+        .select_related("submission__agent__owner", "seed_list")
+        .order_by("pk")
+    }
+    found = tuple(latest[public_id] for public_id in wanted if public_id in latest)
+    return Comparison(
+        evaluations=found,
+        differences=tuple(tuple(None if row is other else _difference(row, other) for other in found) for row in found),
+    )
+
+
+def standing(environment: Environment | int) -> QuerySet[Evaluation]:
+    """The evaluations that stand on an environment's board.
+
+    Those of deleted submissions are not current. Who is barred is looked up by small indexes instead of joining every
+    row with its agent and owner: one index answers what is left.
+    """
+    return _not_barred(environment, Evaluation.objects.filter(environment=environment, is_current=True))
+
+
+def stood(environment: Environment, moment: datetime) -> QuerySet[Evaluation]:
+    """The evaluations that stood on the board at a moment: of each agent's newest version that had one the newest.
+
+    Versions that were deleted since, and agents that are barred now, are shown no longer.
+    """
+    over = Evaluation.objects.filter(
+        environment=environment, state=JobState.SUCCEEDED, ended_at__lte=moment, submission__deleted_at=None
+    )
+    newest = over.filter(agent=OuterRef("agent")).order_by("-submission__number", "-pk").values("pk")[:1]
+    return _not_barred(environment, over.filter(pk=Subquery(newest)))
+
+
+def _not_barred(environment: Environment | int, rows: QuerySet[Evaluation]) -> QuerySet[Evaluation]:
+    barred = Agent.objects.filter(environment=environment)
+    return rows.exclude(agent__in=barred.filter(is_disabled=True)).exclude(
+        agent__in=barred.filter(owner__in=User.objects.filter(is_active=False))
+    )
+
+
+def _page(environment: Environment, filters: BoardFilter, offset: int, limit: int) -> BoardPage:
+    on_board = standing(environment) if filters.as_of is None else stood(environment, filters.as_of)
+    wanted = _filtered(on_board, filters)
+    order = SORTS.get(filters.sort, SORTS[DEFAULT_SORT])
+    # The row above the first one comes along, to be compared with.
+    begin = max(0, offset - 1)
+    ordered = wanted.order_by(*order).values_list("pk", flat=True)
+    if filters.id_query or filters.user or filters.algorithm:
+        # A text is looked for in every row of the board: once, not once more to count.
+        matching = list(ordered)
+        keys, total = matching[begin : offset + limit], len(matching)
+    else:
+        keys, total = list(ordered[begin : offset + limit]), wanted.count()
+    rows = Evaluation.objects.select_related("submission", "agent__owner").defer("log", "metrics", "error")
+    found = rows.in_bulk(keys)
+    ranks = _ranks(on_board, list(found.values()))
+    # One that has left the board between two of these questions is left out.
+    listed = [found[key] for key in keys if key in ranks]
+    above = {row.pk: before for before, row in pairwise(listed)}
+    hidden = keys[: offset - begin]
+    medals = _medals(on_board, ranks, listed)
+    return BoardPage(
+        tuple(_row(row, ranks[row.pk], medals[row.pk], above.get(row.pk)) for row in listed if row.pk not in hidden),
+        total,
+    )
+
+
+def _filtered(rows: QuerySet[Evaluation], filters: BoardFilter) -> QuerySet[Evaluation]:
+    """What the filter lets through. What no row can be, like a score that is not a number, lets nothing through."""
+    lowest, highest = _as_float(filters.score_min), _as_float(filters.score_max)
+    texts = (filters.id_query, filters.user, filters.algorithm)
+    if not all(map(_is_storable, texts)) or any(bound is not None and math.isnan(bound) for bound in (lowest, highest)):
+        return rows.none()
+    if digits := filters.id_query.replace("-", ""):
+        # Databases show ids with or without hyphens, people copy them with or without.
+        bare = Replace(Cast("public_id", TextField()), Value("-"), output_field=TextField())
+        rows = rows.alias(digits=_of_submission(bare)).filter(digits__icontains=digits)
+    if filters.user:
+        user = Case(When(user_label="", then=F("agent__owner__username")), default=F("user_label"))
+        rows = rows.alias(user=_of_submission(user)).filter(user__icontains=filters.user)
+    if filters.algorithm:
+        rows = rows.alias(algorithm=_of_submission(F("algorithm"))).filter(algorithm__icontains=filters.algorithm)
+    conditions: dict[str, Any] = {
+        "score__gte": lowest,
+        "score__lte": highest,
+        "created_at__gte": _midnight(filters.date_from),
+        "created_at__lt": _midnight(None if filters.date_to in (None, date.max) else filters.date_to + ONE_DAY),
+        "is_verified": filters.verified,
+    }
+    return rows.filter(**{name: value for name, value in conditions.items() if value is not None})
+
+
+def _of_submission(expression: F | Func | Case) -> Subquery:
+    """What the submission of each row says. By a join, PostgreSQL would search those of all environments."""
+    own = Submission.objects.filter(pk=OuterRef("submission")).order_by()
+    return Subquery(own.annotate(said=expression).values("said"))
+
+
+def _is_storable(text: str) -> bool:
+    """Whether a database could hold this text in one of the columns that are searched."""
+    return len(text) <= LONGEST_TEXT and not UNSTORABLE.search(text)
+
+
+def _as_float(number: float | None) -> float | None:
+    """Whole numbers may be larger than any float."""
+    if number is None:
+        return None
+    try:
+        return float(number)
+    except OverflowError:
+        return math.copysign(math.inf, 1 if number > 0 else -1)
+
+
+def _midnight(day: date | None) -> datetime | None:
+    return None if day is None else datetime.combine(day, time_of_day(), UTC)
+
+
+def _ranks(on_board: QuerySet[Evaluation], rows: Sequence[Evaluation]) -> dict[int, int]:
+    """The rank of each by its key: one query that reads the board down to the lowest of them."""
+    if not rows:
+        return {}
+    lowest = min(map(_level, rows))
+    rank = Window(Rank(), order_by=[F("is_verified").desc(), F("score").desc()])
+    ranked = on_board.filter(_at_least(*lowest)).annotate(rank=rank).order_by()
+    # No rank is 0: in one condition with the rank the keys are picked after ranking, alone they would be before.
+    return dict(ranked.filter(Q(pk__in=[row.pk for row in rows]) | Q(rank=0)).values_list("pk", "rank"))
+
+
+def _medals(on_board: QuerySet[Evaluation], ranks: dict[int, int], rows: Sequence[Evaluation]) -> dict[int, str]:
+    """The medal of each by its key; whether anybody is verified is asked only where it matters."""
+    earned = {row.pk: MEDALS.get(ranks[row.pk], "") for row in rows}
+    reported = [row.pk for row in rows if not row.is_verified and earned[row.pk]]
+    if reported and on_board.filter(is_verified__in=[True]).exists():
+        earned |= dict.fromkeys(reported, "")
+    return earned
+
+
+def _level(row: Evaluation) -> Level:
+    assert row.score is not None, "a constraint of the table"
+    return row.is_verified, row.score
+
+
+def _better(is_verified: bool, score: float) -> Q:
+    """Rows above a level. "in": SQLite uses an index for this, not for a bare flag."""
+    higher = Q(is_verified__in=[is_verified], score__gt=score)
+    return higher if is_verified else higher | Q(is_verified__in=[True])
+
+
+def _at_least(is_verified: bool, score: float) -> Q:
+    return _better(is_verified, score) | Q(is_verified__in=[is_verified], score=score)
+
+
+def _rank(key: int) -> int | None:
+    row = Evaluation.objects.only("environment", "is_verified", "score").filter(pk=key, is_current=True).first()
+    if row is None:
+        return None
+    on_board = standing(row.environment_id)
+    if not on_board.filter(pk=key).exists():
+        return None
+    return 1 + on_board.filter(_better(*_level(row))).count()
+
+
+def _row(evaluation: Evaluation, rank: int, medal: str, above: Evaluation | None) -> BoardRow:
+    submission = evaluation.submission
+    return BoardRow(
+        rank=rank,
+        medal=medal,
+        public_id=submission.public_id,
+        agent=evaluation.agent.name,
+        number=submission.number,
+        owner=evaluation.agent.owner.username,
+        user_label=submission.user_label,
+        algorithm=submission.algorithm,
+        score=_level(evaluation)[1],
+        score_low=evaluation.score_low,
+        score_high=evaluation.score_high,
+        interquartile_mean=evaluation.interquartile_mean,
+        median=evaluation.median,
+        worst_decile=evaluation.worst_decile,
+        seconds_per_move=evaluation.seconds_per_move,
+        episode_count=evaluation.episode_count,
+        is_verified=evaluation.is_verified,
+        created_at=evaluation.created_at,
+        evaluation_id=evaluation.pk,
+        submission_id=submission.pk,
+        difference=None if above is None else _difference(evaluation, above),
+    )
+
+
+def _difference(evaluation: Evaluation, other: Evaluation) -> Interval | None:
+    """Paired difference between two evaluations, where both played the same list of seeds to its end."""
+    if evaluation.seed_list_id is None or evaluation.seed_list_id != other.seed_list_id:
+        return None
+    scores, others = _scores(evaluation), _scores(other)
+    common = sorted(scores.keys() & others.keys())
+    return _paired(tuple(scores[n] for n in common), tuple(others[n] for n in common)) if common else None
+
+
+@lru_cache(maxsize=1024)
+def _paired(scores: tuple[float, ...], others: tuple[float, ...]) -> Interval:
+    """As computed before: the pairs of a page are the same second after second."""
+    return paired_difference(scores, others)
+
+
+def _scores(evaluation: Evaluation) -> dict[int, float]:
+    """Score by number of the episode, which is that of its seed in the list."""
+    return {number: score for number, score, _, _ in evaluation.episodes}

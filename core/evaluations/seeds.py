@@ -1,0 +1,72 @@
+"""Lists of seeds: public ones for practice, hidden ones to rank by."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.db import transaction
+from django.utils import timezone
+
+from arena_kit.environment.episodes import seeds_sha256
+from core.errors import Refused
+from core.evaluations.selectors import ranking_list
+from core.evaluations.services import evaluations_renew
+from core.models import Environment, Evaluation, SeedList, SeedPurpose, User
+
+FIRST_PRACTICE_SEED = 1
+HIDDEN_SEED_BITS = 48
+"""Few enough to be exact numbers in JSON; too many to find by trying the hash of a list, unless it holds one alone."""
+FEWEST_HIDDEN_SEEDS = 2
+
+
+def seed_lists_ensure(*, environment: Environment) -> None:
+    """Give a one-seat environment its list for practice, as long as the row says, and a first list to rank by."""
+    practice = list(range(FIRST_PRACTICE_SEED, FIRST_PRACTICE_SEED + environment.matches_per_validation))
+    newest = environment.seed_lists.filter(purpose=SeedPurpose.PRACTICE).order_by("pk").last()
+    if newest is None or newest.seeds != practice:
+        _create(environment, SeedPurpose.PRACTICE, practice)
+    if ranking_list(environment) is None:
+        _create(environment, SeedPurpose.RANKING, _draw(environment))
+
+
+def final_phase_start(*, environment: Environment, by: User | None) -> list[Evaluation]:
+    """Draw new hidden seeds once, and evaluate everyone's newest version on them; return the new evaluations.
+
+    From then on the board follows them, and the seeds of the list before are revealed. Raises Refused.
+    """
+    if not environment.is_scored:
+        raise Refused(f"{environment} is not ranked by scores.")
+    with transaction.atomic():
+        environment = Environment.objects.select_for_update(no_key=True).get(pk=environment.pk)
+        before = ranking_list(environment)
+        if before is not None and before.purpose == SeedPurpose.FINAL:
+            raise Refused(f"The final phase of {environment} has begun already; its seeds are drawn once.")
+        _create(environment, SeedPurpose.FINAL, _draw(environment), by)
+        if before is not None:
+            seed_list_reveal(seed_list=before)
+        reason = "The final phase has begun: it is evaluated on new seeds."
+        return evaluations_renew(environment=environment, reason=reason)
+
+
+def seed_list_reveal(*, seed_list: SeedList) -> None:
+    """Let everyone read the seeds of a list that no longer ranks. Raises Refused."""
+    if seed_list.is_public:
+        raise Refused("Its seeds are public already.")
+    if seed_list == ranking_list(seed_list.environment):
+        raise Refused("Its environment is ranked by these seeds; whoever knew them could be made for them.")
+    seed_list.revealed_at = timezone.now()
+    seed_list.save(update_fields=["revealed_at"])
+
+
+def _draw(environment: Environment) -> list[int]:
+    count = max(FEWEST_HIDDEN_SEEDS, environment.episodes_per_evaluation)
+    drawn: set[int] = set()
+    while len(drawn) < count:
+        drawn.add(secrets.randbits(HIDDEN_SEED_BITS))
+    return sorted(drawn)
+
+
+def _create(environment: Environment, purpose: SeedPurpose, seeds: list[int], by: User | None = None) -> SeedList:
+    return SeedList.objects.create(
+        environment=environment, purpose=purpose, seeds=seeds, sha256=seeds_sha256(seeds), created_by=by
+    )

@@ -1,0 +1,1 @@
+"""Background work: its lifecycle, its lines, and the workers that do it."""

@@ -1,0 +1,133 @@
+"""A worker's sign of life: what it is, what it is on, and how it fares, in its row, every few seconds."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from multiprocessing.util import Finalize
+
+from django.conf import settings
+from django.db import Error, connection
+from django.db.models.functions import Now
+
+from arena_kit.image.engine import NoEngine, engine_version
+from core.jobs.workers import worker_appear, worker_beat, worker_stop
+from core.models import Job, Worker
+from core.version import arena_version
+
+logger = logging.getLogger(__name__)
+
+BEAT_SECONDS = 5.0
+ENGINE_BEATS = 6
+"""Every so many beats a worker looks whether its engine answers."""
+ENGINE_SECONDS = 5
+ENGINE_QUEUES = ("build", "duel", "quick")
+"""Those whose workers start containers."""
+
+
+@dataclass(slots=True)
+class Activity:
+    """What this process does, and how it has fared. Written by the thread that works, read by the beacon's."""
+
+    job_kind: str = ""
+    job_id: int | None = None
+    jobs_done: int = 0
+    faults: int = 0
+    last_fault: str = ""
+
+    def begin(self, job: Job) -> None:
+        self.job_kind, self.job_id = job.KIND, job.pk
+
+    def end(self, *, is_done: bool) -> None:
+        self.job_kind, self.job_id = "", None
+        self.jobs_done += is_done
+
+    def fault(self, sentence: str) -> None:
+        """The platform has failed on a job here."""
+        self.faults += 1
+        self.last_fault = sentence
+
+
+activity = Activity()
+"""Of this process."""
+
+
+class Beacon:
+    """Keeps the row of one worker process up to date, in a thread of its own, until the process ends.
+
+    name: of the worker. queue: whose jobs it performs.
+    """
+
+    def __init__(self, name: str, queue: str) -> None:
+        self._name = name
+        self._queue = queue
+        self._worker: Worker | None = None
+        self._faults_told = 0
+        self._engine: dict[str, str] = {}
+        self._beats = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="beacon", daemon=True)
+
+    def start(self) -> None:
+        """Begin; a process that multiprocessing ends in order says so in its row."""
+        self._thread.start()
+        Finalize(self, self.stop, exitpriority=20)
+
+    def stop(self) -> None:
+        """Say that this worker ends."""
+        self._stop.set()
+        self._thread.join()
+
+    def beat(self) -> None:
+        """Write the row once."""
+        now = replace(activity)
+        if self._beats % ENGINE_BEATS == 0:
+            self._engine = self._look_at_engine()
+        self._beats += 1
+        fields = asdict(now) | self._engine
+        if now.faults > self._faults_told:
+            fields["last_fault_at"] = Now()
+        # Pruned while this process was stopped, or emptied under it: it appears anew.
+        if self._worker is None or not worker_beat(worker=self._worker, news=fields):
+            self._worker = worker_appear(
+                name=self._name,
+                host=socket.gethostname()[:80],
+                pid=os.getpid(),
+                queue=self._queue,
+                version=arena_version(),
+                python=platform.python_version(),
+                **fields,
+            )
+        self._faults_told = now.faults
+
+    def _look_at_engine(self) -> dict[str, str]:
+        if settings.SANDBOX != "docker" or self._queue not in ENGINE_QUEUES:
+            return {}
+        try:
+            return {"engine": engine_version(ENGINE_SECONDS)[:60], "engine_error": ""}
+        except NoEngine as error:
+            return {"engine_error": str(error)[:500]}
+
+    def _run(self) -> None:
+        try:
+            while True:
+                self._try(self.beat)
+                if self._stop.wait(BEAT_SECONDS):
+                    break
+            if (worker := self._worker) is not None:
+                self._try(lambda: worker_stop(worker=worker))
+        finally:
+            connection.close()
+
+    def _try(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except Error:
+            # The next beat may find the database again, on a new connection.
+            connection.close()
+            logger.warning("No sign of life of %s could be written.", self._name, exc_info=True)

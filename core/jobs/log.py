@@ -1,0 +1,67 @@
+"""What the log says of a job: what it is about, when it begins, and how it ends."""
+
+from __future__ import annotations
+
+import logging
+
+from core.jobs.states import seconds_running
+from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, Recording
+
+logger = logging.getLogger(__name__)
+
+EVENTS = {
+    JobState.SUCCEEDED: "job_succeeded",
+    JobState.FAILED: "job_failed",
+    JobState.CANCELLED: "job_cancelled",
+    JobState.QUEUED: "job_retried",
+}
+"""What has become of a job that its worker leaves. One that is still RUNNING has not been written to."""
+REFUSED = "job_refused"
+"""Its worker had lost it: whoever took it says what became of it."""
+
+
+def job_about(job: Job, worker: str) -> dict[str, object]:
+    """The fields of every record that is written while a job runs. job: read along with its RELATED."""
+    fields: dict[str, object] = {
+        "job_kind": job.KIND,
+        "job_id": job.pk,
+        "attempt": job.attempt,
+        "worker": worker,
+        "stage": "start",
+    }
+    if isinstance(job, Duel):
+        fields |= {"duel_id": job.pk, "submission_ids": [job.player_1_id, job.player_2_id]}
+    elif isinstance(job, Recording):
+        fields |= {"evaluation_id": job.evaluation_id, "submission_id": job.evaluation.submission_id}
+    else:
+        fields["submission_id"] = job.submission_id  # type: ignore[attr-defined]  # all other kinds have one
+    if isinstance(job, Evaluation):
+        fields["evaluation_id"] = job.pk
+    return fields | {"env_id": _environment(job).env_id}
+
+
+def log_start(job: Job) -> None:
+    """A worker begins with a job."""
+    logger.info("job_started")
+
+
+def log_end(job: Job, *, is_refused: bool) -> None:
+    """A worker is done with a job, whatever came out. is_refused: it was no longer this worker's."""
+    event = REFUSED if is_refused else EVENTS.get(JobState(job.state))
+    if event is None:
+        return
+    fields: dict[str, object] = {"duration_ms": round((seconds_running(job) or 0.0) * 1000, 1)}
+    if job.error_code:
+        fields |= {"fault": job.fault, "error_code": job.error_code}
+    # A player's fault is its owner's to see to.
+    is_ours = event == "job_failed" and job.fault == JobFault.PLATFORM
+    logger.log(logging.ERROR if is_ours else logging.INFO, event, extra=fields)
+
+
+def _environment(job: Job) -> Environment:
+    if isinstance(job, Duel):
+        return job.player_1.agent.environment
+    if isinstance(job, Recording):
+        return job.evaluation.environment
+    environment: Environment = job.submission.agent.environment  # type: ignore[attr-defined]  # as above
+    return environment

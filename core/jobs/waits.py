@@ -1,0 +1,143 @@
+"""Why a job is not being done: its place in line, or what it is stuck on, typed and in a sentence."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from core.jobs.lifecycle import LOST_CODE, QUEUES_AND_TASKS, QUICK_QUEUE, is_quick
+from core.jobs.lines import places_of
+from core.jobs.worker_selectors import workers_alive
+from core.models import Alarm, Job, JobState
+from core.operations.alarms import standstill_key
+
+ENGINE_DOWN_CODE = "engine_unavailable"
+"""The code of a fault of the platform that says: no container engine answered."""
+
+
+class WaitCode(models.TextChoices):
+    """What a job waits for."""
+
+    IN_LINE = "in_line", "others are before it"
+    RESTING = "resting", "it rests after a fault of the arena"
+    WORKER_STOPPED = "worker_stopped", "its worker was stopped, another one takes it"
+    WORKER_LOST = "worker_lost", "its worker was lost, another one takes it"
+    NO_WORKER = "no_worker", "no worker serves its queue"
+    ENGINE_DOWN = "engine_down", "the container engine does not answer"
+    STANDS_STILL = "stands_still", "nothing is finished in its queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why a job is not being done.
+
+    place: in the line of its kind, from 1; None when it does not stand there. until: when it is tried again, where
+    that is known.
+    """
+
+    code: WaitCode
+    sentence: str
+    place: int | None = None
+    until: datetime | None = None
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it takes more than patience."""
+        return self.code in (WaitCode.NO_WORKER, WaitCode.ENGINE_DOWN, WaitCode.STANDS_STILL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """Who serves a queue. deaf: workers whose engine does not answer. still_since: when a standstill was noticed."""
+
+    workers: int = 0
+    deaf: int = 0
+    still_since: datetime | None = None
+
+
+def wait_of(job: Job) -> Wait | None:
+    """Why a job is not being done; None when it is, or is over."""
+    return waits_of([job]).get((job.KIND, job.pk))
+
+
+def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
+    """As `wait_of` for many jobs, by kind and id. A query for each kind, two for all; none where nobody waits."""
+    now = timezone.now()
+    found: dict[tuple[str, int], Wait] = {}
+    in_line: dict[type[Job], list[Job]] = defaultdict(list)
+    for job in jobs:
+        if job is None:
+            continue
+        if job.state == JobState.QUEUED and job.not_before is None:
+            in_line[type(job)].append(job)
+        elif (wait := _rest(job, now)) is not None:
+            found[job.KIND, job.pk] = wait
+    if not in_line:
+        return found
+    queues = _queues()
+    for kind, waiting in in_line.items():
+        places = places_of(kind, [job.pk for job in waiting])
+        found |= {(kind.KIND, job.pk): _in_line(_serving(queues, job), places.get(job.pk)) for job in waiting}
+    return found
+
+
+def _rest(job: Job, now: datetime) -> Wait | None:
+    """Of a job that waits outside of its line, or whose worker has fallen silent."""
+    if job.state == JobState.RUNNING and job.lease_expires_at is not None and job.lease_expires_at < now:
+        return Wait(WaitCode.WORKER_LOST, "Its worker has stopped answering; another one takes it within a minute.")
+    if job.state != JobState.QUEUED or job.not_before is None:
+        return None
+    is_over = job.not_before <= now
+    when = "within a minute" if is_over else f"at about {_clock(job.not_before)}"
+    until = None if is_over else job.not_before
+    # One that was never begun has lost its message to a worker that stopped.
+    if job.error_code == "worker_stopped" or (is_over and not job.error_code):
+        return Wait(WaitCode.WORKER_STOPPED, f"Its worker was stopped; another one takes it {when}.", until=until)
+    attempts = f" (attempt {job.attempt + 1} of {settings.JOB_MAX_ATTEMPTS})"
+    if job.error_code == LOST_CODE:
+        sentence = f"Its worker was lost; another one takes it {when}{attempts}."
+        return Wait(WaitCode.WORKER_LOST, sentence, until=until)
+    if job.error_code == ENGINE_DOWN_CODE:
+        sentence = f"The container engine did not answer; it is tried again {when}{attempts}."
+        return Wait(WaitCode.ENGINE_DOWN, sentence, until=until)
+    return Wait(WaitCode.RESTING, f"It is tried again {when}{attempts}, after a fault of the arena.", until=until)
+
+
+def _in_line(queue: _Queue, place: int | None) -> Wait:
+    # A job that was claimed a moment ago has no place any more.
+    where = "it is next in the queue" if place in (1, None) else f"it is number {place} in the queue"
+    if not queue.workers:
+        return Wait(WaitCode.NO_WORKER, f"No worker serves its queue now; {where}.", place)
+    if queue.deaf == queue.workers:
+        return Wait(WaitCode.ENGINE_DOWN, f"The container engine does not answer; {where}.", place)
+    if queue.still_since is not None:
+        still = f"Its queue stands still; the organisers were called at {_clock(queue.still_since)}"
+        return Wait(WaitCode.STANDS_STILL, f"{still}. {where[0].upper()}{where[1:]}.", place)
+    return Wait(WaitCode.IN_LINE, f"{where[0].upper()}{where[1:]}.", place)
+
+
+def _serving(queues: Mapping[str, _Queue], job: Job) -> _Queue:
+    """Those whom a job waits for."""
+    queue = queues.get(QUEUES_AND_TASKS[job.KIND][0], _Queue())
+    quick = queues.get(QUICK_QUEUE, _Queue()) if is_quick(job) else _Queue()
+    return _Queue(queue.workers + quick.workers, queue.deaf + quick.deaf, queue.still_since)
+
+
+def _queues() -> dict[str, _Queue]:
+    deaf = Count("pk", filter=~Q(engine_error=""))
+    served = workers_alive().order_by().values("queue").annotate(workers=Count("pk"), deaf=deaf)
+    keys = {standstill_key(queue): queue for queue in settings.QUEUES}
+    alarms = Alarm.objects.filter(key__in=keys, settled_at=None).order_by()
+    still = {keys[key]: since for key, since in alarms.values_list("key", "raised_at")}
+    return {row["queue"]: _Queue(row["workers"], row["deaf"], still.get(row["queue"])) for row in served}
+
+
+def _clock(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%H:%M} UTC"

@@ -1,0 +1,109 @@
+"""Watching over the queues: an alarm where work waits and nothing is finished, until something is again."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Case, F, When
+from django.db.models.functions import Now
+from django.urls import reverse
+from django_q.models import Schedule
+
+from core.jobs.lifecycle import JOB_MODELS, QUEUES_AND_TASKS
+from core.jobs.schedules import SCHEDULES
+from core.jobs.worker_selectors import workers_alive
+from core.jobs.workers import workers_prune
+from core.models import Alarm, Duty, Job, JobFault, JobState
+from core.operations.alarms import alarm_raise, alarm_settle, standstill_key
+
+logger = logging.getLogger(__name__)
+
+WATCH = "watchdog"
+"""The duty's name."""
+EVERY = timedelta(seconds=30)
+GAP = timedelta(minutes=3)
+"""After so long without it the watch is taken to have been off: what stood still then is nobody's alarm."""
+
+
+def watch(*, worker: str) -> bool:
+    """Look once after everything that waits; False when another worker has done so a moment ago.
+
+    Whoever works calls it: as long as one worker of any queue lives, somebody watches. worker: who does it.
+    """
+    duty = duty_take(name=WATCH, every=EVERY, worker=worker)
+    if duty is None:
+        return False
+    workers_prune()
+    for queue in settings.QUEUES:
+        queue_watch(queue=queue, since=duty.since, now=duty.done_at)
+    return True
+
+
+def duty_take(*, name: str, every: timedelta, worker: str) -> Duty | None:
+    """Claim a duty that is due; None when it was done within `every`. The clock is the database's.
+
+    It counts as done from now on: a worker that dies amid it costs one turn, so its work must be safe to do later.
+    """
+    due = Duty.objects.filter(name=name, done_at__lte=Now() - every)
+    since = Case(When(done_at__lt=Now() - GAP, then=Now()), default=F("since"))
+    fields = {"done_at": Now(), "worker": worker[:100]}
+    if due.update(since=since, **fields) == 1:
+        return Duty.objects.get(name=name)
+    duty, is_new = Duty.objects.get_or_create(name=name, defaults={"since": Now(), **fields})
+    if not is_new:
+        return None
+    duty.refresh_from_db()
+    return duty
+
+
+def queue_watch(*, queue: str, since: datetime, now: datetime) -> None:
+    """Raise the alarm of a queue that stands still, settle it when it does so no more. since: watched without a gap."""
+    patience = timedelta(minutes=settings.QUEUE_STALL_MINUTES)
+    message = ""
+    # After a night in which nobody worked, everything has waited long: the workers get their time first.
+    if patience and now - since >= patience:
+        message = _standstill(queue, now - patience)
+    key = standstill_key(queue)
+    if not message:
+        alarm_settle(key=key)
+    elif not Alarm.objects.filter(key=key, message=message, settled_at=None).exists():
+        alarm_raise(key=key, message=message, address=reverse("admin:core_worker_changelist"))
+
+
+def _standstill(queue: str, before: datetime) -> str:
+    """Why a queue with work from before a moment has finished nothing since: a sentence; empty when it has."""
+    kinds = [model for kind, model in JOB_MODELS.items() if QUEUES_AND_TASKS[kind][0] == queue]
+    last = max(filter(None, map(_last_finished, kinds)), default=None)
+    if last is not None and last >= before:
+        return ""
+    waits = any(
+        kind._default_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING), created_at__lt=before).exists()
+        for kind in kinds
+    )
+    if not waits and not _is_overdue(queue, before):
+        return ""
+    workers = list(workers_alive(queue).values_list("engine_error", flat=True))
+    if not workers:
+        return f"No worker serves the queue {queue}, and work waits there. Start one: manage.py run_workers {queue}."
+    if all(workers):
+        return f"The workers of the queue {queue} have no container engine, and work waits there. {workers[0]}"
+    when = f"since {last.astimezone(UTC):%d %b, %H:%M} UTC" if last is not None else "so far"
+    return f"Nothing has been finished in the queue {queue} {when}, although work waits there and workers live."
+
+
+def _last_finished(kind: type[Job]) -> datetime | None:
+    """When a job of a kind was last finished: neither cancelled nor failed by the platform."""
+    ways = ({"state": JobState.SUCCEEDED}, {"state": JobState.FAILED, "fault": JobFault.PLAYER})
+    # Each by itself and in the order of an index, or all that was ever done would be looked at.
+    ends = [
+        kind._default_manager.filter(**way).order_by("-ended_at").values_list("ended_at", flat=True) for way in ways
+    ]
+    return max(filter(None, (rows.first() for rows in ends)), default=None)
+
+
+def _is_overdue(queue: str, before: datetime) -> bool:
+    """Whether a schedule of a queue has not been run: that is all the work that the queue of tournaments has."""
+    due = Schedule.objects.filter(name__in=SCHEDULES, cluster=queue, next_run__lt=before).exclude(repeats=0)
+    return bool(due.exists())

@@ -1,0 +1,1 @@
+"""Notices in the inbox, by mail and by webhook."""

@@ -1,0 +1,208 @@
+"""Delivers to webhooks what `announce` has written down."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+import uuid
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+
+from core.errors import Refused
+from core.jobs.bells import DELIVERIES_TASK, DELIVERY_TASK, wake
+from core.models import Delivery, DeliveryState, EventKind, User, Webhook
+from core.notices.outgoing import Answer, CannotReach, address_problem, post
+from core.notices.payloads import Event, signature
+from core.notices.services import delivery_create
+from core.operations.alarms import alarm_raise, alarm_settle
+from core.version import arena_version
+
+logger = logging.getLogger(__name__)
+
+BATCH = 100
+RUN_SECONDS = 60.0
+"""After which a run leaves the rest to the next one: receivers that hang do not keep a worker from everything else."""
+MAX_ATTEMPTS = 10
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=30), timedelta(hours=1)
+"""Between attempts: twice as long after every other, for about four hours in all. Longer than one may take."""
+GONE = 410
+SWITCHED_OFF = "The webhook is switched off."
+
+
+def deliveries_run(_: int = 0) -> None:
+    """Try whatever is due."""
+    deliveries_send_due(now=timezone.now())
+
+
+def delivery_run(delivery_id: int) -> None:
+    """Try one delivery, if it is due."""
+    delivery_send(delivery_id=delivery_id, now=timezone.now())
+
+
+def deliveries_send_due(*, now: datetime) -> int:
+    """Try the deliveries that are due, RUN_SECONDS long; return how many were taken by their receivers."""
+    due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now).order_by("next_at")
+    began, taken = time.monotonic(), 0
+    for key in list(due.values_list("pk", flat=True)[:BATCH]):
+        seconds = time.monotonic() - began
+        if seconds >= RUN_SECONDS:
+            wake("publish", DELIVERIES_TASK, 0)
+            break
+        # A pause that began with the run would be over while its delivery is still on its way.
+        taken += delivery_send(delivery_id=key, now=now + timedelta(seconds=seconds))
+    return taken
+
+
+def delivery_send(*, delivery_id: int, now: datetime) -> bool:
+    """Try a delivery that is due; whether its receiver took it. Of two that do it at once one sends."""
+    waiting = Delivery.objects.filter(pk=delivery_id, state=DeliveryState.WAITING, next_at__lte=now)
+    row = waiting.select_related("webhook").first()
+    if row is None:
+        return False
+    if not row.webhook.is_active:
+        _end(row, DeliveryState.GIVEN_UP, now, error=SWITCHED_OFF)
+        return False
+    # Should this worker die, another tries after the pause.
+    row.next_at = now + pause_after(row.attempt + 1)
+    if not waiting.filter(attempt=row.attempt).update(attempt=F("attempt") + 1, next_at=row.next_at):
+        return False
+    row.attempt += 1
+    try:
+        answer = _post(row)
+    except CannotReach as error:
+        _failed(row, now, error=str(error))
+        return False
+    except Exception as error:
+        # A mistake of the arena's own: it is neither tried for ever, nor does it hold up the others.
+        logger.exception("Delivery %s could not be tried.", row.pk)
+        _failed(row, now, error=f"The arena could not send it: {type(error).__name__}.")
+        return False
+    if 200 <= answer.status < 300:
+        _end(row, DeliveryState.DONE, now, response_code=answer.status, error="")
+        alarm_settle(key=_alarm_key(row.webhook_id))
+        return True
+    _refused(row, answer, now)
+    return False
+
+
+def pause_after(attempt: int) -> timedelta:
+    """How long a delivery rests after a failed attempt, from 1."""
+    return min(FIRST_PAUSE * 2.0 ** min(attempt - 1, MAX_ATTEMPTS), LONGEST_PAUSE)
+
+
+def delivery_send_again(*, delivery: Delivery) -> Delivery:
+    """Put an event in line for its webhook once more, under the same id. Raises Refused."""
+    if delivery.state == DeliveryState.WAITING:
+        raise Refused("It is on its way already.")
+    if not delivery.webhook.is_active:
+        raise Refused("Its webhook is switched off; switch it on first.")
+    now = timezone.now()
+    again = Delivery.objects.create(
+        webhook=delivery.webhook,
+        event_id=delivery.event_id,
+        kind=delivery.kind,
+        body=delivery.body,
+        next_at=now,
+        created_at=now,
+    )
+    wake("publish", DELIVERY_TASK, again.pk)
+    return again
+
+
+def webhook_test(*, webhook: Webhook) -> Delivery:
+    """Send a webhook an event that says nothing. Raises Refused."""
+    if not webhook.is_active:
+        raise Refused("It is switched off; switch it on first.")
+    event = Event(
+        id=uuid.uuid4(),
+        kind=EventKind.TEST,
+        at=timezone.now(),
+        title="A test",
+        text="If you can read this, events of the arena arrive here.",
+        address=reverse("web:home"),
+        environment=webhook.environment,
+        data={},
+    )
+    return delivery_create(webhook=webhook, event=event)
+
+
+def webhook_prepare(*, webhook: Webhook, created_by: User) -> str:
+    """Give a new webhook its secret, which is shown this once, and return it. Raises Refused for a bad address."""
+    if problem := address_problem(webhook.secret_url):
+        raise Refused(problem, field="secret_url")
+    webhook.secret, webhook.created_by = secrets.token_urlsafe(32), created_by
+    return webhook.secret
+
+
+def webhook_forget(*, webhook_id: int) -> None:
+    """Settle the alarm of a webhook that was deleted: nothing will arrive there that could."""
+    alarm_settle(key=_alarm_key(webhook_id))
+
+
+def _post(row: Delivery) -> Answer:
+    at = int(time.time())
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"rl-arena/{arena_version()}",
+        "X-Arena-Event": row.kind,
+        "X-Arena-Event-Id": str(row.event_id),
+        "X-Arena-Signature": signature(row.webhook.secret, row.body, at),
+    }
+    return post(row.webhook.secret_url, body=row.body.encode(), headers=headers)
+
+
+def _refused(row: Delivery, answer: Answer, now: datetime) -> None:
+    if answer.status == GONE:
+        is_there = Webhook.objects.filter(pk=row.webhook_id).update(is_active=False) > 0
+        _end(row, DeliveryState.GIVEN_UP, now, response_code=GONE, error="Its receiver says that it is gone for good.")
+        if is_there:
+            _alarm(row.webhook, "was switched off: its receiver answered 410, gone for good.")
+        return
+    if 300 <= answer.status < 400:
+        error = "It leads on to another address, which is not followed: enter that one."
+    else:
+        error = " ".join(answer.text.replace("\x00", "").split())
+    wait = min(timedelta(seconds=answer.retry_after_seconds), LONGEST_PAUSE)
+    _failed(row, now, error=error, response_code=answer.status, wait=wait)
+
+
+def _failed(
+    row: Delivery, now: datetime, *, error: str, response_code: int | None = None, wait: timedelta = timedelta()
+) -> None:
+    said = error or f"answer {response_code}"
+    logger.warning("Delivery %s to webhook %s failed: %s", row.pk, row.webhook_id, response_code or error)
+    if row.attempt >= MAX_ATTEMPTS:
+        if _end(row, DeliveryState.GIVEN_UP, now, response_code=response_code, error=error):
+            _alarm(row.webhook, f"did not take an event in {row.attempt} attempts: {said[:200]}")
+        return
+    next_at = max(row.next_at or now, now + wait)
+    _same(row).update(next_at=next_at, response_code=response_code, error=error[:200])
+
+
+def _end(row: Delivery, state: DeliveryState, now: datetime, **fields: object) -> bool:
+    """Whether it was still there to be ended: its webhook may have been deleted meanwhile."""
+    if isinstance(error := fields.get("error"), str):
+        fields["error"] = error[:200]
+    return _same(row).update(state=state, next_at=None, done_at=now, **fields) > 0
+
+
+def _same(row: Delivery) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(pk=row.pk, state=DeliveryState.WAITING, attempt=row.attempt)
+
+
+def _alarm_key(webhook_id: int) -> str:
+    return f"webhook-{webhook_id}-fails"
+
+
+def _alarm(webhook: Webhook, what: str) -> None:
+    with transaction.atomic():
+        alarm_raise(
+            key=_alarm_key(webhook.pk),
+            message=f"The webhook {webhook.name} {what}",
+            address=reverse("admin:core_webhook_changelist"),
+        )

@@ -1,0 +1,96 @@
+"""What webhooks are sent: the arena's own JSON, that of Discord and of Slack, and the signature. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from core.models import Environment, EventKind, WebhookFormat
+from core.notices.links import absolute, site_url
+
+SCHEMA = 1
+"""Raised when a field is renamed or goes; receivers must bear with new ones."""
+DISCORD_TITLE, DISCORD_TEXT = 256, 4096
+"""https://discord.com/developers/docs/resources/message#embed-object-embed-limits"""
+SLACK_TEXT = 3000
+"""https://docs.slack.dev/reference/block-kit/blocks/section-block"""
+_DISCORD_MARKS = re.compile(r"([\\*_~`|>#\[\]()<])")
+_SLACK_MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that has happened. data: plain values, by kind."""
+
+    id: UUID
+    kind: EventKind
+    at: datetime
+    title: str
+    text: str
+    address: str
+    environment: Environment | None
+    data: dict[str, Any]
+
+    @property
+    def url(self) -> str:
+        return absolute(self.address) if self.address else site_url()
+
+
+def body_of(event: Event, form: str) -> str:
+    """The body of the request that tells of an event, as JSON."""
+    make = {WebhookFormat.DISCORD.value: _discord, WebhookFormat.SLACK.value: _slack}.get(form, _generic)
+    return json.dumps(make(event), ensure_ascii=False)
+
+
+def signature(secret: str, body: str, at: int) -> str:
+    """The header X-Arena-Signature: HMAC-SHA256 over the time in Unix seconds, a dot and the body (RFC 2104)."""
+    digest = hmac.new(secret.encode(), f"{at}.{body}".encode(), hashlib.sha256).hexdigest()
+    return f"t={at},v1={digest}"
+
+
+def _generic(event: Event) -> dict[str, Any]:
+    row = event.environment
+    return {
+        "schema": SCHEMA,
+        "id": str(event.id),
+        "kind": event.kind.value,
+        "at": event.at.isoformat(),
+        "site": {"name": settings.SITE_NAME, "url": site_url()},
+        "environment": {"slug": row.slug, "name": row.name} if row is not None else None,
+        "title": event.title,
+        "text": event.text,
+        "url": event.url,
+        "data": event.data,
+    }
+
+
+def _discord(event: Event) -> dict[str, Any]:
+    embed = {
+        "title": _cut(_DISCORD_MARKS.sub(r"\\\1", event.title), DISCORD_TITLE),
+        "description": _cut(_DISCORD_MARKS.sub(r"\\\1", event.text), DISCORD_TEXT),
+        "url": event.url,
+        "timestamp": event.at.isoformat(),
+    }
+    # Whatever stands in a name: nobody is called by it.
+    return {"embeds": [embed], "allowed_mentions": {"parse": []}}
+
+
+def _slack(event: Event) -> dict[str, Any]:
+    title = _cut(event.title, SLACK_TEXT // 10).translate(_SLACK_MARKS)
+    # Plain text knows neither links nor mentions, so nothing of it has to be escaped.
+    parts = [{"type": "section", "text": {"type": "mrkdwn", "text": f"<{event.url}|{title}>"}}]
+    if event.text:
+        parts.append({"type": "section", "text": {"type": "plain_text", "text": _cut(event.text, SLACK_TEXT)}})
+    return {"text": title, "blocks": parts, "unfurl_links": False}
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,157 @@
+"""Telling people and programs: rows here, which workers mail and deliver (`core.notices.mails`, `.deliveries`).
+
+Everything is written in the caller's transaction: what did not happen is told to nobody, and what happened is told
+even where the mail server or a receiver is away.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max, Q
+from django.utils import timezone
+
+from core.jobs.bells import DELIVERY_TASK, MAIL_TASK, wake
+from core.models import Delivery, Environment, EventKind, Notice, NoticeChoice, NoticeKind, User, Webhook
+from core.notices.payloads import Event, body_of
+from core.notices.selectors import choices
+
+MAIL_PAUSE = timedelta(days=1)
+"""Between two mails about the same thing, of those that happen again and again."""
+TITLE_LIMIT = Notice._meta.get_field("title").max_length or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one person is told. address: path of the page that shows more."""
+
+    user: User
+    title: str
+    text: str
+    address: str = ""
+    about: str = ""
+    """Of what happens again and again: what it is about. A newer one takes the place of an unread one, and mails go
+    once a day at most."""
+
+
+def notify(*, user: User, kind: NoticeKind, title: str, text: str, address: str = "", about: str = "") -> None:
+    """Tell one person, as they have chosen to hear of such things. `Message` says what is what."""
+    notify_each(kind=kind, messages=[Message(user, title, text, address, about)])
+
+
+def notify_each(*, kind: NoticeKind, messages: Sequence[Message]) -> list[Notice]:
+    """Tell many people at once. Nobody hears anything whose account is closed, nor does that of anonymous clients."""
+    heard = [one for one in messages if one.user.is_active and not one.user.is_system]
+    chosen = choices(one.user for one in heard)
+    now = timezone.now()
+    rows: list[Notice] = []
+    with transaction.atomic():
+        mailed = _make_room([one for one in heard if one.about], kind, now)
+        for one in heard:
+            choice = chosen[one.user.pk, kind]
+            is_mailed = choice.by_mail and bool(one.user.email)
+            if not (choice.in_inbox or is_mailed):
+                continue
+            last = mailed.get((one.user.pk, one.about))
+            mail_next_at = (max(now, last + MAIL_PAUSE) if last else now) if is_mailed else None
+            rows.append(
+                Notice(
+                    user=one.user,
+                    kind=kind,
+                    title=" ".join(one.title.split())[:TITLE_LIMIT],
+                    text=one.text,
+                    address=one.address,
+                    about=one.about,
+                    in_inbox=choice.in_inbox,
+                    created_at=now,
+                    mail_next_at=mail_next_at,
+                )
+            )
+        Notice.objects.bulk_create(rows, batch_size=500)
+        if any(row.mail_next_at is not None and row.mail_next_at <= now for row in rows):
+            wake("publish", MAIL_TASK, 0)
+    return rows
+
+
+def _make_room(messages: Sequence[Message], kind: NoticeKind, now: datetime) -> dict[tuple[int, str], datetime]:
+    """Take away unread notices that these replace; return when the last mail went out, by person and what it is about.
+
+    One that was mailed stays, as read: it is the memory of its mail.
+    """
+    if not messages:
+        return {}
+    same = Notice.objects.filter(
+        user__in={one.user.pk for one in messages}, kind=kind, about__in={one.about for one in messages}
+    )
+    found = same.exclude(mailed_at=None).order_by().values_list("user", "about").annotate(last=Max("mailed_at"))
+    last = {(user, about): at for user, about, at in found}
+    same.filter(read_at=None, mailed_at=None).delete()
+    same.filter(read_at=None).update(read_at=now)
+    return last
+
+
+def was_told_since(user: User, kind: NoticeKind, about: str, since: datetime) -> bool:
+    """Whether a person has been told of this after a moment."""
+    return Notice.objects.filter(user=user, kind=kind, about=about, created_at__gt=since).exists()
+
+
+def notices_read(*, user: User, notice_id: int | None = None, now: datetime | None = None) -> int:
+    """Mark one notice of a person's inbox as read, or all; return how many were not."""
+    rows = Notice.objects.filter(user=user, in_inbox=True, read_at=None)
+    if notice_id is not None:
+        rows = rows.filter(pk=notice_id)
+    return rows.update(read_at=now or timezone.now())
+
+
+def choices_save(*, user: User, wanted: Mapping[NoticeKind, tuple[bool, bool]]) -> None:
+    """Write how a person wants to hear of these kinds: (in the inbox, by mail)."""
+    with transaction.atomic():
+        for kind, (in_inbox, by_mail) in wanted.items():
+            NoticeChoice.objects.update_or_create(
+                user=user, kind=kind, defaults={"in_inbox": in_inbox, "by_mail": by_mail}
+            )
+        unwanted = [kind for kind, (_, by_mail) in wanted.items() if not by_mail]
+        Notice.objects.filter(user=user, kind__in=unwanted).update(mail_next_at=None)
+
+
+def mail_stop(*, user: User, kinds: Iterable[NoticeKind]) -> None:
+    """Mail a person nothing of these kinds any more; their inbox stays as they have chosen."""
+    chosen = choices([user])
+    choices_save(user=user, wanted={kind: (chosen[user.pk, kind].in_inbox, False) for kind in kinds})
+
+
+def announce(
+    *,
+    kind: EventKind,
+    title: str,
+    text: str,
+    environment: Environment | None = None,
+    address: str = "",
+    data: Mapping[str, Any] | None = None,
+) -> list[Delivery]:
+    """Tell the webhooks that want to hear of this. data: plain values, as docs/notifications.md lists them by kind."""
+    hooks = Webhook.objects.filter(Q(environment=None) | Q(environment=environment), is_active=True)
+    wanting = [hook for hook in hooks if kind.value in hook.kinds]
+    if not wanting:
+        return []
+    event = Event(uuid.uuid4(), kind, timezone.now(), title, text, address, environment, dict(data or {}))
+    return [delivery_create(webhook=hook, event=event) for hook in wanting]
+
+
+def delivery_create(*, webhook: Webhook, event: Event) -> Delivery:
+    """Put an event in line for a webhook and wake a worker."""
+    row = Delivery.objects.create(
+        webhook=webhook,
+        event_id=event.id,
+        kind=event.kind,
+        body=body_of(event, webhook.format),
+        next_at=event.at,
+        created_at=event.at,
+    )
+    wake("publish", DELIVERY_TASK, row.pk)
+    return row

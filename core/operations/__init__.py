@@ -1,0 +1,1 @@
+"""Metrics, health, logs, alarms, retention and backup."""

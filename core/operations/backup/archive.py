@@ -1,0 +1,203 @@
+"""The file of a backup: a tar with the dump, the stored files, and last of all the manifest that vouches for them.
+
+It is not compressed: records and uploads are zips already, and so every part can be read where it lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, cast
+
+from core.operations.backup.errors import BackupDamaged, BackupError
+
+FORMAT = 1
+MANIFEST, DATABASE, FILES = "manifest.json", "database", "files/"
+CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a part of a backup must be. sha256: in hex."""
+
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup holds, and what made it.
+
+    database: kind of the database and version of its server. migrations: applied ones by app. parts: by name in the
+    file. missing: names of files that rows had, but not the store.
+    """
+
+    format: int
+    made_at: str
+    versions: dict[str, str]
+    database: str
+    migrations: dict[str, list[str]]
+    parts: dict[str, Part]
+    missing: list[str]
+
+    def encode(self) -> bytes:
+        return json.dumps(asdict(self), indent=1, sort_keys=True).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Manifest:
+        """Raises BackupDamaged, also for what a newer arena has written in another form."""
+        try:
+            fields: dict[str, Any] = json.loads(data)
+            if fields["format"] != FORMAT:
+                raise BackupDamaged(
+                    f"This backup has format {fields['format']}, and this arena reads format {FORMAT}: "
+                    "put it back with the version of the arena that made it."
+                )
+            parts = {
+                str(name): Part(int(part["size_bytes"]), str(part["sha256"]))
+                for name, part in fields.pop("parts").items()
+            }
+            return cls(**fields, parts=parts)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise BackupDamaged("The manifest of this backup cannot be read.") from None
+
+
+class Hashing:
+    """A file that is read through; `part` tells what was read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self._size = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._hash.update(data)
+        self._size += len(data)
+        return data
+
+    @property
+    def part(self) -> Part:
+        return Part(self._size, self._hash.hexdigest())
+
+
+def part_of(file: IO[bytes]) -> Part:
+    """Size and hash of what is left of a file."""
+    hashing = Hashing(file)
+    while hashing.read(CHUNK_BYTES):
+        pass
+    return hashing.part
+
+
+class Writer:
+    """A backup that is being written."""
+
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar = tar
+        self.parts: dict[str, Part] = {}
+
+    def add(self, name: str, file: IO[bytes], size: int) -> None:
+        """Add a part of this size. Raises BackupError when the file turns out shorter or longer."""
+        hashing = Hashing(file)
+        try:
+            self._tar.addfile(_header(name, size), cast(IO[bytes], hashing))
+        # Each store has errors of its own.
+        except Exception as error:
+            raise BackupError(f"{name} could not be copied whole: {error}.") from error
+        if file.read(1):
+            raise BackupError(f"{name} has grown while it was copied, which no file of the arena does.")
+        self.parts[name] = hashing.part
+
+    def finish(self, manifest: Manifest) -> None:
+        data = manifest.encode()
+        self._tar.addfile(_header(MANIFEST, len(data)), BytesIO(data))
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Writer]:
+    """A new backup, for its owner's eyes only: under its name once it is whole and on the disk, or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.touch(0o600, exist_ok=False)
+        with part.open("wb") as file:
+            with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                yield Writer(tar)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+class Reader:
+    """A backup that is read. `verify` has to come first: only then are its parts what the manifest says."""
+
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar = tar
+        members = tar.getmembers()
+        self._members = {member.name: member for member in members}
+        if not members or members[-1].name != MANIFEST:
+            raise BackupDamaged("This backup is torn: it ends before its manifest. Take another one.")
+        if len(self._members) != len(members) or not all(member.isreg() for member in members):
+            raise BackupDamaged("This backup holds something twice, or something that is no file.")
+        with self.open(MANIFEST) as file:
+            self.manifest = Manifest.decode(file.read())
+
+    def open(self, name: str) -> IO[bytes]:
+        file = self._tar.extractfile(self._members[name])
+        assert file is not None
+        return file
+
+    def verify(self) -> None:
+        """Read everything once. Raises BackupDamaged, naming what is missing, foreign or changed."""
+        expected, found = set(self.manifest.parts), set(self._members) - {MANIFEST}
+        if lacking := expected - found or ({DATABASE} - expected):
+            raise BackupDamaged(f"{_some(lacking)} missing from this backup.")
+        if foreign := found - expected:
+            raise BackupDamaged(f"{_some(foreign)} in this backup, but not in its manifest.")
+        for name, part in self.manifest.parts.items():
+            with self.open(name) as file:
+                if part_of(file) != part:
+                    raise BackupDamaged(f"{name} has been changed since this backup was made.")
+
+    @property
+    def files(self) -> dict[str, Part]:
+        """Names in the store, and what is to be there."""
+        return {name.removeprefix(FILES): part for name, part in self.manifest.parts.items() if name.startswith(FILES)}
+
+    def open_file(self, name: str) -> IO[bytes]:
+        """A stored file, by its name in the store."""
+        return self.open(f"{FILES}{name}")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Reader]:
+    """A backup, its manifest read. Raises BackupDamaged when it is none or torn."""
+    try:
+        with tarfile.open(path, "r:") as tar:
+            yield Reader(tar)
+    except tarfile.TarError as error:
+        raise BackupDamaged(f"{path} is no whole backup: {error}. Take another one.") from error
+    except FileNotFoundError:
+        raise BackupDamaged(f"There is no {path}.") from None
+
+
+def _header(name: str, size: int) -> tarfile.TarInfo:
+    header = tarfile.TarInfo(name)
+    header.size, header.mode, header.mtime = size, 0o600, int(time.time())
+    return header
+
+
+def _some(names: set[str]) -> str:
+    shown = sorted(names)
+    more = f" and {len(shown) - 3} more are" if len(shown) > 3 else " is" if len(shown) == 1 else " are"
+    return ", ".join(shown[:3]) + more

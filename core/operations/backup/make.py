@@ -1,0 +1,136 @@
+"""Making a backup while the arena goes on."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import django
+from django.core.files.storage import default_storage
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
+
+from core.operations.backup.archive import DATABASE, FILES, FORMAT, Manifest, Writer, writing
+from core.operations.backup.database import Dump, database_dump, database_kind, files_named
+from core.operations.backup.errors import BackupError
+
+PREFIX, SUFFIX = "arena-", ".tar"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A finished backup.
+
+    gone: files that the arena deleted meanwhile. missing: files that it had lost before. unread: by name, why the store
+    did not give files that it may still have.
+    """
+
+    path: Path
+    file_count: int
+    size_bytes: int
+    gone: tuple[str, ...]
+    missing: tuple[str, ...]
+    unread: dict[str, str]
+
+
+def backup_make(path: Path, *, now: datetime) -> Made:
+    """Write a backup to a new file, or into a folder under a name by the time. Raises BackupError.
+
+    The database comes first, as it is at one moment; then every file that its rows name. Files are never changed, so
+    both fit each other, whatever workers finish meanwhile. A file that the store does not give is left out, and said.
+    """
+    path = path / f"{PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}" if path.is_dir() else path
+    if path.exists():
+        raise BackupError(f"{path} is there already: backups are never overwritten.")
+    if not path.parent.is_dir():
+        raise BackupError(f"There is no folder {path.parent}.")
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise BackupError("The database is older than this code: run `manage.py migrate`, or the code that fits it.")
+    with writing(path) as writer:
+        with tempfile.TemporaryDirectory(prefix="arena-backup-", dir=path.parent) as folder:
+            copy = Path(folder) / "database"
+            dump = database_dump(copy)
+            with copy.open("rb") as file:
+                writer.add(DATABASE, file, copy.stat().st_size)
+        lost: list[str] = []
+        unread: dict[str, str] = {}
+        for name in sorted(dump.files):
+            try:
+                _add(writer, name)
+            except FileNotFoundError:
+                lost.append(name)
+            except _NotGiven as reason:
+                unread[name] = str(reason)
+        # What no row names any more was deleted since the dump.
+        missing = sorted(files_named().intersection(lost)) if lost else []
+        writer.finish(_manifest(writer, dump, sorted([*lost, *unread]), now))
+    gone = tuple(name for name in lost if name not in missing)
+    return Made(path, len(writer.parts) - 1, path.stat().st_size, gone, tuple(missing), unread)
+
+
+def backups_thin(folder: Path, *, keep: int) -> list[Path]:
+    """Delete all but the newest backups of a folder, as far as they have names by the time; return the deleted."""
+    old = sorted(folder.glob(f"{PREFIX}????????T??????Z{SUFFIX}"))[: -keep or None]
+    for path in old:
+        path.unlink()
+    return old
+
+
+def applied_migrations() -> dict[str, list[str]]:
+    """What the database has been through, by app."""
+    found: dict[str, list[str]] = {}
+    for app, name in sorted(MigrationRecorder(connection).applied_migrations()):
+        found.setdefault(app, []).append(name)
+    return found
+
+
+class _NotGiven(Exception):
+    """Why the store does not give a file, which it may have."""
+
+
+def _add(writer: Writer, name: str) -> None:
+    """Copy a file out of the store. Raises FileNotFoundError when it is not there, _NotGiven, and BackupError."""
+    with ExitStack() as opened:
+        try:
+            size = default_storage.size(name)
+            file = opened.enter_context(default_storage.open(name, "rb"))
+            # Stores that fetch it do so now: once the part has begun there is no way back.
+            file.read(1)
+            file.seek(0)
+        except FileNotFoundError:
+            raise
+        # Each store has errors of its own, also for what is not there.
+        except Exception as error:
+            if not _may_be_there(name):
+                raise FileNotFoundError(name) from error
+            raise _NotGiven(f"{type(error).__name__}: {error}") from error
+        writer.add(f"{FILES}{name}", file, size)
+
+
+def _may_be_there(name: str) -> bool:
+    try:
+        return bool(default_storage.exists(name))
+    except Exception:
+        return True
+
+
+def _manifest(writer: Writer, dump: Dump, lost: list[str], now: datetime) -> Manifest:
+    return Manifest(
+        format=FORMAT,
+        made_at=now.astimezone(UTC).isoformat(timespec="seconds"),
+        versions={
+            "python": platform.python_version(),
+            "django": django.get_version(),
+            "server": dump.server,
+        },
+        database=database_kind(),
+        migrations=applied_migrations(),
+        parts=writer.parts,
+        missing=lost,
+    )

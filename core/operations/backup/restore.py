@@ -1,0 +1,226 @@
+"""Putting a backup back: everything is checked before anything is touched, and a failure leaves what was."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from core.jobs.lifecycle import JOB_MODELS
+from core.models import JobState
+from core.models.user import ANONYMOUS_EMAIL
+from core.operations.backup.archive import DATABASE, Manifest, Part, Reader, part_of, reading
+from core.operations.backup.database import database_keep, database_kind, database_load, files_named
+from core.operations.backup.errors import BackupDamaged, BackupError, RestoreRefused
+from core.operations.backup.in_use import who_works
+from core.submissions.images import images_check_start
+
+SIGNS_OF_USE = {"core_user": f"email <> '{ANONYMOUS_EMAIL}'", "core_agent": "id > 0", "core_tournament": "id > 0"}
+"""Rows, by table, that an arena which was only just set up does not have; in SQL, for it may be older than the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A backup that was put back. missing: files that were lost when it was made. seconds: by step."""
+
+    made_at: str
+    file_count: int
+    missing: tuple[str, ...]
+    seconds: dict[str, float]
+
+
+def restore(
+    path: Path, *, replace: bool, force: bool = False, tell: Callable[[str], None] = lambda _: None
+) -> Restored:
+    """Put a backup in the place of what is here.
+
+    replace: also where there are people or agents already. force: also while others seem to work on the database.
+    Files that no row of the backup names stay in the store. `tell` is given a sentence before each step. Raises
+    BackupDamaged and RestoreRefused before anything is touched, BackupError when it fails later; then database and
+    store are as they were.
+    """
+    watch = _Watch(tell)
+    with reading(path) as backup, tempfile.TemporaryDirectory(prefix="arena-restore-") as name, ExitStack() as undo:
+        _check_fits(backup.manifest)
+        if not force and (others := who_works()):
+            raise RestoreRefused(
+                f"{others} Stop site and workers first, or what they write is lost or mixed with the backup; "
+                "--force goes on all the same."
+            )
+        if not replace and _is_in_use():
+            raise RestoreRefused("This arena is in use. Give --replace to put the backup in its place.")
+        with watch.step("check", "Checks the backup ..."):
+            backup.verify()
+            _check_store(backup, replace=replace)
+        with watch.step("files", f"Stores {len(backup.files)} files ..."):
+            _store_files(backup, undo, Path(name))
+        with watch.step("database", "Puts back and migrates the database ..."):
+            _replace_database(backup, undo, Path(name))
+        with watch.step("look", "Looks at every file that rows name ..."):
+            _check_files(backup)
+        # It has worked: nothing is taken back.
+        undo.pop_all()
+        manifest = backup.manifest
+        return Restored(manifest.made_at, len(backup.files), tuple(manifest.missing), dict(watch.seconds))
+
+
+class _Watch:
+    """Says what comes next and how long it took."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self.seconds: dict[str, float] = {}
+
+    def step(self, name: str, sentence: str) -> ExitStack:
+        self._tell(sentence)
+        begun = time.monotonic()
+        stack = ExitStack()
+        stack.callback(lambda: self.seconds.__setitem__(name, time.monotonic() - begun))
+        return stack
+
+
+def _check_fits(manifest: Manifest) -> None:
+    if manifest.database != database_kind():
+        raise RestoreRefused(
+            f"This backup is of {manifest.database} and does not go into {database_kind()}: "
+            "set DATABASE_URL to a database of its kind."
+        )
+    known = set(MigrationLoader(None).disk_migrations)
+    applied = {(app, name) for app, names in manifest.migrations.items() for name in names}
+    if newer := sorted(applied - known - _replaced()):
+        raise RestoreRefused(
+            f"This backup was made by a newer arena ({'.'.join(newer[-1])} is not in this code): "
+            "put it back with that version or a later one."
+        )
+
+
+def _replaced() -> set[tuple[str, str]]:
+    """Migrations that later ones stand for."""
+    return {old for migration in MigrationLoader(None).disk_migrations.values() for old in migration.replaces}
+
+
+def _is_in_use() -> bool:
+    tables = set(connection.introspection.table_names())
+    with connection.cursor() as cursor:
+        for table, sign in SIGNS_OF_USE.items():
+            if table in tables:
+                cursor.execute(f"SELECT 1 FROM {table} WHERE {sign} LIMIT 1")  # noqa: S608  (constants)
+                if cursor.fetchone():
+                    return True
+    return False
+
+
+def _check_store(backup: Reader, *, replace: bool) -> None:
+    """Names stand for their content: another one is somebody else's, or damaged."""
+    if replace:
+        return
+    for name, part in backup.files.items():
+        if _stored(name) not in (None, part):
+            raise RestoreRefused(f"The store holds another file as {name}. Give --replace to put the backup's there.")
+
+
+def _stored(name: str) -> Part | None:
+    """What the store has under a name."""
+    with _storing(name):
+        if not default_storage.exists(name):
+            return None
+        with default_storage.open(name, "rb") as file:
+            return part_of(file)
+
+
+@contextmanager
+def _storing(name: str) -> Iterator[None]:
+    """Turn what a store says, each with errors of its own, into BackupError."""
+    try:
+        yield
+    except BackupError:
+        raise
+    except Exception as error:
+        raise BackupError(f"The store fails at {name}: {type(error).__name__}: {error}.") from error
+
+
+def _store_files(backup: Reader, undo: ExitStack, folder: Path) -> None:
+    """Store what is not there yet; on `undo` lies how to take it back."""
+    for number, (name, part) in enumerate(backup.files.items()):
+        there = _stored(name)
+        if there == part:
+            continue
+        if there is not None:
+            aside = folder / str(number)
+            with _storing(name), default_storage.open(name, "rb") as old, aside.open("wb") as copy:
+                shutil.copyfileobj(old, copy)
+            undo.callback(_put, name, aside)
+            _remove(name)
+        undo.callback(_remove, name)
+        with backup.open_file(name) as file:
+            _save(name, file)
+
+
+def _put(name: str, path: Path) -> None:
+    with path.open("rb") as file:
+        _save(name, file)
+
+
+def _remove(name: str) -> None:
+    with _storing(name):
+        default_storage.delete(name)
+
+
+def _save(name: str, file: IO[bytes]) -> None:
+    with _storing(name):
+        saved = default_storage.save(name, File(file))
+        if saved != name:
+            default_storage.delete(saved)
+            raise BackupError(f"The store took {name} under another name.")
+
+
+def _replace_database(backup: Reader, undo: ExitStack, folder: Path) -> None:
+    before = folder / "before" if connection.introspection.table_names() else None
+    if before is not None:
+        database_keep(before)
+    copy = folder / "database"
+    with backup.open(DATABASE) as file, copy.open("wb") as out:
+        shutil.copyfileobj(file, out)
+    database_load(copy)
+    # Only now: what could not be loaded has left everything as it was.
+    undo.callback(_put_back, before)
+    call_command("migrate", interactive=False, verbosity=0)
+    for model in JOB_MODELS.values():
+        # Messages are not in backups: the watchdog wakes what waits.
+        model._default_manager.filter(state=JobState.QUEUED).update(woken_at=None)
+    # Nor are images.
+    images_check_start()
+
+
+def _put_back(before: Path | None) -> None:
+    """Load the database as it was. Where even that fails its dump is kept: there is no other copy."""
+    try:
+        database_load(before)
+    except BaseException as error:
+        if before is None:
+            raise
+        kept = shutil.move(before, Path(tempfile.mkdtemp(prefix="arena-before-restore-")) / before.name)
+        raise BackupError(
+            f"The database could not be put back as it was ({error}): its dump is kept as {kept}."
+        ) from error
+
+
+def _check_files(backup: Reader) -> None:
+    """Every file that a row names is there, as the manifest says. Raises BackupDamaged."""
+    named, parts = files_named(), backup.files
+    if unknown := named - parts.keys() - set(backup.manifest.missing):
+        raise BackupDamaged(f"{min(unknown)} is named by a row, but not in this backup.")
+    for name in named & parts.keys():
+        if _stored(name) != parts[name]:
+            raise BackupError(f"The store does not give {name} as it was put in.")

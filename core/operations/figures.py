@@ -1,0 +1,99 @@
+"""What is true of the arena at the moment it is scraped, in two queries; the rest is counted where it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import Count, Min, Q, TextField, Value
+from django.db.models.functions import Now
+from django.utils import timezone
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from core.jobs.lifecycle import JOB_MODELS, QUEUES_AND_TASKS
+from core.jobs.worker_selectors import workers_alive
+from core.models import Alarm, JobState
+from core.operations.health import UNHEALTHY, ask_all, health_components
+from core.version import arena_version
+
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJobs:
+    """Jobs of a kind that wait or run. oldest: when the first of those was made that could be begun now."""
+
+    kind: str
+    state: str
+    count: int
+    oldest: datetime | None
+
+
+class ArenaFigures(Collector):
+    """Gauges of the whole arena. Without a database they are left out, and `component_healthy` says why."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Every gauge; answers within the time that the checks of /health may take."""
+        now = timezone.now()
+        health = GaugeMetricFamily("component_healthy", "1 when a part works, 0 when not.", labels=["component"])
+        for component, state in health_components(now=now).items():
+            health.add_metric([component], state != UNHEALTHY)
+        yield health
+        about = GaugeMetricFamily("arena_info", "1, with the version of the arena.", labels=["version"])
+        about.add_metric([arena_version()], 1)
+        yield about
+        found = ask_all({"figures": _from_database})["figures"]
+        if not isinstance(found, Exception):
+            jobs, alive, alarms = found
+            yield from _of_jobs(jobs, now)
+            yield _of_workers(alive)
+            yield GaugeMetricFamily("alarms_open", "Alarms that nobody has settled.", value=alarms)
+
+
+def open_jobs() -> list[OpenJobs]:
+    """What waits and runs, by kind, in one query over the indexes of open jobs."""
+    ready = Q(state=JobState.QUEUED) & (Q(not_before=None) | Q(not_before__lte=Now()))
+    parts = [
+        model._default_manager.filter(state__in=OPEN)
+        .order_by()
+        .values("state")
+        .annotate(kind=Value(kind, output_field=TextField()), count=Count("pk"), oldest=Min("created_at", filter=ready))
+        .values_list("kind", "state", "count", "oldest")
+        for kind, model in JOB_MODELS.items()
+    ]
+    return [OpenJobs(*row) for row in parts[0].union(*parts[1:], all=True)]
+
+
+def _from_database() -> tuple[list[OpenJobs], dict[str, int], int]:
+    alive = dict(workers_alive().order_by().values_list("queue").annotate(Count("pk")))
+    return open_jobs(), alive, Alarm.objects.filter(settled_at=None).count()
+
+
+def _of_jobs(found: list[OpenJobs], now: datetime) -> Iterator[Metric]:
+    jobs = GaugeMetricFamily("jobs_open", "Jobs that wait or run.", labels=["kind", "state"])
+    counts = {(row.kind, row.state): row.count for row in found}
+    for kind in JOB_MODELS:
+        for state in OPEN:
+            jobs.add_metric([kind, state], counts.get((kind, state), 0))
+    yield jobs
+    age = GaugeMetricFamily(
+        "queue_oldest_waiting_seconds", "How long the oldest job has waited that could be begun now.", labels=["queue"]
+    )
+    ages = dict.fromkeys((queue for queue, _ in QUEUES_AND_TASKS.values()), 0.0)
+    for row in found:
+        if row.oldest is not None:
+            queue = QUEUES_AND_TASKS[row.kind][0]
+            ages[queue] = max(ages[queue], (now - row.oldest).total_seconds())
+    for queue, seconds in ages.items():
+        age.add_metric([queue], seconds)
+    yield age
+
+
+def _of_workers(counts: dict[str, int]) -> Metric:
+    alive = GaugeMetricFamily("workers_alive", "Worker processes that gave a sign of life.", labels=["queue"])
+    for queue in dict.fromkeys((*settings.QUEUES, *counts)):
+        alive.add_metric([queue], counts.get(queue, 0))
+    return alive

@@ -1,0 +1,115 @@
+"""How a record is written: as a JSON object, or as a line for people, always with what it is about."""
+
+from __future__ import annotations
+
+import logging
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from pythonjsonlogger.core import RESERVED_ATTRS
+from pythonjsonlogger.json import JsonFormatter
+
+from arena_kit.log_context import bound_fields, trace_without_secrets, without_secrets
+from core.version import arena_version
+
+FORMATS = ("json", "line")
+NOT_SHOWN = ("request", "server_time", "taskName", "color_message")
+"""Attributes that libraries add to records and nobody can read."""
+STANDARD = frozenset({*RESERVED_ATTRS, *NOT_SHOWN})
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What could begin a new line, move the cursor of who reads, or cannot be written."""
+CONTROL_IN_TRACE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+_service = "command"
+
+
+def log_configuration(form: str, level: str) -> dict[str, Any]:
+    """What Django's LOGGING says. form: one of FORMATS; any other, which a system check refuses, writes lines."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": "core.operations.logs.JsonLines"}, "line": {"()": "core.operations.logs.Lines"}},
+        "filters": {"on_a_real_site": {"()": "django.utils.log.RequireDebugFalse"}},
+        "handlers": {
+            "console": {"class": "logging.StreamHandler", "formatter": form if form in FORMATS else "line"},
+            "mails": {"class": "core.operations.error_mails.Mails", "level": "ERROR", "filters": ["on_a_real_site"]},
+        },
+        "root": {"handlers": ["console"], "level": level},
+        # They would write in a format of their own.
+        "loggers": {
+            "django": {"handlers": ["mails"]},
+            "django-q": {"handlers": ["console"], "level": level, "propagate": False},
+            # Says everything twice at INFO.
+            "axes": {"level": "WARNING"},
+            "gunicorn.error": {"handlers": [], "level": level, "propagate": True},
+        },
+    }
+
+
+def name_service(name: str) -> None:
+    """Say which part of the arena this process is: `site`, `worker-duel`, ..."""
+    global _service  # noqa: PLW0603  # one for each process, like the process itself
+    _service = name
+
+
+def service_name() -> str:
+    """Which part of the arena this process is."""
+    return _service
+
+
+class JsonLines(JsonFormatter):
+    """One JSON object a line. Whatever a message holds, it cannot begin another line: JSON escapes it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("{message}", style="{", reserved_attrs=STANDARD)
+
+    def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
+        """The fields that every record has, then what it is about, then what it says itself."""
+        log_data |= {
+            "time": _time(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": without_secrets(record.message),
+            "service": _service,
+            "version": arena_version(),
+            **bound_fields(),
+            **_extra(record),
+        }
+        # Traces, and messages that are mappings.
+        for name, value in message_dict.items():
+            log_data.setdefault(name, value)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
+        return trace_without_secrets(logging.Formatter.formatException(self, ei), ei[1])
+
+
+class Lines(logging.Formatter):
+    """A line for people: time, level, logger, message, and what it is about. Traces are indented below it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("{message}", style="{")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's name)
+        fields = {**bound_fields(), **_extra(record)}
+        about = "".join(f" {name}={value}" for name, value in fields.items())
+        return CONTROL.sub(
+            _escaped, f"{_time(record)} {record.levelname} {record.name} {without_secrets(record.message)}{about}"
+        )
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
+        trace = CONTROL_IN_TRACE.sub(_escaped, trace_without_secrets(super().formatException(ei), ei[1]))
+        # No line of it can pass for a record.
+        return "\n".join(f"    {line}" for line in trace.split("\n"))
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+
+def _extra(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in record.__dict__.items() if name not in STANDARD}
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()

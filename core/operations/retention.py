@@ -1,0 +1,246 @@
+"""What is kept for a while only: logs, records, recordings, images, sessions, messages, each for as many days as set.
+
+The ledger, and whatever standings, ratings and boards are computed of, is never touched. A row whose file goes says so:
+see `core.operations.removed`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.core.files.storage import default_storage
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.utils import timezone
+from django_q.models import Task
+
+from core.jobs.lifecycle import JOB_MODELS
+from core.models import (
+    LADDER,
+    Alarm,
+    Delivery,
+    DeliveryState,
+    Duel,
+    Evaluation,
+    Job,
+    JobState,
+    Notice,
+    Recording,
+    Submission,
+    TournamentState,
+    Validation,
+    Verdict,
+)
+from core.operations.removed import REMOVED, removed_name
+from core.ratings.services import rating_points_thin
+from core.submissions.images import has_to_play
+
+logger = logging.getLogger(__name__)
+Row = TypeVar("Row", bound=Model)
+AnyJob = TypeVar("AnyJob", bound=Job)
+AnyResult = TypeVar("AnyResult", Duel, Evaluation)
+
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+LOG_REMOVED = "[This log is not kept any longer: it was removed on {}.]"
+DELETION = timedelta(hours=1)
+"""After so long a deleted submission's archive is gone, or its deletion has failed."""
+PLAYER_LOGS: tuple[tuple[type[Job], tuple[str, ...]], ...] = (
+    (Duel, ("player_1_log", "player_2_log")),
+    (Validation, ("player_1_log", "player_2_log")),
+    (Evaluation, ("player_log",)),
+)
+RECORDED = ("video", "poster", "steps", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What became of one kind of thing. days: how long it is kept, 0 for ever. count: how many went."""
+
+    what: str
+    days: int
+    count: int
+
+
+def retention_run(_: int = 0) -> None:
+    """Every day: remove what need not be kept any longer."""
+    for cleared in retention_apply(now=timezone.now()):
+        if cleared.count:
+            logger.info("%d %s were removed after %d days.", cleared.count, cleared.what, cleared.days)
+
+
+def retention_apply(*, now: datetime, dry_run: bool = False) -> list[Cleared]:
+    """Remove what is older than the settings say; with `dry_run` only count it."""
+    kinds: tuple[tuple[str, int, Callable[[datetime, datetime, bool], int]], ...] = (
+        ("job logs", settings.KEEP_JOB_LOGS_DAYS, _job_logs),
+        ("players' logs", settings.KEEP_PLAYER_LOGS_DAYS, _player_logs),
+        ("records", settings.KEEP_RECORDS_DAYS, _records),
+        ("recorded episodes", settings.KEEP_RECORDINGS_DAYS, _recordings),
+        ("images", settings.KEEP_IMAGES_DAYS, _images),
+        ("ended sessions", settings.KEEP_SESSIONS_DAYS, _sessions),
+        ("messages", settings.KEEP_MESSAGES_DAYS, _messages),
+        ("ratings of the past", settings.KEEP_RATINGS_DAYS, _ratings),
+        ("notices", settings.KEEP_NOTICES_DAYS, _notices),
+        ("deliveries to webhooks", settings.KEEP_NOTICES_DAYS, _deliveries),
+    )
+    done = [
+        Cleared(what, days, act(now - timedelta(days=days), now, dry_run) if days else 0) for what, days, act in kinds
+    ]
+    # No setting: whoever deletes a version is told that its archive goes at once.
+    return [*done, Cleared("archives of deleted versions", 0, _deleted_archives(now - DELETION, now, dry_run))]
+
+
+def _job_logs(before: datetime, now: datetime, dry_run: bool) -> int:
+    note = LOG_REMOVED.format(now.date().isoformat())
+    count = 0
+    for kind, model in JOB_MODELS.items():
+        rows = _over(model, before).exclude(log="").exclude(log__startswith=LOG_REMOVED.partition("{")[0])
+        rows = rows.exclude(pk__in=_disputed(kind))
+        count += rows.count() if dry_run else rows.update(log=note)
+    return count
+
+
+def _player_logs(before: datetime, now: datetime, dry_run: bool) -> int:
+    return sum(
+        _remove_files(_over(model, before).exclude(pk__in=_disputed(model.KIND)), field, now, dry_run)
+        for model, fields in PLAYER_LOGS
+        for field in fields
+    )
+
+
+def _records(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Records that nobody will have to check: looked at already, of no open dispute, and not of what stands now."""
+    # A ladder never ends: its records go as they grow old.
+    running = Q(tournament__state=TournamentState.RUNNING) & ~Q(tournament__format=LADDER)
+    duels = _over(Duel, before).exclude(running)
+    drawn = Recording.objects.filter(evaluation=OuterRef("pk"), state__in=OPEN)
+    evaluations = _over(Evaluation, before).filter(~Exists(drawn), is_current=False)
+    count = _remove_files(_over(Validation, before), "records", now, dry_run)
+    count += _remove_files(_checked(duels), "records", now, dry_run)
+    return count + _remove_files(_checked(evaluations), "records", now, dry_run)
+
+
+def _checked(rows: QuerySet[AnyResult]) -> QuerySet[AnyResult]:
+    """Those that nobody will look at again; where a sample is verified, each waits for its turn."""
+    agreed = rows.exclude(verdict=Verdict.MISMATCH).exclude(pk__in=_disputed(rows.model.KIND))
+    if settings.VERIFY_SAMPLE and settings.VERIFY_PER_RUN:
+        return agreed.filter(~Q(state=JobState.SUCCEEDED) | Q(verified_at__isnull=False))
+    return agreed
+
+
+def _recordings(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Pictures and texts of episodes; those of what stands on a board stay."""
+    rows = _over(Recording, before).filter(evaluation__is_current=False)
+    return sum(_remove_files(rows, field, now, dry_run) for field in RECORDED)
+
+
+def _images(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Images of versions in whose place a newer valid one has been for so long; the builder removes what no row names.
+
+    None goes that still has to play.
+    """
+    newer = Submission.objects.valid().filter(
+        agent=OuterRef("agent"), number__gt=OuterRef("number"), created_at__lt=before, is_benched=False
+    )
+    replaced = Submission.objects.exclude(image="").filter(Exists(newer), deleted_at=None)
+    replaced = replaced.exclude(has_to_play())
+    if dry_run:
+        return replaced.count()
+    # By key: the database would have to read the table that it writes.
+    keys = list(replaced.values_list("pk", flat=True))
+    return Submission.objects.filter(pk__in=keys).update(image="", image_digest="", image_removed_at=now)
+
+
+def _sessions(before: datetime, now: datetime, dry_run: bool) -> int:
+    rows = Session.objects.filter(expire_date__lt=before)
+    return rows.count() if dry_run else rows.delete()[0]
+
+
+def _messages(before: datetime, now: datetime, dry_run: bool) -> int:
+    """What django-q keeps of messages that were delivered, well or not."""
+    rows = Task.objects.filter(stopped__lt=before)
+    count: int = rows.count() if dry_run else rows.delete()[0]
+    return count
+
+
+def _ratings(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Moments of rating histories but for the last of each day. They can be computed again of the ledger."""
+    return rating_points_thin(before=before, dry_run=dry_run)
+
+
+def _notices(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Notices that were read, or that were only mailed; unread ones wait for their reader."""
+    rows = Notice.objects.filter(Q(read_at__lt=before) | Q(in_inbox=False, created_at__lt=before), mail_next_at=None)
+    return rows.count() if dry_run else rows.delete()[0]
+
+
+def _deliveries(before: datetime, now: datetime, dry_run: bool) -> int:
+    rows = Delivery.objects.filter(created_at__lt=before).exclude(state=DeliveryState.WAITING)
+    return rows.count() if dry_run else rows.delete()[0]
+
+
+def _deleted_archives(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Archives whose deletion failed, e.g. because the store was away."""
+    rows = Submission.objects.filter(deleted_at__lt=before).exclude(archive="")
+    if dry_run:
+        return sum(_is_there(name) for _, name in _named(rows, "archive"))
+    count = 0
+    for key, name in list(_named(rows, "archive")):
+        # Most have gone with their version; those are no news.
+        was_there = _is_there(name)
+        if _delete(name):
+            count += was_there
+            Submission.objects.filter(pk=key).update(archive=removed_name(now.date()))
+    return count
+
+
+def _over(model: type[AnyJob], before: datetime) -> QuerySet[AnyJob]:
+    return model._default_manager.filter(ended_at__lt=before).exclude(state__in=OPEN).order_by("pk")
+
+
+def _disputed(kind: str) -> list[int]:
+    """Keys of the jobs of a kind that an alarm is open about."""
+    keys = Alarm.objects.filter(settled_at=None, key__startswith=f"{kind}-").values_list("key", flat=True)
+    return [int(found[1]) for key in keys if (found := re.match(rf"{kind}-(\d+)-", key))]
+
+
+def _named(rows: QuerySet[Row], field: str) -> Iterator[tuple[int, str]]:
+    kept = rows.exclude(**{field: ""}).exclude(**{f"{field}__startswith": REMOVED})
+    yield from kept.values_list("pk", field)
+
+
+def _remove_files(rows: QuerySet[AnyJob], field: str, now: datetime, dry_run: bool) -> int:
+    count = 0
+    for key, name in list(_named(rows, field)):
+        count += 1
+        if dry_run:
+            continue
+        # The row first: a file without a row is harmless, a row without its file looks like a loss.
+        same = rows.model._default_manager.filter(pk=key, **{field: name})
+        if same.update(**{field: removed_name(now.date())}):
+            _delete(name)
+    return count
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return bool(default_storage.exists(name))
+    # As below; deleting it will say what is wrong.
+    except Exception:
+        return True
+
+
+def _delete(name: str) -> bool:
+    """Delete a file; False, with a warning, when the store does not. One bad file keeps no other."""
+    try:
+        default_storage.delete(name)
+    # Each store has errors of its own.
+    except Exception as error:
+        logger.warning("%s is still in the store: %s: %s", name, type(error).__name__, error)
+        return False
+    return True

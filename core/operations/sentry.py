@@ -1,0 +1,66 @@
+"""Mistakes of the arena's own code, sent to Sentry where a DSN is set. Nothing of people or their agents goes along."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sentry_sdk
+from django.conf import settings
+from sentry_sdk.integrations.django import DjangoIntegration
+from sentry_sdk.integrations.logging import LoggingIntegration, ignore_logger
+
+from arena_kit.log_context import bound_fields, without_secrets
+from core.operations.logs import service_name
+from core.version import arena_version
+
+if TYPE_CHECKING:
+    from sentry_sdk.types import Event, Hint
+
+TAGS = ("request_id", "job_kind", "job_id", "attempt", "stage", "submission_id", "duel_id", "evaluation_id", "env_id")
+"""What of the log's fields goes along: keys of rows and words of the code."""
+TOLD_BEFORE = ("web.site.observing", "core.jobs.log")
+"""Loggers of what became of a request or a job: what went wrong in it was sent when it did."""
+
+
+def sentry_start() -> None:
+    """Send what is logged at ERROR, and a sample of traces, if SENTRY_DSN is set; else do nothing."""
+    if not settings.SENTRY_DSN:
+        return
+    for logger in TOLD_BEFORE:
+        ignore_logger(logger)
+    sentry_sdk.init(
+        dsn=settings.SENTRY_DSN,
+        environment=settings.SENTRY_ENVIRONMENT,
+        release=f"rl-arena@{arena_version()}",
+        traces_sample_rate=settings.SENTRY_TRACES_SAMPLE_RATE,
+        # Whatever it may find on this machine is not asked.
+        auto_enabling_integrations=False,
+        default_integrations=True,
+        integrations=[DjangoIntegration(transaction_style="url"), LoggingIntegration(level=None)],
+        send_default_pii=False,
+        # Variables of a function may hold an archive, a log of a player, or hidden seeds.
+        include_local_variables=False,
+        max_request_body_size="never",
+        max_breadcrumbs=0,
+        auto_session_tracking=False,
+        before_send=_without_people,
+        before_send_transaction=_without_people,
+    )
+
+
+def _without_people(event: Event, hint: Hint) -> Event:
+    fields = bound_fields()
+    tags = {name: str(fields[name]) for name in TAGS if name in fields}
+    event["tags"] = {**event.get("tags", {}), **tags, "service": service_name()}
+    event.pop("user", None)
+    event.pop("extra", None)
+    event.pop("breadcrumbs", None)
+    if (entry := event.get("logentry")) is not None:
+        event["logentry"] = {"message": without_secrets(str(entry.get("formatted") or entry.get("message")))}
+    for error in event.get("exception", {}).get("values", ()):
+        error["value"] = without_secrets(str(error.get("value") or ""))
+    # No headers, cookies, query or body.
+    event.pop("request", None)
+    if "path" in fields:
+        event["request"] = {"method": fields.get("method", ""), "url": fields["path"]}
+    return event

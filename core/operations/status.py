@@ -1,0 +1,302 @@
+"""The arena at a glance, for those who operate it: queues, workers, what runs, what is stuck, and what it stands on."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import django
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count, Max, Min, Q
+from django.utils import timezone
+from django_q.brokers import get_broker
+
+from arena_kit.image.engine import NoEngine, engine_version
+from core.jobs.bells import waiting_count
+from core.jobs.lifecycle import JOB_MODELS, QUEUES_AND_TASKS
+from core.jobs.waits import WaitCode, waits_of
+from core.jobs.worker_selectors import worker_rows, workers_alive
+from core.models import Alarm, Duty, Job, JobState, Tournament, TournamentState
+from core.version import arena_version
+
+STUCK_SHOWN = 10
+"""Stuck jobs of a kind that are named, the oldest."""
+NEEDED = ("state", "attempt", "turn", "not_before", "lease_expires_at", "error_code", "created_at")
+ENGINE_SECONDS = 5
+STALE_AFTER = timedelta(minutes=3)
+"""The watchdog looks every half a minute; after so long it does not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """A queue. messages: that no worker has taken; None where the broker cannot be asked. oldest_at: of its jobs that
+    wait, in line or resting, when the first one was made."""
+
+    name: str
+    workers: int
+    running: int
+    waiting: int
+    resting: int
+    oldest_at: datetime | None
+    finished_at: datetime | None
+    messages: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that a worker is on."""
+
+    kind: str
+    id: int
+    worker: str
+    attempt: int
+    started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTournament:
+    """A tournament that is played. open: its duels that wait or are played. note: why a ladder plays nothing."""
+
+    name: str
+    format: str
+    started_at: datetime | None
+    played: int
+    open: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class StuckJob:
+    """A job that needs more than patience, or rests after a fault."""
+
+    kind: str
+    id: int
+    code: str
+    sentence: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """A worker that has not ended in order. trouble: what it suffers from now, or its last fault."""
+
+    name: str
+    queue: str
+    state: str
+    seen_at: datetime
+    started_at: datetime
+    job_kind: str
+    job_id: int | None
+    jobs_done: int
+    faults: int
+    trouble: str
+    version: str
+    python: str
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAlarm:
+    """What an organiser must look at."""
+
+    key: str
+    message: str
+    raised_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The file system that a folder of the arena is on."""
+
+    folder: str
+    total_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What the arena stands on. engine: empty where none is needed or none answers."""
+
+    arena: str
+    python: str
+    django: str
+    database: str
+    broker: str
+    sandbox: str
+    engine: str
+    engine_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything at one moment."""
+
+    now: datetime
+    versions: Versions
+    watched_at: datetime | None
+    watched_by: str
+    queues: list[QueueStatus]
+    workers: list[WorkerStatus]
+    running: list[RunningJob]
+    tournaments: list[RunningTournament]
+    stuck: list[StuckJob]
+    alarms: list[OpenAlarm]
+    disks: list[Disk]
+
+
+def status() -> Status:
+    """Look at everything once."""
+    duty = Duty.objects.order_by("-done_at").first()
+    return Status(
+        now=timezone.now(),
+        versions=_versions(),
+        watched_at=duty.done_at if duty else None,
+        watched_by=duty.worker if duty else "",
+        queues=queue_statuses(),
+        workers=_workers(),
+        running=_running(),
+        tournaments=_tournaments(),
+        stuck=_stuck(),
+        alarms=[OpenAlarm(row.key, row.message, row.raised_at) for row in Alarm.objects.filter(settled_at=None)],
+        disks=_disks((settings.DATA_DIR, settings.MEDIA_ROOT, settings.CHANNEL_DIR)),
+    )
+
+
+def _tournaments() -> list[RunningTournament]:
+    counted = Tournament.objects.filter(state=TournamentState.RUNNING).annotate(
+        played=Count("duels", filter=Q(duels__state=JobState.SUCCEEDED)),
+        open=Count("duels", filter=Q(duels__state__in=[JobState.QUEUED, JobState.RUNNING])),
+    )
+    return [
+        RunningTournament(str(row), row.format, row.started_at, row.played, row.open, row.shortfall)
+        for row in counted.select_related("environment").order_by("pk")
+    ]
+
+
+def watchdog_runs() -> bool:
+    """Whether some worker has watched over the queues of late."""
+    return Duty.objects.filter(done_at__gte=timezone.now() - STALE_AFTER).exists()
+
+
+def queue_statuses() -> list[QueueStatus]:
+    """Every queue, with what waits and runs there. A query for each kind of job, two for all."""
+    alive = Counter(workers_alive().values_list("queue", flat=True))
+    names = [*settings.QUEUES, *(name for name in settings.EXTRA_QUEUES if alive[name])]
+    return [_queue(name, alive[name]) for name in names]
+
+
+def _queue(name: str, workers: int) -> QueueStatus:
+    rows = [_counts(model) for kind, model in JOB_MODELS.items() if QUEUES_AND_TASKS[kind][0] == name]
+    try:
+        messages: int | None = waiting_count(name)
+    # Each broker has errors of its own; that it is down is news, not the end of the news.
+    except Exception:
+        messages = None
+    oldest = [row["oldest"] for row in rows if row["oldest"]]
+    finished = [row["finished"] for row in rows if row["finished"]]
+    return QueueStatus(
+        name=name,
+        workers=workers,
+        running=sum(row["running"] for row in rows),
+        waiting=sum(row["waiting"] for row in rows),
+        resting=sum(row["resting"] for row in rows),
+        oldest_at=min(oldest, default=None),
+        finished_at=max(finished, default=None),
+        messages=messages,
+    )
+
+
+def _counts(model: type[Job]) -> dict[str, Any]:
+    rows = model._default_manager.order_by()
+    waits = Q(state=JobState.QUEUED)
+    is_open = rows.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).aggregate(
+        running=Count("pk", filter=Q(state=JobState.RUNNING)),
+        waiting=Count("pk", filter=waits & Q(not_before=None)),
+        resting=Count("pk", filter=waits & Q(not_before__isnull=False)),
+        oldest=Min("created_at", filter=waits),
+    )
+    return is_open | rows.filter(state=JobState.SUCCEEDED).aggregate(finished=Max("ended_at"))
+
+
+def _workers() -> list[WorkerStatus]:
+    names = [field for field in WorkerStatus.__slots__ if field != "trouble"]
+    rows = worker_rows().filter(stopped_at=None).values(*names, "engine_error", "last_fault")
+    return [
+        WorkerStatus(trouble=row["engine_error"] or row["last_fault"], **{name: row[name] for name in names})
+        for row in rows
+    ]
+
+
+def _running() -> list[RunningJob]:
+    return [
+        RunningJob(model.KIND, *row)
+        for model in JOB_MODELS.values()
+        for row in model._default_manager.filter(state=JobState.RUNNING)
+        .order_by("started_at")
+        .values_list("pk", "worker", "attempt", "started_at")
+    ]
+
+
+def _stuck() -> list[StuckJob]:
+    """The oldest jobs that rest after a fault, have lost their worker, or stand in a line that does not move."""
+    candidates: list[Job] = []
+    for model in JOB_MODELS.values():
+        rows = model._default_manager.order_by("pk").only(*NEEDED)
+        waiting = rows.filter(state=JobState.QUEUED)
+        # Each by itself: behind a line of thousands nobody would see what rests.
+        candidates += waiting.filter(not_before__isnull=False)[:STUCK_SHOWN]
+        candidates += waiting.filter(not_before=None)[:STUCK_SHOWN]
+        candidates += rows.filter(state=JobState.RUNNING, lease_expires_at__lt=timezone.now())[:STUCK_SHOWN]
+    waits = waits_of(candidates)
+    found = ((job, waits.get((job.KIND, job.pk))) for job in candidates)
+    return [
+        StuckJob(job.KIND, job.pk, wait.code.value, wait.sentence, job.created_at)
+        for job, wait in found
+        if wait is not None and wait.code is not WaitCode.IN_LINE
+    ]
+
+
+def _disks(folders: Iterable[Path]) -> list[Disk]:
+    """Each file system once, by the first of the folders that is on it."""
+    found: dict[int, Disk] = {}
+    for folder in folders:
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        usage = shutil.disk_usage(there)
+        found.setdefault(there.stat().st_dev, Disk(str(folder), usage.total, usage.free))
+    return list(found.values())
+
+
+def _versions() -> Versions:
+    engine = error = ""
+    if settings.SANDBOX == "docker":
+        try:
+            engine = engine_version(ENGINE_SECONDS)
+        except NoEngine as reason:
+            error = str(reason)
+    try:
+        broker = str(get_broker().info())
+    # As above.
+    except Exception as reason:
+        broker = f"does not answer: {reason}"
+    return Versions(
+        arena=arena_version(),
+        python=platform.python_version(),
+        django=django.get_version(),
+        database=_database(),
+        broker=broker,
+        sandbox=settings.SANDBOX,
+        engine=engine,
+        engine_error=error,
+    )
+
+
+def _database() -> str:
+    numbers = connection.get_database_version()
+    return f"{connection.display_name} {'.'.join(map(str, numbers))}"

@@ -1,0 +1,1 @@
+"""Users, tokens, second factor, logins, quotas, moderation and the audit log."""

@@ -1,0 +1,135 @@
+"""What organisers do is written down here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from arena_kit.log_context import bound_fields
+from core.addresses import client_address
+from core.models import AuditEntry, User
+
+Changes = dict[str, list[Any]]
+SECRET_WORDS = ("password", "token", "secret", "digest", "key")
+HIDDEN = "(not shown)"
+LONG = frozenset({"log", "episodes", "metrics", "seeds", "result", "args", "kwargs", "standing"})
+TEXT_LIMIT = 500
+LENGTHS = {field.name: field.max_length for field in AuditEntry._meta.concrete_fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Who does something, and from where."""
+
+    channel: AuditEntry.Channel
+    name: str
+    user_id: int | None = None
+    address: str = ""
+    request_id: str = ""
+
+
+def operator_of(
+    request: HttpRequest, channel: AuditEntry.Channel, user: User | AnonymousUser | None = None
+) -> Operator:
+    """Who sends a request. user: who that is, where the request does not know it yet."""
+    user = request.user if user is None else user
+    return Operator(
+        channel=channel,
+        name=user.username if isinstance(user, User) else "nobody",
+        user_id=user.pk,
+        address=client_address(request.META),
+        request_id=str(bound_fields().get("request_id", "")),
+    )
+
+
+def account_record(
+    request: HttpRequest,
+    user: User,
+    action: str,
+    *,
+    row: Model | None = None,
+    note: str = "",
+    channel: AuditEntry.Channel = AuditEntry.Channel.SITE,
+    is_known: bool = True,
+) -> None:
+    """Write down what an organiser does with their own account, or what is tried with it; nothing of other people.
+
+    row: what it is done to, if not to the account itself. is_known: False where it may have been anybody.
+    """
+    if user.is_staff:
+        operator = operator_of(request, channel, user if is_known else AnonymousUser())
+        audit_record(operator=operator, action=action, row=row or user, note=note)
+
+
+def audit_record(
+    *, operator: Operator, action: str, row: Model | None = None, note: str = "", changes: Changes | None = None
+) -> AuditEntry:
+    """Write down one thing that was done, or tried, to one row (None: to the arena)."""
+    values = {
+        "operator": operator.name,
+        "address": operator.address,
+        "request_id": operator.request_id,
+        "action": action,
+        "model": row._meta.label_lower if row is not None else "",
+        "object_id": str(row.pk) if row is not None else "",
+        "object_name": str(row) if row is not None else "",
+    }
+    return AuditEntry.objects.create(
+        channel=operator.channel,
+        operator_id=operator.user_id,
+        note=storable(note),
+        changes=changes or {},
+        # What does not fit is cut: a long name must not keep a deed out of the log.
+        **{name: storable(value)[: LENGTHS[name]] for name, value in values.items()},
+    )
+
+
+def row_values(row: Model) -> dict[str, Any]:
+    """The fields of a row that are loaded, as the log holds them: no secret, nothing long."""
+    loaded = row.get_deferred_fields()
+    return {
+        field.attname: shown(field.attname, field.value_from_object(row))
+        for field in row._meta.concrete_fields
+        if field.attname not in loaded and field.name not in LONG
+    }
+
+
+def row_changes(row: Model, before: Mapping[str, Any]) -> Changes:
+    """What has changed in the database since `before` was taken of a row."""
+    found = type(row)._base_manager.filter(pk=row.pk).only(*before).first() if row.pk is not None else None
+    if found is None:
+        return {name: [value, None] for name, value in before.items()}
+    after = row_values(found)
+    return {name: [value, after[name]] for name, value in before.items() if name in after and after[name] != value}
+
+
+def shown(name: str, value: Any) -> Any:
+    """A value as the log holds it: of secrets only whether there is one."""
+    if any(word in name.lower() for word in SECRET_WORDS):
+        return HIDDEN if value else ""
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case datetime() | date():
+            return value.isoformat()
+        case Model():
+            return value.pk
+        case QuerySet() | list() | tuple() | set():
+            return [shown(name, one) for one in value]
+    return storable(str(value))[:TEXT_LIMIT]
+
+
+def names_of(rows: Iterable[Model]) -> list[str]:
+    """Rows by kind and name."""
+    return [f"{row._meta.verbose_name} {row}" for row in rows]
+
+
+def storable(text: str) -> str:
+    """Text without what a database cannot hold."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()

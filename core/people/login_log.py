@@ -1,0 +1,36 @@
+"""Logins to organisers' accounts are written down, also those that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from core.models import User
+from core.people.audit_log import account_record
+
+
+@receiver(user_logged_in)
+def _on_login(request: HttpRequest, user: User, **_: object) -> None:
+    account_record(request, user, "log_in")
+
+
+@receiver(user_login_failed)
+def _on_failure(credentials: Mapping[str, Any], request: HttpRequest | None = None, **_: object) -> None:
+    if request is None or _is_refused_unseen(request):
+        return
+    user = User.objects.filter(email__iexact=credentials.get("username") or "", is_staff=True).first()
+    if user is not None:
+        account_record(request, user, "log_in_failed", note="Wrong password, or a closed account.", is_known=False)
+
+
+def _is_refused_unseen(request: HttpRequest) -> bool:
+    """Whether no password was tried, the account being locked for this address: the log shall not grow by that.
+
+    django-axes marks such a request, and also the one with which the lock begins, but that one it has counted.
+    """
+    is_counted = getattr(request, "axes_failures_since_start", None) is not None
+    return getattr(request, "axes_locked_out", False) and not is_counted

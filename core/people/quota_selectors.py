@@ -1,0 +1,260 @@
+"""What people may use, and what is left of it. Counted from the rows themselves: there is no counter to go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Sum
+
+from core.models import (
+    Agent,
+    Build,
+    Duel,
+    Environment,
+    Evaluation,
+    JobFault,
+    JobState,
+    QuotaName,
+    Submission,
+    User,
+    Validation,
+)
+from core.submissions.phase_selectors import decisive_job
+
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+SPARED = Q(state=JobState.CANCELLED) | Q(state=JobState.FAILED, fault=JobFault.PLATFORM)
+"""Duels of challenges that are not charged."""
+ONE_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """One quota of one person in one environment.
+
+    limit: None is no limit. used: None where nothing is counted, as with the size of one upload. resets_at: when all
+    of it is there again; None for what does not come back by waiting for a certain time.
+    """
+
+    name: QuotaName
+    limit: int | None
+    used: int | None = None
+    resets_at: datetime | None = None
+
+    @property
+    def left(self) -> int | None:
+        """What may still be used; None: as much as one likes."""
+        return None if self.limit is None else max(0, self.limit - (self.used or 0))
+
+    @property
+    def is_used_up(self) -> bool:
+        return self.left == 0
+
+
+@dataclass(slots=True)
+class Usage:
+    """What somebody uses in an environment."""
+
+    uploads: int = 0
+    spared: int = 0
+    """Of the uploads: those that the arena failed on, or organisers stopped."""
+    agents: int = 0
+    storage_bytes: int = 0
+    jobs: int = 0
+    challenges: int = 0
+    """Duels that were asked for."""
+    challenges_spared: int = 0
+    """Of these: what the arena failed on, or was called off."""
+
+    def charged(self, limit: int) -> int:
+        """The uploads that count.
+
+        Spared ones do not, but at most as many as there are others: whoever finds a way to make the arena fail cannot
+        upload for ever.
+        """
+        return max(self.uploads - self.spared, self.uploads - limit)
+
+    def challenges_charged(self, limit: int) -> int:
+        """The duels of challenges that count, as above."""
+        return max(self.challenges - self.challenges_spared, self.challenges - limit)
+
+
+def day_begin(now: datetime) -> datetime:
+    """When the day of an instant began, in UTC."""
+    return datetime.combine(now.astimezone(UTC).date(), time(), UTC)
+
+
+def quota_limit(name: QuotaName, *, owner: User, environment: Environment) -> int | None:
+    """The number that holds for a person: their own, else the environment's, else that of the settings; None: none.
+
+    No upload is larger than the site takes, whatever is set.
+    """
+    of_site: int = settings.MAX_UPLOAD_BYTES
+    if owner.is_quota_exempt or (owner.is_system and name in NOT_OF_ANONYMOUS):
+        number: int | None = 0
+    else:
+        # The anonymous account's own numbers are for all its clients together, see quotas_shared.
+        own = None if owner.is_system else owner.quota_number(name)
+        number = _first(own, environment.quota_number(name), settings.QUOTAS[name.value])
+    if name == QuotaName.UPLOAD_BYTES:
+        return min(number or of_site, of_site)
+    return number or None
+
+
+COUNTED = tuple(name for name in QuotaName if name != QuotaName.UPLOAD_BYTES)
+NOT_OF_ANONYMOUS = frozenset({QuotaName.STORAGE_BYTES, QuotaName.ACTIVE_AGENTS, QuotaName.CHALLENGES_PER_DAY})
+"""An anonymous client has none of these to itself: nobody knows tomorrow which were its own, and none challenges."""
+
+
+def quotas_shared(anonymous: User, environment: Environment, *, now: datetime) -> list[Quota]:
+    """What all anonymous clients together may use in an environment: by the account's numbers, else the settings'."""
+    of_all = Submission.objects.filter(agent__owner=anonymous, agent__environment=environment)
+    found: list[Quota] = []
+    for name in (QuotaName.UPLOADS_PER_DAY, QuotaName.STORAGE_BYTES):
+        limit = _first(anonymous.quota_number(name), settings.QUOTAS_ANONYMOUS[name.value])
+        if not limit or anonymous.is_quota_exempt:
+            continue
+        if name == QuotaName.UPLOADS_PER_DAY:
+            used = of_all.filter(created_at__gte=day_begin(now)).count()
+            found.append(Quota(name, limit, used, day_begin(now) + ONE_DAY))
+        else:
+            size = of_all.filter(deleted_at=None).aggregate(size=Sum("archive_bytes"))["size"]
+            found.append(Quota(name, limit, size or 0))
+    return found
+
+
+def quota_list(owner: User, environment: Environment, *, now: datetime) -> list[Quota]:
+    """The quotas of a person in an environment, limited ones alone: an arena without limits does not speak of them."""
+    return quota_lists(owner, [environment], now=now)[0][1]
+
+
+def quota_lists(
+    owner: User, environments: Iterable[Environment], *, now: datetime
+) -> list[tuple[Environment, list[Quota]]]:
+    """As `quota_list`, for many environments: as many queries as for one."""
+    rows = list(environments)
+    # Nothing is counted where nothing is limited.
+    counted = [row for row in rows if any(quota_limit(name, owner=owner, environment=row) for name in COUNTED)]
+    usage = usage_by_environment(owner, now=now, environments=counted) if counted else {}
+    return [(row, quotas(owner, row, usage.get(row.pk, Usage()), now=now)) for row in rows]
+
+
+def quotas(owner: User, environment: Environment, usage: Usage, *, now: datetime) -> list[Quota]:
+    """What of the usage is limited, in the order of QuotaName."""
+    tomorrow = day_begin(now) + ONE_DAY
+    found: list[Quota] = []
+    for name in QuotaName:
+        limit = quota_limit(name, owner=owner, environment=environment)
+        if limit is None:
+            continue
+        match name:
+            case QuotaName.UPLOADS_PER_DAY:
+                found.append(Quota(name, limit, usage.charged(limit), tomorrow))
+            case QuotaName.ACTIVE_AGENTS:
+                found.append(Quota(name, limit, usage.agents))
+            case QuotaName.STORAGE_BYTES:
+                found.append(Quota(name, limit, usage.storage_bytes))
+            case QuotaName.CONCURRENT_JOBS:
+                found.append(Quota(name, limit, usage.jobs))
+            case QuotaName.UPLOAD_BYTES:
+                found.append(Quota(name, limit))
+            case QuotaName.CHALLENGES_PER_DAY:
+                found.append(Quota(name, limit, usage.challenges_charged(limit), tomorrow))
+    return found
+
+
+def usage_by_environment(
+    owner: User, *, now: datetime, environments: Iterable[Environment], address_digest: str = ""
+) -> dict[int, Usage]:
+    """What a person uses, by environment. A fixed number of queries.
+
+    address_digest: of an anonymous client, whose uploads and versions in progress are counted apart from others'.
+    """
+    wanted = [environment.pk for environment in environments]
+    usage = {pk: Usage() for pk in wanted}
+    submissions = Submission.objects.filter(agent__owner=owner, agent__environment__in=wanted).order_by()
+    own = submissions.filter(address_digest=address_digest) if address_digest else submissions
+    for submission in _uploads(own.filter(created_at__gte=day_begin(now))):
+        row = usage[submission.agent.environment_id]
+        row.uploads += 1
+        row.spared += _is_spared(submission)
+    for pk, count in _by_environment(in_progress(own), Count("pk")).items():
+        usage[pk].jobs = count
+    live = submissions.filter(deleted_at=None)
+    for pk, size in _by_environment(live, Sum("archive_bytes")).items():
+        usage[pk].storage_bytes = size
+    active = active_agents(owner).filter(environment__in=wanted).order_by()
+    for pk, count in active.values_list("environment").annotate(Count("pk")):
+        usage[pk].agents = count
+    for pk, (count, spared) in _challenges(owner, wanted, now=now).items():
+        usage[pk].challenges, usage[pk].challenges_spared = count, spared
+    return usage
+
+
+def challenge_quota(owner: User, environment: Environment, *, now: datetime) -> Quota | None:
+    """What a person may still ask for of challenges, in one query; None: as much as they like."""
+    limit = quota_limit(QuotaName.CHALLENGES_PER_DAY, owner=owner, environment=environment)
+    if limit is None:
+        return None
+    count, spared = _challenges(owner, [environment.pk], now=now).get(environment.pk, (0, 0))
+    charged = Usage(challenges=count, challenges_spared=spared).challenges_charged(limit)
+    return Quota(QuotaName.CHALLENGES_PER_DAY, limit, charged, day_begin(now) + ONE_DAY)
+
+
+def active_agents(owner: User) -> QuerySet[Agent]:
+    """A person's agents that have a version and are not disabled by organisers; quarantined ones may come back."""
+    live = Submission.objects.filter(agent=OuterRef("pk"), deleted_at=None)
+    return owner.agents.filter(Exists(live)).exclude(is_disabled=True, quarantined_at=None)
+
+
+def in_progress(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+    """Those that are built, validated, or evaluated for the first time: later evaluations are the arena's own wish."""
+    of_row = {"submission": OuterRef("pk"), "state__in": OPEN}
+    earlier = Evaluation.objects.filter(submission=OuterRef("submission"), pk__lt=OuterRef("pk"))
+    return submissions.filter(
+        Exists(Build.objects.filter(**of_row))
+        | Exists(Validation.objects.filter(**of_row))
+        | Exists(Evaluation.objects.filter(~Exists(earlier), **of_row))
+    )
+
+
+def _challenges(owner: User, environments: list[int], *, now: datetime) -> dict[int, tuple[int, int]]:
+    """Duels that a person has asked for today, and those of them that are not charged, by environment."""
+    rows = Duel.objects.filter(challenge__user=owner, challenge__created_at__gte=day_begin(now)).order_by()
+    of_environment = rows.filter(player_1__agent__environment__in=environments)
+    found = of_environment.values_list("player_1__agent__environment").annotate(
+        count=Count("pk"), spared=Count("pk", filter=SPARED)
+    )
+    return {pk: (count, spared) for pk, count, spared in found}
+
+
+def _uploads(rows: QuerySet[Submission]) -> QuerySet[Submission]:
+    """With what tells whether they count, and nothing of the jobs that can be long."""
+    models: dict[str, Any] = {"builds": Build, "validations": Validation, "evaluations": Evaluation}
+    jobs = [
+        Prefetch(name, model.objects.only("submission", "state", "fault", "created_at"))
+        for name, model in models.items()
+    ]
+    return rows.select_related("agent").prefetch_related(*jobs)
+
+
+def _is_spared(submission: Submission) -> bool:
+    """Whether an upload is not charged: its last phase failed by the arena's fault, or was cancelled by organisers."""
+    job = decisive_job(submission)
+    if job is None:
+        return False
+    if job.state == JobState.CANCELLED:
+        # Its owner's deletion cancels as well.
+        return submission.deleted_at is None
+    return job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
+
+
+def _by_environment(rows: QuerySet[Submission], figure: Count | Sum) -> Mapping[int, int]:
+    return dict(rows.values_list("agent__environment").annotate(figure))
+
+
+def _first(*numbers: int | None) -> int | None:
+    return next((number for number in numbers if number is not None), None)

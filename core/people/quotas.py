@@ -1,0 +1,135 @@
+"""Quotas: what an upload may still use, decided while nobody else can take the last place."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from core.addresses import network_of
+from core.errors import QuotaExceeded, Refused
+from core.models import Agent, Environment, QuotaName, User
+from core.people.quota_selectors import Quota, challenge_quota, day_begin, quotas, quotas_shared, usage_by_environment
+
+DIGEST_CHARACTERS = 32
+JOBS_RETRY_SECONDS = 30
+"""How soon a version in progress may be over."""
+CLOSED = "This account is closed."
+ACCOUNT_CLOSED = "account_closed"
+
+
+def owner_lock(owner: User) -> User:
+    """Hold a person's row until the transaction ends: what they upload at once is decided one after the other.
+
+    Take it before the row of any agent, see `agent_lock`. Raises Refused when the account is closed.
+    """
+    locked = User.objects.select_for_update(no_key=True).get(pk=owner.pk)
+    if not locked.is_active:
+        raise Refused(CLOSED, code=ACCOUNT_CLOSED)
+    return locked
+
+
+def quota_check(
+    *,
+    owner: User,
+    environment: Environment,
+    archive_bytes: int,
+    makes_agent: bool,
+    address_digest: str = "",
+    now: datetime | None = None,
+) -> None:
+    """Raise QuotaExceeded unless a person whose row is locked may upload an archive of this size.
+
+    makes_agent: whether an agent more is active with it.
+    """
+    now = now or timezone.now()
+    usage = usage_by_environment(owner, now=now, environments=[environment], address_digest=address_digest)
+    for quota in quotas(owner, environment, usage[environment.pk], now=now):
+        _check(quota, environment, archive_bytes, makes_agent=makes_agent, now=now)
+    if owner.is_system:
+        for quota in quotas_shared(owner, environment, now=now):
+            _check(quota, environment, archive_bytes, makes_agent=makes_agent, now=now, whose="all anonymous clients")
+
+
+def challenge_quota_check(
+    *, owner: User, environment: Environment, duel_count: int, now: datetime | None = None
+) -> None:
+    """Raise QuotaExceeded unless a person whose row is locked may ask for so many duels."""
+    now = now or timezone.now()
+    quota = challenge_quota(owner, environment, now=now)
+    if quota is None or quota.left is None or duel_count <= quota.left:
+        return
+    assert quota.resets_at is not None
+    asked = "one duel" if duel_count == 1 else f"{duel_count} duels"
+    raise QuotaExceeded(
+        f"This challenge has {asked}, and of your {quota.limit} a day in {environment} {quota.left or 'none'} "
+        f"{'is' if quota.left == 1 else 'are'} left. The next day begins at 00:00 UTC. Duels that the arena failed on "
+        "do not count.",
+        code=f"quota_{quota.name.value}",
+        retry_after_seconds=math.ceil((quota.resets_at - now).total_seconds()),
+    )
+
+
+def makes_agent_active(agent: Agent) -> bool:
+    """Whether an agent has no version at the moment, so that the next one makes it count again."""
+    return not agent.submissions.filter(deleted_at=None).exists()
+
+
+def address_digest(address: str, *, now: datetime) -> str:
+    """By what an anonymous client's quota is counted: tells nobody the address, and is another one every day."""
+    return salted_hmac("core.quotas", f"{day_begin(now):%Y-%m-%d} {network_of(address)}").hexdigest()[
+        :DIGEST_CHARACTERS
+    ]
+
+
+def _check(
+    quota: Quota,
+    environment: Environment,
+    archive_bytes: int,
+    *,
+    makes_agent: bool,
+    now: datetime,
+    whose: str = "",
+) -> None:
+    of_whom = f" of {whose}" if whose else ""
+    code = f"quota_{quota.name.value}"
+    limit, left = quota.limit, quota.left
+    assert limit is not None, "only what is limited is listed"
+    match quota.name:
+        case QuotaName.UPLOADS_PER_DAY if quota.is_used_up:
+            assert quota.resets_at is not None
+            raise QuotaExceeded(
+                f"Daily submission quota exceeded: the {limit} uploads a day{of_whom} to {environment} are used up. "
+                "The next day begins at 00:00 UTC. Uploads that the arena failed on do not count.",
+                code=code,
+                retry_after_seconds=math.ceil((quota.resets_at - now).total_seconds()),
+            )
+        case QuotaName.ACTIVE_AGENTS if makes_agent and quota.is_used_up:
+            raise QuotaExceeded(
+                f"You have {quota.used} agents in {environment}, and {limit} is as many as there may be. Upload a new "
+                "version of one of them, or delete all versions of one.",
+                code=code,
+            )
+        case QuotaName.STORAGE_BYTES if left is not None and archive_bytes > left:
+            raise QuotaExceeded(
+                f"This archive has {filesizeformat(archive_bytes)}, and of the {filesizeformat(limit)}{of_whom} for "
+                f"{environment} {filesizeformat(left)} are left. "
+                + ("Please try again later." if whose else "Delete versions that you need no longer."),
+                code=code,
+            )
+        case QuotaName.CONCURRENT_JOBS if quota.is_used_up:
+            raise QuotaExceeded(
+                f"{quota.used} of your versions for {environment} are still built, validated or evaluated, and {limit} "
+                "is as many as there may be at once. Please wait until one of them is done.",
+                code=code,
+                retry_after_seconds=JOBS_RETRY_SECONDS,
+            )
+        case QuotaName.UPLOAD_BYTES if archive_bytes > limit:
+            raise QuotaExceeded(
+                f"This archive has {filesizeformat(archive_bytes)}; {environment} takes at most "
+                f"{filesizeformat(limit)}.",
+                code=code,
+            )

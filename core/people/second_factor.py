@@ -1,0 +1,99 @@
+"""The second factor: codes of an app (TOTP, RFC 6238), and recovery codes for whoever has lost the app."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from math import ceil
+
+from django.db import transaction
+from django.utils import timezone
+from django_otp.models import Device
+from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from core.errors import Refused
+from core.models import ApiToken, User
+from core.people.second_factor_selectors import second_factor_begun, second_factor_get
+
+RECOVERY_CODES = 10
+TOTP_DIGITS = 6
+WRONG_CODE = "This code is wrong, or was used already. Wait for the next one; the clock of your phone must be right."
+
+
+def second_factor_begin(*, user: User) -> TOTPDevice:
+    """Make a new secret for an app, in place of one that was never confirmed. Raises Refused when there is an app."""
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)
+        if second_factor_get(user) is not None:
+            raise Refused("You have a second factor. Remove it first.")
+        TOTPDevice.objects.filter(user=user, confirmed=False).delete()
+        return TOTPDevice.objects.create(user=user, name="app", confirmed=False)
+
+
+def second_factor_confirm(*, user: User, code: str) -> tuple[TOTPDevice, list[str]]:
+    """Take an app for the second factor, because its first code is right; return it and new recovery codes.
+
+    From then on no password alone opens the account: neither do API tokens that were made before, by whoever knew it.
+    They are revoked. Raises Refused.
+    """
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)
+        device = second_factor_begun(user)
+        if device is None:
+            raise Refused("Nothing is being set up. Begin again.")
+        if _verified(device, code):
+            device.confirmed = True
+            device.save(update_fields=["confirmed"])
+            ApiToken.objects.filter(owner=user).delete()
+            return device, _renew_codes(user)
+    # Outside: a wrong try is counted.
+    raise Refused(WRONG_CODE, field="code")
+
+
+def second_factor_check(*, user: User, code: str) -> Device:
+    """The device that this code is of. A recovery code is good once. Raises Refused."""
+    with transaction.atomic():
+        # One at a time: no code is taken twice.
+        User.objects.select_for_update().get(pk=user.pk)
+        clean = "".join(code.split())
+        device: Device | None
+        if clean.isascii() and clean.isdecimal() and len(clean) == TOTP_DIGITS:
+            device = second_factor_get(user)
+        else:
+            clean, device = clean.lower(), StaticDevice.objects.filter(user=user, confirmed=True).first()
+        if device is not None and _verified(device, clean):
+            return device
+    raise Refused(WRONG_CODE, field="code")
+
+
+def recovery_codes_renew(*, user: User, code: str) -> list[str]:
+    """New recovery codes in place of the old ones, for who can show a code. Raises Refused."""
+    second_factor_check(user=user, code=code)
+    with transaction.atomic():
+        return _renew_codes(user)
+
+
+def second_factor_remove(*, user: User, code: str) -> None:
+    """Let the password alone open the account again, for who can show a code. Raises Refused."""
+    second_factor_check(user=user, code=code)
+    with transaction.atomic():
+        TOTPDevice.objects.filter(user=user).delete()
+        StaticDevice.objects.filter(user=user).delete()
+
+
+def _renew_codes(user: User) -> list[str]:
+    StaticDevice.objects.filter(user=user).delete()
+    device = StaticDevice.objects.create(user=user, name="recovery codes", confirmed=True)
+    codes = [StaticToken.random_token() for _ in range(RECOVERY_CODES)]
+    StaticToken.objects.bulk_create(StaticToken(device=device, token=code) for code in codes)
+    return codes
+
+
+def _verified(device: Device, code: str) -> bool:
+    """Whether the code is right. Raises Refused while too many wrong ones have made the device wait."""
+    is_allowed, data = device.verify_is_allowed()
+    if not is_allowed:
+        until: datetime = data["locked_until"]
+        seconds = max(1, ceil((until - timezone.now()).total_seconds()))
+        raise Refused(f"Many wrong codes were tried. Wait {seconds} s, then try again.", field="code")
+    return bool(device.verify_token(code))

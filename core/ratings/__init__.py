@@ -1,0 +1,1 @@
+"""Ratings and other views of results."""

@@ -1,0 +1,182 @@
+"""What is told when ratings were kept: who has been overtaken, and who leads now.
+
+Where editions are played, two ends of tournaments are compared; while a ladder runs, two moments of the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Max, Min
+from django.urls import reverse
+from django.utils import timezone
+
+from core.models import (
+    LADDER,
+    Audience,
+    Environment,
+    EventKind,
+    NoticeKind,
+    RatingPoint,
+    Submission,
+    Tournament,
+    TournamentState,
+)
+from core.notices.news import agent_address, finished_before, listed
+from core.notices.services import announce, notify, was_told_since
+
+OVERTAKEN_PAUSE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A rating as it was kept, with its interval where there was one."""
+
+    submission: Submission
+    value: float
+    low: float | None
+    high: float | None
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.value:.0f}"
+        return f"{self.value:.0f} ({self.low:.0f} to {self.high:.0f})"
+
+
+Standing = Mapping[int, Kept]
+"""Ratings by agent, best first."""
+
+
+def tournament_rated(tournament: Tournament) -> None:
+    """Tell what the ratings say that were kept at the end of a tournament. Call it once, when it ends.
+
+    Not while a ladder runs, nor of one that ends: `moment_kept` has told that.
+    """
+    environment = tournament.environment
+    if not tournament.counts_for_ratings or tournament.is_ladder or _has_ladder(environment):
+        return
+    now = _at_end(tournament)
+    rated = finished_before(tournament).filter(
+        is_rated=True, results=Audience.PUBLIC, participants__rating__isnull=False
+    )
+    if (last := rated.first()) is not None:
+        _tell_overtaken(environment, before=_at_end(last), now=now)
+    # Of an edition of everybody alone: a smaller tournament has a best of its own.
+    if tournament.is_automatic and (edition := rated.filter(is_automatic=True).first()) is not None:
+        _tell_leader(environment, before=_at_end(edition), now=now)
+
+
+def moment_kept(environment: Environment, at: datetime) -> None:
+    """Tell what the moment of the history at `at` says that was just kept, where a ladder runs.
+
+    Who leads is looked at once a day, at its first moment: of two that are close each may lead every other hour.
+    """
+    if not _has_ladder(environment):
+        return
+    earlier = RatingPoint.objects.filter(environment=environment, at__lt=at)
+    last = earlier.aggregate(last=Max("at"))["last"]
+    if last is None:
+        return
+    now = _at(environment, at)
+    _tell_overtaken(environment, before=_at(environment, last), now=now)
+    if _day(last) < _day(at):
+        first = earlier.filter(at__gte=_day(last)).aggregate(first=Min("at"))["first"]
+        _tell_leader(environment, before=_at(environment, first), now=now)
+
+
+def _tell_overtaken(environment: Environment, *, before: Standing, now: Standing) -> None:
+    """Tell owners whose agents have come below an agent that they were above, by ratings. Once a day per agent.
+
+    Who is only in one of the two has neither overtaken nor been overtaken. Nobody is told of agents of their own.
+    """
+    since = timezone.now() - OVERTAKEN_PAUSE
+    both = [key for key in now if key in before]
+    for place, key in enumerate(both):
+        row = now[key]
+        agent = row.submission.agent
+        rivals = [
+            now[other]
+            for other in both[:place]
+            if before[other].value < before[key].value
+            and now[other].value > row.value
+            and now[other].submission.agent.owner_id != agent.owner_id
+        ]
+        about = f"agent {agent.pk}"
+        if not rivals or was_told_since(agent.owner, NoticeKind.OVERTAKEN, about, since):
+            continue
+        names = listed(f"{one.submission.agent} of {one.submission.agent.owner}" for one in rivals)
+        notify(
+            user=agent.owner,
+            kind=NoticeKind.OVERTAKEN,
+            title=f"{agent} is overtaken by {rivals[0].submission.agent}" + (" and others" if rivals[1:] else ""),
+            text=f"{agent} in {environment} has a rating of {row} now, and has been overtaken by {names}. "
+            f"{rivals[0].submission.agent} has {rivals[0]}." + _doubt(row, rivals[0]),
+            address=agent_address(agent),
+            about=about,
+        )
+
+
+def _tell_leader(environment: Environment, *, before: Standing, now: Standing) -> None:
+    """Tell webhooks when another agent has the highest rating."""
+    if not (before and now):
+        return
+    was, leader = next(iter(before.values())), next(iter(now.values()))
+    agent = leader.submission.agent
+    if was.submission.agent_id == agent.pk:
+        return
+    # Who led may rest by now.
+    still = now.get(was.submission.agent_id)
+    announce(
+        kind=EventKind.LEADER_CHANGED,
+        environment=environment,
+        title=f"{agent} leads {environment}",
+        text=f"{agent} of {agent.owner} has a rating of {leader} and comes before {was.submission.agent}."
+        + (_doubt(still, leader) if still else ""),
+        address=reverse("web:environment", args=[environment.slug]),
+        data={
+            "agent": agent.name,
+            "owner": agent.owner.username,
+            "version": leader.submission.number,
+            "rating": leader.value,
+            "before": was.submission.agent.name,
+        },
+    )
+
+
+def _day(at: datetime) -> datetime:
+    """When its day began, in UTC."""
+    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _has_ladder(environment: Environment) -> bool:
+    return environment.tournaments.filter(state=TournamentState.RUNNING, format=LADDER).exists()
+
+
+def _at_end(tournament: Tournament) -> Standing:
+    """Ratings that were kept beside participants, without those who may not play any more."""
+    rows = tournament.participants.filter(
+        rating__isnull=False, withdrawn_at=None, submission__agent__is_disabled=False
+    ).select_related("submission__agent__owner", "submission__agent__environment")
+    return {
+        row.submission.agent_id: Kept(row.submission, row.rating or 0.0, row.rating_low, row.rating_high)
+        for row in rows.order_by("-rating", "pk")
+    }
+
+
+def _at(environment: Environment, at: datetime) -> Standing:
+    """A moment of the history, without those who may not play any more."""
+    rows = RatingPoint.objects.filter(
+        environment=environment, at=at, rank__isnull=False, submission__agent__is_disabled=False
+    ).select_related("submission__agent__owner", "submission__agent__environment")
+    return {
+        row.submission.agent_id: Kept(row.submission, row.value, row.low, row.high)
+        for row in rows.order_by("-value", "pk")
+    }
+
+
+def _doubt(row: Kept, rival: Kept) -> str:
+    if row.high is None or rival.low is None or rival.low > row.high:
+        return ""
+    return " The intervals overlap: it may be luck."

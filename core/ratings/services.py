@@ -1,0 +1,159 @@
+"""Ratings: what was computed of the ledger is written down here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Max
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from core.models import Environment, Rating, RatingPoint, RatingPool, Tournament
+from core.ratings.news import moment_kept
+from core.tournaments.services import participants_write
+
+BATCH_SIZE = 500
+FITTED = ("value", "low", "high", "rank", "best_rank", "worst_rank", "best_chance", "live", "duel_count", "match_count")
+"""Columns of a rating that follow from the ledger."""
+KEPT = ("value", "low", "high", "rank", "best_rank", "worst_rank", "live")
+"""Those that a moment of the history keeps."""
+NOTE_EVERY = timedelta(hours=1)
+"""Of how ratings went between the ends of editions one moment an hour is kept."""
+
+
+def ratings_replace(
+    *, environment: Environment, ratings: Sequence[Rating], pool: RatingPool, ended: Tournament | None = None
+) -> int:
+    """Make `ratings` and `pool` (rows that are not saved yet) all that is known of an environment's strengths.
+
+    ended: an edition that ends with them: they are kept beside its participants, and as a moment of the history, in
+    the same transaction, so that both always tell of one fit. Return how many ratings differ from what was there, those
+    that are new or gone included.
+    """
+    rows = Rating.objects.filter(submission__agent__environment=environment)
+    columns = ("spread", "first_seat", "first_seat_low", "first_seat_high", "is_connected", "duel_count",
+               "duel_sum", "struck_count", "live_duel_count", "fitted_at", "fit_seconds", "failed_at")  # fmt: skip
+    figures = {name: getattr(pool, name) for name in columns}
+    with transaction.atomic():
+        # First, so that of two who have computed them at once one waits here.
+        RatingPool.objects.update_or_create(environment=environment, defaults=figures)
+        before = {row.pop("submission_id"): row for row in rows.values("submission_id", *FITTED)}
+        after = {row.submission_id: {name: getattr(row, name) for name in FITTED} for row in ratings}
+        rows.filter(submission_id__in=before.keys() - after.keys()).delete()
+        Rating.objects.bulk_create(
+            ratings,
+            update_conflicts=True,
+            unique_fields=["submission"],
+            update_fields=[*FITTED, "updated_at"],
+            batch_size=BATCH_SIZE,
+        )
+        if ended is not None:
+            _keep(ended, ratings)
+            _note(environment, pool.fitted_at, ratings)
+            moment_kept(environment, pool.fitted_at)
+    return sum(before.get(key) != after.get(key) for key in before.keys() | after.keys())
+
+
+def ratings_failed(*, environment: Environment) -> None:
+    """Note that a fit was tried in vain, so that the next try waits as well."""
+    RatingPool.objects.filter(environment=environment).update(failed_at=Now())
+
+
+def ratings_note(*, environment: Environment, at: datetime) -> int:
+    """Keep how the leaderboard stands as a moment of its history, unless the last one is younger than NOTE_EVERY.
+
+    at: now. The moment is that of the last fit: where nothing was fitted since, there is nothing to keep. Return how
+    many agents stand there.
+    """
+    pools = RatingPool.objects.filter(environment=environment)
+    # Asked after every duel, and mostly there is nothing to do: then nobody's turn to write is taken.
+    if not _is_to_note(pools.first(), at):
+        return 0
+    with transaction.atomic():
+        # Held, so that no fit comes in between.
+        pool = pools.select_for_update(no_key=True).first()
+        if pool is None or not _is_to_note(pool, at):
+            return 0
+        ratings = Rating.objects.filter(submission__agent__environment=environment, rank__isnull=False)
+        count = _note(environment, pool.fitted_at, list(ratings.order_by("pk")))
+        moment_kept(environment, pool.fitted_at)
+    return count
+
+
+def _is_to_note(pool: RatingPool | None, at: datetime) -> bool:
+    if pool is None:
+        return False
+    last = RatingPoint.objects.filter(environment=pool.environment_id).aggregate(last=Max("at"))["last"]
+    return last is None or (pool.fitted_at > last and at >= last + NOTE_EVERY)
+
+
+def _note(environment: Environment, at: datetime, ratings: Sequence[Rating]) -> int:
+    points = [
+        RatingPoint(
+            environment=environment,
+            submission_id=row.submission_id,
+            at=at,
+            **{name: getattr(row, name) for name in KEPT},
+        )
+        for row in ratings
+        if row.rank is not None
+    ]
+    # Two who end the same edition at once may have read the ledger in the same moment.
+    RatingPoint.objects.bulk_create(points, ignore_conflicts=True, batch_size=BATCH_SIZE)
+    return len(points)
+
+
+def _keep(tournament: Tournament, ratings: Sequence[Rating]) -> None:
+    """Write down beside its participants how the ratings stand at the end of an edition."""
+    values = {row.submission_id: (row.value, row.low, row.high) for row in ratings}
+    participants = list(tournament.participants.all())
+    for row in participants:
+        row.rating, row.rating_low, row.rating_high = values.get(row.submission_id, (None, None, None))
+    participants_write(participants=participants, fields=["rating", "rating_low", "rating_high"])
+
+
+def rating_points_replace(*, changed: Sequence[RatingPoint], gone: Sequence[RatingPoint]) -> None:
+    """Write what a moment of the history says by the ledger: points with other figures, and those that go."""
+    with transaction.atomic():
+        RatingPoint.objects.filter(pk__in=[row.pk for row in gone]).delete()
+        RatingPoint.objects.bulk_update(changed, KEPT, batch_size=BATCH_SIZE)
+
+
+def rating_points_thin(*, before: datetime, dry_run: bool = False) -> int:
+    """Of moments before this one keep the last of each day in each environment; return how many points go.
+
+    A moment goes whole or not at all: what is left are leaderboards as they were shown.
+    """
+    moments = RatingPoint.objects.filter(at__lt=before).order_by("environment", "at")
+    days: dict[tuple[int, date], list[datetime]] = defaultdict(list)
+    for environment, at in moments.values_list("environment", "at").distinct():
+        days[environment, at.astimezone(UTC).date()].append(at)
+    count = 0
+    for (environment, _), (*spare, _last) in days.items():
+        for begun in range(0, len(spare), BATCH_SIZE):
+            rows = RatingPoint.objects.filter(environment=environment, at__in=spare[begun : begun + BATCH_SIZE])
+            count += rows.count() if dry_run else rows.delete()[0]
+    return count
+
+
+def live_ratings_save(*, pool: RatingPool, values: Mapping[int, float], duel_count: int) -> None:
+    """Write the live ratings of those who have a rating: by submission, and the duels behind them.
+
+    pool: as it was before the ledger was read. Where somebody else has written since, theirs stay: they may be newer.
+    """
+    counts = ("fitted_at", "live_duel_count")
+    same = RatingPool.objects.filter(pk=pool.pk, **{name: getattr(pool, name) for name in counts})
+    with transaction.atomic():
+        if not same.update(live_duel_count=duel_count):
+            return
+        now = timezone.now()
+        rows = Rating.objects.filter(submission__agent__environment=pool.environment_id).order_by("pk")
+        changed = []
+        for row in rows:
+            if row.live != values.get(row.submission_id, row.live):
+                row.live, row.updated_at = values[row.submission_id], now
+                changed.append(row)
+        Rating.objects.bulk_update(changed, ["live", "updated_at"], batch_size=BATCH_SIZE)

@@ -1,1 +1,0 @@
-"""Everything that writes: keyword-only functions named `<entity>_<action>`."""

@@ -1,0 +1,1 @@
+"""Agents, their submissions and how far each is."""

@@ -1,0 +1,94 @@
+"""What clients that know an environment by its id and a submission by theirs are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from core.evaluations.episodes import submission_by_id
+from core.models import Agent, Environment, Evaluation, JobState, Submission
+from core.submissions.phase_selectors import decisive_job, evaluations_of
+from core.submissions.selectors import agent_source_visible
+from core.submissions.visibility import error_shown
+from core.tournaments.results import Viewer
+
+
+class ClientState(StrEnum):
+    """How far a submission is, in the words of the systems before."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientResult:
+    """A submission as its client sees it. score: None until it is completed. error: None unless it failed."""
+
+    id: UUID
+    status: ClientState
+    score: float | None
+    error: str | None
+    env_id: str
+    algorithm: str
+    created_at: datetime
+
+
+_STATES = {
+    JobState.QUEUED: ClientState.PENDING,
+    JobState.RUNNING: ClientState.PROCESSING,
+    JobState.FAILED: ClientState.FAILED,
+    JobState.CANCELLED: ClientState.FAILED,
+    # A build or a validation: what follows has not begun.
+    JobState.SUCCEEDED: ClientState.PENDING,
+}
+
+
+def scored_environment(env_id: str) -> Environment | None:
+    """The environment of this id, if it is ranked by score."""
+    return Environment.objects.filter(env_id=env_id, seats=1).first()
+
+
+def client_submission(public_id: UUID) -> Submission | None:
+    """A submission to an environment that is ranked by score, with its phases; None when it is not there any more."""
+    submission = submission_by_id(public_id)
+    if submission is None or submission.deleted_at is not None or not submission.agent.environment.is_scored:
+        return None
+    return submission
+
+
+def failure_visible(agent: Agent, viewer: Viewer) -> bool:
+    """Whether who asks by a submission's id may read why it failed.
+
+    Nobody can log in as the owner of an anonymous one, and who sent it has to know: there it is everyone's.
+    """
+    return agent.owner.is_system or agent_source_visible(agent, viewer)
+
+
+def client_result(submission: Submission, viewer: Viewer) -> ClientResult:
+    """How far it is, as far as this person may know; what is completed stays so while it is evaluated once more."""
+    agent = submission.agent
+    done = _finished(submission)
+    job = done or decisive_job(submission)
+    status = ClientState.COMPLETED if done else _STATES[JobState(job.state)] if job else ClientState.PENDING
+    error = None
+    if status == ClientState.FAILED and job is not None:
+        error = error_shown(job, viewer, can_see_source=failure_visible(agent, viewer)) or "It was cancelled."
+    return ClientResult(
+        id=submission.public_id,
+        status=status,
+        score=done.score if done else None,
+        error=error,
+        env_id=agent.environment.env_id,
+        algorithm=submission.algorithm,
+        created_at=submission.created_at,
+    )
+
+
+def _finished(submission: Submission) -> Evaluation | None:
+    """The newest evaluation of the latest build that gave a score."""
+    found = [one for one in evaluations_of(submission) if one.state == JobState.SUCCEEDED]
+    return max(found, key=lambda one: one.pk, default=None)

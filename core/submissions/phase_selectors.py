@@ -1,0 +1,164 @@
+"""How far a submission is: its three phases, and all of them in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from django.db.models import Prefetch, QuerySet
+
+from core.jobs.waits import Wait, waits_of
+from core.models import Build, Evaluation, Job, JobState, Publication, Submission, SubmissionForm, Validation
+
+
+class Status(Enum):
+    """A submission in one word. Values: (label, tone), tones being those of the pages' badges."""
+
+    DELETED = ("Deleted", "calm")
+    READY = ("Ready", "good")
+    FAILED = ("Failed", "bad")
+    CANCELLED = ("Cancelled", "calm")
+    EVALUATING = ("Evaluating", "busy")
+    VALIDATING = ("Validating", "busy")
+    BUILDING = ("Building", "busy")
+    WAITING = ("Waiting", "calm")
+
+    @property
+    def label(self) -> str:
+        return self.value[0]
+
+    @property
+    def tone(self) -> str:
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of a submission; `job` is None before it has begun."""
+
+    title: str
+    job: Job | None
+    absence: str = "not yet"
+    """What to say when there is no job."""
+    wait: Wait | None = None
+    """Why it is not being done, while it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLog:
+    """The log of the phase that wants to be read: running, or failed."""
+
+    title: str
+    text: str
+    is_live: bool
+
+
+def submissions_with_phases() -> QuerySet[Submission]:
+    """Submissions with their jobs at hand, without the jobs' logs: those can be long."""
+    models = {"builds": Build, "validations": Validation, "publications": Publication}
+    jobs = [Prefetch(name, model._default_manager.defer("log")) for name, model in models.items()]
+    shown = Evaluation.objects.select_related("seed_list").defer(
+        "log", "verification", "episodes", "metrics", "seed_list__seeds"
+    )
+    evaluations = Prefetch("evaluations", shown)
+    return Submission.objects.select_related("agent__environment").prefetch_related(*jobs, evaluations)
+
+
+def phases_of(submissions: Sequence[Submission], *, is_publishing: bool) -> list[tuple[Phase, ...]]:
+    """Of each submission build, validation, evaluation, and publication: each where there is one or will be.
+
+    is_publishing: whether this arena publishes at all. Only public agents are published.
+    """
+    rows = [_jobs_of(submission, is_publishing) for submission in submissions]
+    waits = waits_of(job for row in rows for job in row.values())
+    return [
+        tuple(Phase(title, job, wait=waits.get((job.KIND, job.pk)) if job else None) for title, job in row.items())
+        for row in rows
+    ]
+
+
+def _jobs_of(submission: Submission, is_publishing: bool) -> dict[str, Job | None]:
+    jobs: dict[str, Job | None] = {"Build": submission.latest_build}
+    if submission.form == SubmissionForm.PLAYER:
+        jobs["Validation"] = validation_of(submission)
+    if submission.agent.environment.is_scored:
+        jobs["Evaluation"] = evaluation_of(submission)
+    publication = submission.latest_publication
+    if publication is not None or (is_publishing and submission.agent.is_public):
+        jobs["Publication"] = publication
+    return jobs
+
+
+def validation_of(submission: Submission) -> Validation | None:
+    """The validation that belongs to the latest build; an older one says nothing about a new image."""
+    build, validation = submission.latest_build, submission.latest_validation
+    if build is None or validation is None or validation.created_at < build.created_at:
+        return None
+    return validation
+
+
+def evaluations_of(submission: Submission) -> list[Evaluation]:
+    """The evaluations that belong to the latest build: those since it, or those that its validation has left standing.
+
+    A player that is built and validated again keeps its score, unless rules or seeds are other ones by now: then a new
+    evaluation is there at the moment at which it is validated (core.submissions.phases.validation_succeed).
+    """
+    build, every = submission.latest_build, list(submission.evaluations.all())
+    if build is None:
+        return []
+    newer = [evaluation for evaluation in every if evaluation.created_at >= build.created_at]
+    validation = validation_of(submission)
+    is_kept = not newer and validation is not None and validation.state == JobState.SUCCEEDED
+    return every if is_kept else newer
+
+
+def evaluation_of(submission: Submission) -> Evaluation | None:
+    """The newest evaluation that belongs to the latest build."""
+    return max(evaluations_of(submission), key=lambda evaluation: evaluation.pk, default=None)
+
+
+def decisive_job(submission: Submission) -> Job | None:
+    """The phase that a submission has come to, publication aside."""
+    return evaluation_of(submission) or validation_of(submission) or submission.latest_build
+
+
+def status_of(submission: Submission) -> Status:
+    if submission.deleted_at is not None:
+        return Status.DELETED
+    job = decisive_job(submission)
+    if job is None:
+        return Status.WAITING
+    match job.state:
+        case JobState.FAILED:
+            return Status.FAILED
+        case JobState.CANCELLED:
+            return Status.CANCELLED
+        case JobState.SUCCEEDED:
+            last = Evaluation if submission.agent.environment.is_scored else Validation
+            return Status.READY if isinstance(job, last) else Status.WAITING
+    if isinstance(job, Evaluation):
+        return Status.EVALUATING
+    if isinstance(job, Validation):
+        return Status.VALIDATING
+    return Status.BUILDING if job.state == JobState.RUNNING else Status.WAITING
+
+
+def is_moving(submission: Submission) -> bool:
+    """Whether its page will change by itself: a phase waits or runs."""
+    jobs = (
+        submission.latest_build,
+        submission.latest_validation,
+        submission.latest_evaluation,
+        submission.latest_publication,
+    )
+    return any(job is not None and not job.is_over for job in jobs)
+
+
+def open_log(submission: Submission) -> OpenLog | None:
+    """The log worth showing at once: of the latest phase if it runs or has failed. One query."""
+    job = decisive_job(submission)
+    if job is None or job.state not in (JobState.RUNNING, JobState.FAILED):
+        return None
+    title = f"{job.KIND.capitalize()} log"
+    return OpenLog(title, job.log, is_live=job.state == JobState.RUNNING)

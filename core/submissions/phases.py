@@ -1,0 +1,114 @@
+"""How a submission moves on: build, then validation, then (public ones) publication."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import asdict
+
+from django.conf import settings
+from django.db import transaction
+
+from core.errors import Refused
+from core.evaluations.services import agent_lock, evaluation_create, evaluation_ensure
+from core.jobs.artifacts import DuelArtifacts
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed, written_once
+from core.models import Agent, Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
+from core.notices.news import version_validated
+from core.submissions.promotions import promotion_begin
+
+
+@written_once
+def build_succeed(
+    *,
+    build: Build,
+    image: str,
+    digest: str,
+    warnings: list[str],
+    log: str,
+    base_digest: str = "",
+    requirements_digest: str = "",
+    sbom: str = "",
+) -> None:
+    """Record the image and start what follows: the validation, or the run of a script. Raises StaleJob.
+
+    base_digest, requirements_digest: of the images below. sbom: name of the stored bill of materials.
+    """
+    submission = build.submission
+    environment = submission.agent.environment
+    with transaction.atomic():
+        # Who deletes the submission meanwhile holds its row and wants that of this build.
+        agent_lock(submission.agent_id)
+        job_succeed(job=build, log=log, base_digest=base_digest, requirements_digest=requirements_digest, sbom=sbom)
+        submission.image, submission.image_digest, submission.warnings = image, digest, warnings
+        submission.image_removed_at = None
+        submission.save(update_fields=["image", "image_digest", "image_removed_at", "warnings"])
+        if submission.form == SubmissionForm.SCRIPT:
+            _publish(submission)
+            evaluation_create(submission=submission)
+            return
+        validation = Validation.objects.create(
+            submission=submission,
+            environment_version=environment.spec_id,
+            seed=secrets.randbelow(2**31),
+            match_count=environment.matches_per_validation,
+        )
+        job_enqueue(job=validation)
+
+
+@written_once
+def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log: str) -> None:
+    """The submission may play from now on, unless it is tested first. Raises StaleJob when the claim was lost."""
+    submission = validation.submission
+    with transaction.atomic():
+        # As it is now: it may have been quarantined since the validation was begun.
+        agent = agent_lock(submission.agent_id)
+        job_succeed(job=validation, log=log, **asdict(artifacts))
+        submission.save(update_fields=["needs_fresh_container"])
+        submission.refresh_from_db(fields=["is_benched"])
+        _publish(submission)
+        if agent.environment.is_scored:
+            version_validated(submission)
+            evaluation_ensure(submission=submission)
+            return
+        promotion = promotion_begin(agent=agent, submission=submission)
+        version_validated(submission, promotion)
+        _quarantine_end(submission)
+        wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+
+
+def _quarantine_end(submission: Submission) -> None:
+    """An agent that was quarantined for an older version is back with this one; its row is held."""
+    rows = Agent.objects.filter(pk=submission.agent_id, quarantined_number__lt=submission.number)
+    rows.update(is_disabled=False, disabled_reason="", quarantined_at=None, quarantined_number=None)
+
+
+@written_once
+def validation_fail(*, validation: Validation, artifacts: DuelArtifacts, code: str, error: str, log: str) -> None:
+    """The submission failed its self-play by a fault of its own."""
+    with transaction.atomic():
+        job_fail(job=validation, fault=JobFault.PLAYER, code=code, error=error, log=log, **asdict(artifacts))
+
+
+def publication_again(*, publication: Publication) -> Publication:
+    """Publish a submission once more after a publication that failed or was cancelled. Raises Refused."""
+    submission = publication.submission
+    with transaction.atomic():
+        agent_lock(submission.agent_id)
+        latest = Submission.objects.select_for_update(no_key=True).get(pk=submission.pk).latest_publication
+        if submission.deleted_at is not None or not submission.agent.is_public:
+            raise Refused("Only versions of public agents that are still there are published.")
+        if latest is not None and latest.state not in (JobState.FAILED, JobState.CANCELLED):
+            raise Refused(f"Its latest publication is {latest.get_state_display()}.")
+        return _publication_create(submission)
+
+
+def _publish(submission: Submission) -> None:
+    if submission.agent.is_public and settings.PUBLISHER_REMOTE:
+        _publication_create(submission)
+
+
+def _publication_create(submission: Submission) -> Publication:
+    publication = Publication.objects.create(submission=submission)
+    job_enqueue(job=publication)
+    return publication

@@ -1,0 +1,233 @@
+"""The promotion gate: a new version plays the active one of its agent under a sequential test before it takes over.
+
+Whatever is decided about an agent's versions is decided while its row is held. The end of a duel only wakes who
+decides; where that message is lost, the lookout finds the promotion.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from arena_kit.ranking.sequential import SequentialTest, State
+from core.duels.services import duel_create
+from core.evaluations.services import OPEN, agent_lock
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.lifecycle import job_cancel_if_open
+from core.models import (
+    Agent,
+    Build,
+    Duel,
+    Environment,
+    JobState,
+    Promotion,
+    PromotionState,
+    Submission,
+    Validation,
+)
+from core.notices.news import promotion_decided
+
+logger = logging.getLogger(__name__)
+MOST_DUELS = 3
+"""Tries of a test that the arena itself fails; then the owner decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a promotion comes to and why; state TESTING: by another duel, as the arena could not play the last."""
+
+    state: PromotionState
+    why: str = ""
+
+
+def gate_test(environment: Environment) -> SequentialTest:
+    """What a new version of an environment has to pass."""
+    return SequentialTest(
+        environment.test_elo0,
+        environment.test_elo1,
+        environment.test_alpha,
+        environment.test_beta,
+        environment.test_cap,
+    )
+
+
+def promotion_begin(*, agent: Agent, submission: Submission) -> Promotion | None:
+    """Bench a version that was just validated until a test against its agent's active one has decided about it.
+
+    Call it in the transaction in which it was validated. agent: its own, as it was read when it was locked. None where
+    it may play at once: no gate, no active version to beat, or a newer one that plays anyway; of a quarantined agent it
+    is the way out. What was validated before stays as it is, however often it is validated again.
+    """
+    environment = agent.environment
+    validations = submission.validations.filter(state=JobState.SUCCEEDED)
+    if not environment.has_gate or environment.seats != 2 or agent.is_quarantined or validations.count() > 1:
+        return None
+    others = Submission.objects.validated().filter(agent=agent, is_benched=False).exclude(pk=submission.pk)
+    incumbent = others.order_by("-number").first()
+    if incumbent is None or incumbent.number > submission.number:
+        return None
+    submission.is_benched = True
+    submission.save(update_fields=["is_benched"])
+    promotion = Promotion.objects.create(candidate=submission, incumbent=incumbent, test=gate_test(environment).as_json)
+    *outdated, newest = _testing().filter(candidate__agent=agent).order_by("candidate__number")
+    for row in outdated:
+        _end(row, PromotionState.CANCELLED, f"Version {newest.candidate.number} is tested in its place.")
+    # An older version may have taken longer to be built.
+    if newest == promotion:
+        _play(promotion)
+    return promotion
+
+
+def promotions_decide() -> int:
+    """Decide all promotions whose duel is over; return how many were. Safe to call at any time, by several at once."""
+    waits_or_runs = Duel.objects.filter(promotion=OuterRef("pk"), state__in=OPEN)
+    over = Promotion.objects.filter(~Exists(waits_or_runs), state=PromotionState.TESTING)
+    return sum(promotion_decide(promotion_id=number) for number in over.values_list("pk", flat=True))
+
+
+def promotion_decide(*, promotion_id: int) -> bool:
+    """Decide a promotion if its test is over, or play it again where the arena has failed; return whether it ended."""
+    agents = Promotion.objects.filter(pk=promotion_id).values_list("candidate__agent", flat=True)
+    with transaction.atomic():
+        agent = agent_lock(agents.get())
+        # Only now nobody else can decide it.
+        promotion = _testing().filter(pk=promotion_id).first()
+        return promotion is not None and _follow(promotion, agent)
+
+
+def promotions_review(*, agent: Agent) -> None:
+    """Decide an agent's promotions whose test has lost its sense: a version was deleted, the agent disabled.
+
+    Call it in the transaction that has done so, with the agent's row held.
+    """
+    for promotion in _testing().filter(candidate__agent=agent):
+        _follow(promotion, agent)
+
+
+def promotion_stop(*, agent: Agent, why: str) -> None:
+    """End the test of a locked agent's newest version, if there is one, for what its owner has chosen."""
+    for promotion in _testing().filter(candidate__agent=agent):
+        _end(promotion, PromotionState.CANCELLED, why)
+
+
+def promotion_pass(*, agent: Agent, why: str) -> bool:
+    """Let a locked agent's version that is being tested play at once; return whether there was one."""
+    promotions = list(_testing().filter(candidate__agent=agent))
+    for promotion in promotions:
+        _end(promotion, PromotionState.ACTIVATED, why)
+    return bool(promotions)
+
+
+def _testing() -> QuerySet[Promotion]:
+    related = ("candidate__agent__environment", "incumbent")
+    return Promotion.objects.filter(state=PromotionState.TESTING).select_related(*related)
+
+
+def _play(promotion: Promotion) -> None:
+    test = SequentialTest(**promotion.test)
+    candidate, incumbent = promotion.candidate, promotion.incumbent
+    duel_create(
+        promotion=promotion,
+        number=promotion.duels.count() + 1,
+        player_1=candidate,
+        player_2=incumbent,
+        seed=secrets.randbelow(2**31),
+        match_count=2 * test.cap,
+        reason=f"Version {candidate.number} has to show that it is better than version {incumbent.number}.",
+        test=test,
+    )
+
+
+def _follow(promotion: Promotion, agent: Agent) -> bool:
+    verdict = _verdict(promotion, agent)
+    if verdict is None:
+        return False
+    if verdict.state == PromotionState.TESTING:
+        _play(promotion)
+        return False
+    _end(promotion, verdict.state, verdict.why)
+    return True
+
+
+def _verdict(promotion: Promotion, agent: Agent) -> _Verdict | None:
+    """What a promotion comes to as things stand; None while there is something to wait for."""
+    candidate, incumbent = promotion.candidate, promotion.incumbent
+    if candidate.deleted_at is not None:
+        return _Verdict(PromotionState.CANCELLED, "It was deleted before its test was over.")
+    if agent.is_disabled or not agent.owner.is_active:
+        return _Verdict(
+            PromotionState.CHOICE,
+            "Its test was stopped, because the agent may take part in nothing at the moment.",
+        )
+    if incumbent.deleted_at is not None or incumbent.is_benched:
+        return _nobody_to_beat(incumbent)
+    duel = promotion.duels.order_by("-number").first()
+    if duel is None or not duel.is_over:
+        return None
+    if duel.state == JobState.SUCCEEDED:
+        return _of_test(duel, candidate, incumbent)
+    if duel.state == JobState.CANCELLED:
+        return _Verdict(PromotionState.CHOICE, f"The organisers have stopped its test. {duel.error}".strip())
+    if promotion.duels.count() >= MOST_DUELS:
+        return _Verdict(
+            PromotionState.CHOICE,
+            f"The arena could not play its test, although it tried {MOST_DUELS} times: {duel.error}",
+        )
+    return _again(candidate, incumbent)
+
+
+def _of_test(duel: Duel, candidate: Submission, incumbent: Submission) -> _Verdict:
+    new, old = f"version {candidate.number}", f"version {incumbent.number}"
+    found = duel.test_result or {}
+    won, lost = duel.player_1_wins + duel.player_2_errors, duel.player_2_wins + duel.player_1_errors
+    forfeited = f", {duel.player_1_errors} of them by forfeit" if duel.player_1_errors else ""
+    course = f"Of {duel.matches_done} matches it won {won}, drew {duel.draws} and lost {lost}{forfeited}."
+    state, says = {
+        State.ACCEPTED_H1: (PromotionState.ACTIVATED, f"It is better than {old} and plays in its place."),
+        State.ACCEPTED_H0: (PromotionState.BENCHED, f"It did not show that it is better: {old} goes on playing."),
+    }.get(
+        found.get("state", ""),
+        (
+            PromotionState.CHOICE,
+            f"The test came to no decision: {old} goes on playing unless its owner lets {new} play.",
+        ),
+    )
+    return _Verdict(state, f"{says} {course} {found.get('sentence', '')}".strip())
+
+
+def _nobody_to_beat(incumbent: Submission) -> _Verdict:
+    return _Verdict(
+        PromotionState.ACTIVATED,
+        f"It plays without a verdict: version {incumbent.number}, which it was tested against, plays no more.",
+    )
+
+
+def _again(candidate: Submission, incumbent: Submission) -> _Verdict | None:
+    """After a duel that the arena failed: whether both can still play."""
+    ready = set(Submission.objects.validated().filter(pk__in=(candidate.pk, incumbent.pk)).values_list("pk", flat=True))
+    missing = [version for version in (candidate, incumbent) if version.pk not in ready]
+    if not missing:
+        return _Verdict(PromotionState.TESTING)
+    being_built = Q(submission__in=missing, state__in=OPEN)
+    if Build.objects.filter(being_built).exists() or Validation.objects.filter(being_built).exists():
+        return None
+    if candidate in missing:
+        return _Verdict(PromotionState.CANCELLED, "It can no longer play: its last build or validation failed.")
+    return _nobody_to_beat(incumbent)
+
+
+def _end(promotion: Promotion, state: PromotionState, verdict: str) -> None:
+    """Write the verdict on a promotion of a locked agent, and let it take effect."""
+    promotion.state, promotion.verdict, promotion.decided_at = state, verdict, timezone.now()
+    promotion.save(update_fields=["state", "verdict", "decided_at"])
+    for duel in promotion.duels.filter(state__in=OPEN).order_by("pk"):
+        job_cancel_if_open(job=duel, reason=verdict)
+    if state == PromotionState.ACTIVATED:
+        Submission.objects.filter(pk=promotion.candidate_id).update(is_benched=False)
+        wake("tournament", TOURNAMENT_TASK, promotion.candidate.agent.environment_id)
+    promotion_decided(promotion)

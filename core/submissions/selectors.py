@@ -1,0 +1,271 @@
+"""Agents and submissions as pages show them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count, Exists, OuterRef, Prefetch, Subquery
+
+from core.duels.selectors import NotStored
+from core.evaluations.board import board_rank
+from core.evaluations.episodes import Episode, mean_so_far, practice_results
+from core.models import (
+    LADDER,
+    Agent,
+    Audience,
+    Environment,
+    Evaluation,
+    JobState,
+    Participant,
+    Play,
+    Submission,
+    Tournament,
+    TournamentState,
+    User,
+)
+from core.submissions.lineups import Lineup, lineups_of
+from core.submissions.phase_selectors import (
+    OpenLog,
+    Phase,
+    Status,
+    evaluation_of,
+    is_moving,
+    open_log,
+    phases_of,
+    status_of,
+    submissions_with_phases,
+    validation_of,
+)
+from core.tournaments.ladder_selectors import agent_outlook
+from core.tournaments.results import Viewer, held_back_from
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAgent:
+    """An agent in its owner's list: the newest version and how far that is."""
+
+    agent: Agent
+    number: int
+    status: Status
+    is_moving: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A submission on its agent's page."""
+
+    submission: Submission
+    status: Status
+    phases: tuple[Phase, ...]
+    log: OpenLog | None
+    places: tuple[Place, ...]
+    is_moving: bool
+    outlook: str = ""
+    """When a version that may play, but has not yet, will do so: a sentence."""
+    evaluation: Evaluation | None = None
+    """Where submissions are ranked by scores: the newest of its latest build."""
+    mean: float | None = None
+    """Of the episodes of an evaluation that runs."""
+    rank: int | None = None
+    """On the board, while it is what its agent stands there with."""
+    lineup: Lineup | None = None
+    """Where agents play duels."""
+    practice: tuple[Episode, ...] = ()
+    """What the newest version scored on the public seeds."""
+
+    @property
+    def leaves(self) -> tuple[Tournament, ...]:
+        """Running tournaments out of which it is taken when it is deleted: editions alone keep it to their end."""
+        running = (
+            place.participant.tournament
+            for place in self.places
+            if place.participant.withdrawn_at is None and place.participant.tournament.state == TournamentState.RUNNING
+        )
+        return tuple(row for row in running if row.is_ladder or not row.is_automatic)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A submission's rank in an edition, of how many."""
+
+    participant: Participant
+    size: int
+
+    @property
+    def is_unplayed(self) -> bool:
+        """Whether its edition was cancelled before it had played: then everybody is first."""
+        return self.participant.tournament.state == TournamentState.CANCELLED and not self.participant.has_played
+
+
+@dataclass(frozen=True, slots=True)
+class UserAgent:
+    """An agent on its owner's public page, with its place in the last finished edition it took part in."""
+
+    agent: Agent
+    place: Place | None
+    evaluation: Evaluation | None = None
+    """Where agents are ranked by score: what it stands on the board with."""
+
+
+def agent_source_visible(agent: Agent, viewer: Viewer) -> bool:
+    """Source and logs: to the owner, staff, or everyone if the agent is public."""
+    return agent.is_public or viewer.is_staff or agent.owner_id == viewer.pk
+
+
+def agent_get(environment_slug: str, name: str) -> Agent:
+    """An agent by environment and name, in any case. Raises Agent.DoesNotExist."""
+    agents = Agent.objects.select_related("environment", "owner")
+    return agents.get(environment__slug=environment_slug, name__iexact=name)
+
+
+def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
+    """A user's agents in an environment, by name."""
+    newest = Submission.objects.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
+    submissions = submissions_with_phases().filter(
+        agent__environment=environment, agent__owner=owner, pk=Subquery(newest)
+    )
+    return [
+        OwnAgent(submission.agent, submission.number, status_of(submission), is_moving(submission))
+        for submission in submissions.order_by("agent__name")
+    ]
+
+
+def version_list(
+    agent: Agent,
+    *,
+    is_publishing: bool,
+    viewer: Viewer | None = None,
+    number: int | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+) -> list[Version]:
+    """Some versions of an agent, all without a limit, newest first; `number` asks for one alone.
+
+    Places in tournaments whose results are held back from the one who looks are left out.
+    Of the newest one, and of every one whose page still moves, the log is at hand.
+    """
+    held_back = held_back_from(viewer or AnonymousUser())
+    participations = Participant.objects.select_related("tournament").defer("tournament__standing")
+    participations = participations.exclude(tournament__in=held_back).order_by("-tournament__edition")
+    submissions = submissions_with_phases().filter(agent=agent).select_related("rating")
+    if number is not None:
+        submissions = submissions.filter(number=number)
+    ordered = submissions.prefetch_related(
+        Prefetch("participations", participations.order_by("-tournament__edition"))
+    ).order_by("-number")
+    rows = list(ordered[offset : None if limit is None else offset + limit])
+    newest = rows[0] if rows and not offset else None
+    sizes = _sizes({place.tournament_id for row in rows for place in row.participations.all()})
+    phases = phases_of(rows, is_publishing=is_publishing)
+    if agent.environment.is_scored:
+        return [_scored_version(row, shown, is_newest=row is newest) for row, shown in zip(rows, phases, strict=True)]
+    lineups, (latest, outlook) = lineups_of(agent, rows), _playing(agent)
+    return [
+        Version(
+            submission=row,
+            status=status_of(row),
+            phases=shown,
+            log=open_log(row) if is_moving(row) or row is newest else None,
+            places=tuple(Place(place, sizes[place.tournament_id]) for place in row.participations.all()),
+            is_moving=is_moving(row) or lineups[row.pk].is_tested,
+            lineup=lineups[row.pk],
+            outlook=""
+            if row != latest
+            else outlook or ("" if row.participations.all() else edition_outlook(agent.environment)),
+        )
+        for row, shown in zip(rows, phases, strict=True)
+    ]
+
+
+def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[UserAgent]:
+    """Some of a user's agents, by environment and name."""
+    ordered = user.agents.select_related("environment").order_by("environment__name", "name")
+    agents = list(ordered[offset : offset + limit])
+    finished = Participant.objects.filter(
+        submission__agent=OuterRef("pk"),
+        tournament__state=TournamentState.FINISHED,
+        tournament__results=Audience.PUBLIC,
+    ).order_by("-tournament__edition", "-submission__number")
+    last = Agent.objects.filter(pk__in=[agent.pk for agent in agents]).values(last=Subquery(finished.values("pk")[:1]))
+    places = Participant.objects.filter(pk__in=last).select_related("tournament", "submission")
+    places = places.defer("tournament__standing")
+    sizes = _sizes({row.tournament_id for row in places})
+    shown = {row.submission.agent_id: Place(row, sizes[row.tournament_id]) for row in places}
+    current = Evaluation.objects.filter(agent__in=agents, is_current=True).select_related("submission")
+    standing = {row.agent_id: row for row in current.defer("log", "episodes", "metrics")}
+    return [UserAgent(agent, shown.get(agent.pk), standing.get(agent.pk)) for agent in agents]
+
+
+def edition_expected(environment: Environment) -> bool:
+    """Whether a submission that may play still waits for its first edition, with somebody there to play against."""
+    if not environment.is_active or environment.play == Play.NOTHING or not _is_any_unplayed(environment):
+        return False
+    valid = Submission.objects.active().filter(agent__environment=environment)
+    newer = valid.filter(agent=OuterRef("agent"), number__gt=OuterRef("number"))
+    fresh = valid.filter(~Exists(newer), participations=None)
+    return fresh.exists() and valid.values("agent").distinct().count() > 1
+
+
+def _is_any_unplayed(environment: Environment) -> bool:
+    """Whether a version was built that has not played, nor a newer one of its agent.
+
+    Every visitor's page asks, and mostly there is none: whether a version is valid costs far more to find out.
+    """
+    built = Submission.objects.filter(
+        agent__environment=environment, is_benched=False, builds__state=JobState.SUCCEEDED
+    )
+    newer = Submission.objects.filter(
+        agent=OuterRef("agent"), number__gt=OuterRef("number"), participations__isnull=False, deleted_at=None
+    )
+    return built.filter(~Exists(newer), participations=None, deleted_at=None).exists()
+
+
+def _playing(agent: Agent) -> tuple[Submission | None, str]:
+    """The version that plays for an agent, and how it stands with a ladder: a sentence, empty where none is played."""
+    if agent.environment.play == Play.LADDER:
+        return agent_outlook(agent)
+    return Submission.objects.active().filter(agent=agent).order_by("-number").first(), ""
+
+
+def edition_outlook(environment: Environment) -> str:
+    """When a valid submission that has not played yet will do so."""
+    if not environment.is_active:
+        return "This environment is closed at the moment; no edition starts."
+    if environment.play == Play.NOTHING:
+        return "Nothing is played by itself here at the moment: it takes part in what organisers start."
+    running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
+    if running is not None:
+        return f"It takes part in the next edition, which follows when edition {running.edition} is over."
+    if Submission.objects.active().filter(agent__environment=environment).values("agent").distinct().count() < 2:
+        return "It takes part in the first edition that starts once a second agent is ready."
+    return "It takes part in the next edition, which starts within minutes."
+
+
+def _scored_version(row: Submission, phases: tuple[Phase, ...], *, is_newest: bool) -> Version:
+    """A version in an environment that ranks by scores. Files are read for the newest alone."""
+    validation, evaluation = validation_of(row), evaluation_of(row)
+    practice: list[Episode] = []
+    if is_newest and validation is not None and validation.is_over:
+        with suppress(NotStored):
+            practice = practice_results(validation)
+    return Version(
+        submission=row,
+        status=status_of(row),
+        phases=phases,
+        log=open_log(row) if is_moving(row) or is_newest else None,
+        places=(),
+        is_moving=is_moving(row),
+        evaluation=evaluation,
+        mean=mean_so_far(evaluation) if evaluation is not None and evaluation.state == JobState.RUNNING else None,
+        rank=board_rank(evaluation) if evaluation is not None and evaluation.is_current else None,
+        practice=tuple(practice),
+    )
+
+
+def _sizes(tournament_ids: set[int]) -> dict[int, int]:
+    """Participants by tournament, in a ladder those that have not left."""
+    rows = Participant.objects.filter(tournament__in=tournament_ids)
+    counted = rows.exclude(tournament__format=LADDER, withdrawn_at__isnull=False).values("tournament").order_by()
+    return dict(counted.annotate(size=Count("pk")).values_list("tournament", "size"))

@@ -1,0 +1,319 @@
+"""Agents and submissions: upload, delete, disable."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, BinaryIO, cast
+
+from django.core.files import File
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from arena_kit.text import plain_line
+from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
+from arena_kit.upload.requirements import RequirementsRefused, read_requirements
+from core.errors import Refused
+from core.evaluations.services import OPEN, agent_lock, evaluation_again, standing_decide
+from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
+from core.jobs.lifecycle import job_cancel_if_open, job_enqueue
+from core.models import (
+    Agent,
+    Build,
+    Environment,
+    Evaluation,
+    JobFault,
+    JobState,
+    Publication,
+    Submission,
+    SubmissionForm,
+    TournamentState,
+    User,
+    Validation,
+)
+from core.operations.metrics import refusals_counted, submission_received
+from core.people.quotas import makes_agent_active, owner_lock, quota_check
+from core.submissions.phase_selectors import decisive_job
+from core.submissions.promotions import promotions_review
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What an uploader says of a submission, and nobody checks. public_id: None for one of the arena's choice.
+
+    mode: how it came, for the figures: zip, single (one script) or multi (several files).
+    """
+
+    algorithm: str = ""
+    user: str = ""
+    public_id: uuid.UUID | None = None
+    mode: str = "zip"
+
+    def __post_init__(self) -> None:
+        # They stand beside the words of others.
+        object.__setattr__(self, "algorithm", plain_line(self.algorithm))
+        object.__setattr__(self, "user", plain_line(self.user))
+
+
+PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Publication)
+"""In the order in which one leads to the next: what a phase has begun meanwhile is found among the next."""
+NO_LABELS = Labels()
+NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
+
+NEW_VERSION = "It is yours: a new version of it is uploaded on its own page."
+
+
+@refusals_counted()
+def agent_create(
+    *,
+    owner: User,
+    environment: Environment,
+    name: str,
+    is_public: bool,
+    archive: UploadedFile[bytes],
+    tell: Callable[[str], None] = lambda _: None,
+    labels: Labels = NO_LABELS,
+    is_script: bool = False,
+    address_digest: str = "",
+) -> Submission:
+    """Create an agent with its first submission and start its build; return the submission.
+
+    is_script: submission.py is to be run, whatever else the archive holds. address_digest: of an anonymous client, by
+    which its quota is counted. Sending the same form twice gives the first one's submission, built again when the
+    arena had failed on it; `tell` is given a sentence that says so. Raises Refused, saying what to do, for an archive
+    that may not be uploaded or a name that is taken, QuotaExceeded when the owner has used up what they may use.
+    """
+    if not environment.is_active:
+        raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+    checked = _check_archive(archive, environment, is_script=is_script)
+    try:
+        with transaction.atomic():
+            owner = owner_lock(owner)
+            twin = _twin(environment, owner, name, checked.sha256, is_public=is_public)
+            if twin is not None:
+                return _submission_again(twin, archive, tell)
+            _check_name(environment, owner, name)
+            quota_check(
+                owner=owner,
+                environment=environment,
+                archive_bytes=archive.size or 0,
+                makes_agent=True,
+                address_digest=address_digest,
+            )
+            agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
+            agent.save(force_insert=True)
+            return _submission_create(agent, archive, checked, labels=labels, address_digest=address_digest)
+    except IntegrityError:
+        # Somebody else has taken the name a moment ago.
+        _check_name(environment, owner, name)
+        raise Refused(NAME_TAKEN, field="name") from None
+
+
+@refusals_counted()
+def submission_create(
+    *,
+    agent: Agent,
+    archive: UploadedFile[bytes],
+    tell: Callable[[str], None] = lambda _: None,
+    labels: Labels = NO_LABELS,
+) -> Submission:
+    """Add a new version to an agent and start its build; the same archive as the latest version is that version.
+
+    Then it is built again when the arena had failed on it, and `tell` is given a sentence that says so. A quarantined
+    agent takes new versions: they are its way out. Raises Refused, saying what to do, QuotaExceeded when the owner has
+    used up what they may use.
+    """
+    _check_enabled(agent)
+    environment = agent.environment
+    if not environment.is_active:
+        raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+    checked = _check_archive(archive, environment)
+    with transaction.atomic():
+        owner = owner_lock(agent.owner)
+        agent = agent_lock(agent.pk)
+        # An organiser may have been quicker.
+        _check_enabled(agent)
+        latest = agent.submissions.order_by("-number").first()
+        if latest and latest.archive_sha256 == checked.sha256 and latest.deleted_at is None:
+            return _submission_again(latest, archive, tell)
+        quota_check(
+            owner=owner,
+            environment=environment,
+            archive_bytes=archive.size or 0,
+            makes_agent=makes_agent_active(agent),
+        )
+        return _submission_create(agent, archive, checked, number=latest.number + 1 if latest else 1, labels=labels)
+
+
+def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -> Submission:
+    """What a submission is sent again for: it is built again when the arena had failed on it. Raises Refused.
+
+    Refused is a deleted submission, another archive than it has, and an account that was closed meanwhile.
+    """
+    with transaction.atomic():
+        owner_lock(submission.agent.owner)
+        if submission.deleted_at is not None or submission.archive_sha256 != _sha256(archive):
+            raise Refused("This is not the archive that was submitted.", field="archive", code="not_the_same")
+        return _submission_again(submission, archive, lambda _: None)
+
+
+def submission_delete(*, submission: Submission) -> None:
+    """Delete a submission's archive and image. Its results stay: they are part of others' history.
+
+    On a board its agent falls back to the version before, as far as that one has been evaluated.
+    """
+    with transaction.atomic():
+        agent = agent_lock(submission.agent_id)
+        # Before the submission's row, as workers take them, or each might wait for the other.
+        for kind in PHASES:
+            for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
+                job_cancel_if_open(job=job, reason="The submission was deleted.")
+        submission.deleted_at = timezone.now()
+        submission.save(update_fields=["deleted_at"])
+        standing_decide(agent=agent)
+        promotions_review(agent=agent)
+        planned = submission.participations.filter(tournament__is_automatic=False)
+        if planned.filter(tournament__state=TournamentState.RUNNING).exists():
+            # It has withdrawn from there.
+            wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+        storage, name = submission.archive.storage, str(submission.archive.name)
+        # What the store fails on, the retention deletes later.
+        transaction.on_commit(lambda: storage.delete(name), robust=True)
+        wake("build", IMAGES_TASK, submission.pk)
+
+
+def submission_rebuild(*, submission: Submission) -> Build:
+    """Build and validate a submission again; open jobs of it are cancelled. Raises Refused when it is deleted."""
+    with transaction.atomic():
+        # Who deletes it, or asks for the same, at this moment comes before or after.
+        agent_lock(submission.agent_id)
+        submission = Submission.objects.get(pk=submission.pk)
+        if submission.deleted_at is not None:
+            raise Refused("A deleted submission cannot be built.")
+        phases = (submission.latest_build, submission.latest_validation)
+        for job in (*phases, *submission.evaluations.filter(state__in=OPEN)):
+            if job is not None:
+                job_cancel_if_open(job=job, reason="The submission is built again.")
+        build = Build.objects.create(submission=submission)
+        job_enqueue(job=build)
+    return build
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """An archive that may be uploaded."""
+
+    sha256: str
+    form: SubmissionForm
+
+
+def _check_archive(archive: UploadedFile[bytes], environment: Environment, *, is_script: bool = False) -> _Checked:
+    """Refuse what may not be uploaded here. Nothing is unpacked."""
+    file = cast(BinaryIO, archive.file)
+    try:
+        report = inspect_archive(file)
+        check_python_compiles(file)
+        read_requirements(report, lambda name: read_text(file, name))
+    except (ArchiveRefused, RequirementsRefused) as refusal:
+        raise Refused(str(refusal), field="archive", code=refusal.code) from None
+    is_script = is_script or report.is_script
+    if is_script and not environment.takes_scripts:
+        raise Refused(
+            f"{environment} takes no scripts: the zip needs player.py at its root, not {report.entry_point}.",
+            field="archive",
+            code="script_not_taken",
+        )
+    return _Checked(_sha256(archive), SubmissionForm.SCRIPT if is_script else SubmissionForm.PLAYER)
+
+
+def _check_enabled(agent: Agent) -> None:
+    if agent.is_disabled and not agent.is_quarantined:
+        raise Refused("This agent is disabled by the organisers; it takes no new versions.", field="archive")
+
+
+def _twin(environment: Environment, owner: User, name: str, sha256: str, *, is_public: bool) -> Submission | None:
+    """The first version of an agent that was made by the very same form."""
+    return Submission.objects.filter(
+        agent__environment=environment,
+        agent__owner=owner,
+        agent__name=name,
+        agent__is_public=is_public,
+        number=1,
+        archive_sha256=sha256,
+        deleted_at=None,
+    ).first()
+
+
+def _check_name(environment: Environment, owner: User, name: str) -> None:
+    """Refuse a name that an agent has already."""
+    namesake = Agent.objects.filter(environment=environment, name__iexact=name).first()
+    if namesake is not None:
+        is_own = namesake.owner_id == owner.pk
+        raise Refused(f"{NAME_TAKEN} {NEW_VERSION}" if is_own else NAME_TAKEN, field="name")
+
+
+def _sha256(archive: UploadedFile[bytes]) -> str:
+    archive.seek(0)
+    return hashlib.file_digest(cast(BytesIO, archive.file), "sha256").hexdigest()
+
+
+def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell: Callable[[str], None]) -> Submission:
+    """The same archive has come once more; call it in a transaction."""
+    # An organiser who disables it at this moment comes before or after.
+    agent = agent_lock(submission.agent_id)
+    submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
+    job = decisive_job(submission)
+    failed = job is not None and job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
+    if not failed or (agent.is_disabled and not agent.is_quarantined):
+        tell(f"Version {submission.number} is this very archive, so nothing new was uploaded.")
+        return submission
+    if isinstance(job, Evaluation):
+        evaluation_again(submission=submission)
+        tell(
+            f"Version {submission.number} is this very archive. The arena had failed on it and now evaluates it again."
+        )
+        return submission
+    if not submission.archive.storage.exists(str(submission.archive.name)):
+        archive.seek(0)
+        submission.archive.save("archive.zip", File(archive))
+    submission_rebuild(submission=submission)
+    tell(f"Version {submission.number} is this very archive. The arena had failed on it and now builds it again.")
+    return submission
+
+
+def _submission_create(
+    agent: Agent,
+    archive: UploadedFile[bytes],
+    checked: _Checked,
+    *,
+    number: int = 1,
+    labels: Labels = NO_LABELS,
+    address_digest: str = "",
+) -> Submission:
+    archive.seek(0)
+    submission = Submission(
+        agent=agent,
+        number=number,
+        form=checked.form,
+        algorithm=labels.algorithm,
+        user_label=labels.user,
+        address_digest=address_digest,
+        archive_sha256=checked.sha256,
+        archive_bytes=archive.size or 0,
+    )
+    if labels.public_id is not None:
+        submission.public_id = labels.public_id
+    submission.archive.save("archive.zip", File(archive), save=False)
+    try:
+        with transaction.atomic():
+            submission.save(force_insert=True)
+            job_enqueue(job=Build.objects.create(submission=submission))
+            submission_received(mode=labels.mode, archive_bytes=submission.archive_bytes)
+    except BaseException:
+        submission.archive.storage.delete(str(submission.archive.name))
+        raise
+    return submission

@@ -1,0 +1,78 @@
+"""Which of an agent's versions plays: the newest that is valid and not benched. Its owner may choose another."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from core.errors import Refused
+from core.evaluations.services import agent_lock
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.models import Agent, JobState, Promotion, PromotionState, Submission
+from core.submissions.promotions import promotion_stop
+
+
+def submission_activate(*, submission: Submission) -> None:
+    """Let a version play for its agent from the next tournament on: the newer ones are benched. Raises Refused.
+
+    Newer ones that are still built or validated are not: they were uploaded to play, and do so once they may. A test
+    of another version that runs is stopped.
+    """
+    with transaction.atomic():
+        agent, submission = _locked(submission)
+        if not Submission.objects.validated().filter(pk=submission.pk).exists():
+            raise Refused(
+                f"Version {submission.number} cannot play: only versions that are built and validated can, while "
+                "their image is kept. Upload it again as a new version."
+            )
+        if _is_tested(submission):
+            raise Refused(f"Version {submission.number} is being tested: it plays once the test says so.")
+        promotion_stop(agent=agent, why=f"Its owner chose to play with version {submission.number}.")
+        newer = agent.submissions.filter(number__gt=submission.number, validations__state=JobState.SUCCEEDED)
+        Submission.objects.filter(pk__in=newer.order_by().values("pk")).update(is_benched=True)
+        Submission.objects.filter(pk=submission.pk).update(is_benched=False)
+        _answer(submission, PromotionState.ACTIVATED, "Its owner let it play.")
+        wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+
+
+def submission_bench(*, submission: Submission) -> None:
+    """Let a version play no more for its agent; the newest other one does. Raises Refused when there is no other."""
+    with transaction.atomic():
+        agent, submission = _locked(submission)
+        if _is_tested(submission):
+            raise Refused(f"Version {submission.number} is benched while it is being tested.")
+        rival = Promotion.objects.filter(incumbent=submission, state=PromotionState.TESTING).first()
+        if rival is not None:
+            raise Refused(
+                f"Version {rival.candidate.number} is being tested against version {submission.number}: "
+                "wait for the end of the test."
+            )
+        others = Submission.objects.validated().filter(agent=agent, is_benched=False).exclude(pk=submission.pk)
+        if not submission.is_benched and not others.exists():
+            raise Refused(
+                f"Version {submission.number} is the only one that can play. Let another one play first, or let the "
+                "whole agent rest."
+            )
+        Submission.objects.filter(pk=submission.pk).update(is_benched=True)
+        _answer(submission, PromotionState.BENCHED, "Its owner left it benched.")
+        wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+
+
+def _locked(submission: Submission) -> tuple[Agent, Submission]:
+    agent = agent_lock(submission.agent_id)
+    submission = Submission.objects.get(pk=submission.pk)
+    if submission.deleted_at is not None:
+        raise Refused(f"Version {submission.number} is deleted.")
+    if agent.environment.is_scored:
+        raise Refused(f"In {agent.environment} the newest version that was evaluated stands on the board.")
+    return agent, submission
+
+
+def _is_tested(submission: Submission) -> bool:
+    return submission.promotions.filter(state=PromotionState.TESTING).exists()
+
+
+def _answer(submission: Submission, state: PromotionState, words: str) -> None:
+    """Write down what an owner has decided whom a test has left the choice."""
+    for promotion in submission.promotions.filter(state=PromotionState.CHOICE):
+        promotion.state, promotion.verdict = state, f"{promotion.verdict} {words}"
+        promotion.save(update_fields=["state", "verdict"])

@@ -1,0 +1,1 @@
+"""Tournaments, ladders and seasons: planned, drawn, played and shown."""

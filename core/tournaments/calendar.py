@@ -1,0 +1,78 @@
+"""Tournaments of an environment by their time: what runs, what is planned, what is over; and who has registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from core.models import Audience, Environment, Participant, Registration, Tournament, TournamentState
+from core.tournaments.registration_selectors import HOLDS_PLACE
+
+MOST_WINNERS = 3
+"""Of several who share the first place so many are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class TournamentEntry:
+    """A tournament in a list.
+
+    count: of participants, or of who holds a place while it is planned. winners: once everybody may know.
+    """
+
+    tournament: Tournament
+    count: int
+    winners: tuple[Participant, ...] = ()
+
+
+def tournament_planned_list(environment: Environment) -> list[TournamentEntry]:
+    """What is to come, the next one first; those without a date last."""
+    held = HOLDS_PLACE & Q(tournament=OuterRef("pk"))
+    counted = Registration.objects.filter(held).order_by().values("tournament").annotate(count=Count("pk"))
+    rows = _of(environment, TournamentState.PLANNED).annotate(
+        taking_part=Coalesce(Subquery(counted.values("count")), 0)
+    )
+    found = sorted(rows, key=lambda row: (row.starts_at is None, row.starts_at or 0, row.edition))
+    return [TournamentEntry(row, min(row.taking_part, row.max_participants or row.taking_part)) for row in found]
+
+
+def tournament_running_list(environment: Environment) -> list[TournamentEntry]:
+    rows = _of(environment, TournamentState.RUNNING).annotate(taking_part=Count("participants")).order_by("-edition")
+    return [TournamentEntry(row, row.taking_part) for row in rows]
+
+
+def tournament_past_rows(environment: Environment) -> QuerySet[Tournament]:
+    """What is over or was called off, the newest first."""
+    over = environment.tournaments.filter(state__in=[TournamentState.FINISHED, TournamentState.CANCELLED])
+    return over.defer("standing").order_by("-edition")
+
+
+def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEntry]:
+    """Some of those with their winners. Two queries."""
+    rows = list(tournaments)
+    keys = [row.pk for row in rows]
+    counts = dict(
+        Participant.objects.filter(tournament__in=keys).values_list("tournament").annotate(count=Count("pk")).order_by()
+    )
+    first = Participant.objects.filter(
+        tournament__in=keys,
+        tournament__state=TournamentState.FINISHED,
+        tournament__results=Audience.PUBLIC,
+        rank=1,
+        withdrawn_at=None,
+    ).select_related("submission__agent__owner")
+    winners: dict[int, list[Participant]] = {}
+    for participant in first.order_by("submission__agent__name"):
+        winners.setdefault(participant.tournament_id, []).append(participant)
+    return [TournamentEntry(row, counts.get(row.pk, 0), tuple(winners.get(row.pk, ())[:MOST_WINNERS])) for row in rows]
+
+
+def registration_list(tournament: Tournament) -> QuerySet[Registration]:
+    """Who wants to take part in a planned tournament, in the order in which they came."""
+    return tournament.registrations.select_related("agent__owner").order_by("pk")
+
+
+def _of(environment: Environment, state: TournamentState) -> QuerySet[Tournament]:
+    return environment.tournaments.filter(state=state).defer("standing")

@@ -1,0 +1,98 @@
+"""Who joins a ladder and who leaves it, and agents that rest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from core.errors import Refused
+from core.evaluations.services import agent_lock
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.lifecycle import job_cancel
+from core.jobs.states import StaleJob
+from core.models import LADDER, Agent, JobState, Participant, Submission, Tournament, TournamentState
+from core.tournaments.services import participants_write
+
+LEFT = "One of the two plays in the ladder no more."
+
+
+def ladder_change(*, tournament: Tournament, settings: Mapping[str, object], ends_at: datetime | None) -> None:
+    """Change what a running ladder goes by, from its next round on. settings: plain values that were checked."""
+    rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING)
+    rows.update(settings=dict(settings), ends_at=ends_at)
+    tournament.refresh_from_db()
+    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+
+
+def ladder_field_save(
+    *, tournament: Tournament, playing: Sequence[Submission], paused: Collection[int], last_round: int
+) -> bool:
+    """Make `playing` all that take part in a ladder from now on; return whether anything changed.
+
+    paused: submissions that stay where they are, in or out. Who leaves keeps its row, its results count, and it may
+    join again. Hold the tournament's row.
+    """
+    rows = {row.submission_id: row for row in tournament.participants.all()}
+    wanted = {submission.pk for submission in playing}
+    leaving = [row for key, row in rows.items() if row.withdrawn_at is None and key not in wanted | set(paused)]
+    back = [row for key, row in rows.items() if row.withdrawn_at is not None and key in wanted]
+    new = [
+        # Below all others, until the table is made again.
+        Participant(tournament=tournament, submission=submission, joined_after=last_round, rank=len(rows) + 1)
+        for submission in playing
+        if submission.pk not in rows
+    ]
+    for row in back:
+        row.withdrawn_at, row.joined_after = None, last_round
+    for row in leaving:
+        row.withdrawn_at = timezone.now()
+    # Together, so that all rows are taken in one order.
+    participants_write(participants=[*back, *leaving], fields=["withdrawn_at", "joined_after"])
+    Participant.objects.bulk_create(new)
+    _waiting_cancel(tournament)
+    return bool(leaving or back or new)
+
+
+def participants_leave(*, tournament: Tournament, rows: Iterable[Participant]) -> None:
+    """Let participants play no more in a ladder: what waits is cancelled, what is played counts when it ends.
+
+    Otherwise an owner could take back a duel that is being lost.
+    """
+    leaving = list(rows)
+    for row in leaving:
+        row.withdrawn_at = timezone.now()
+    participants_write(participants=leaving, fields=["withdrawn_at"])
+    _waiting_cancel(tournament)
+
+
+def agent_rest(*, agent: Agent, is_resting: bool) -> None:
+    """Let an agent take part in nothing new, or again. Raises Refused where agents do not meet.
+
+    A running ladder it leaves at once, see `participants_leave`; a running edition or tournament it plays to its end.
+    """
+    if agent.environment.is_scored:
+        raise Refused(f"{agent.environment} ranks by scores: nothing is played there that an agent could rest from.")
+    with transaction.atomic():
+        locked = agent_lock(agent.pk)
+        if locked.is_resting != is_resting:
+            Agent.objects.filter(pk=agent.pk).update(is_resting=is_resting)
+            if is_resting:
+                for ladder in locked.environment.tournaments.filter(state=TournamentState.RUNNING, format=LADDER):
+                    own = ladder.participants.filter(submission__agent=locked, withdrawn_at=None)
+                    participants_leave(tournament=ladder, rows=own)
+            wake("tournament", TOURNAMENT_TASK, locked.environment_id)
+    agent.refresh_from_db()
+
+
+def _waiting_cancel(tournament: Tournament) -> None:
+    here = set(tournament.participants.filter(withdrawn_at=None).values_list("submission", flat=True))
+    # Of all who are gone: somebody may have been barred while a round was chosen.
+    for duel in tournament.duels.filter(state=JobState.QUEUED).order_by("pk"):
+        if not here.issuperset((duel.player_1_id, duel.player_2_id)):
+            # A worker may have begun it a moment ago.
+            with suppress(StaleJob):
+                job_cancel(job=duel, reason=LEFT)

@@ -1,0 +1,221 @@
+"""Tournaments that organisers plan: made, changed and called off before they begin."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.db.models.functions import Now
+
+from arena_kit.ranking.format_settings import MOST_PARTICIPANTS, fewest_participants, format_name, settings_checked
+from arena_kit.text import plain_line
+from core.errors import Refused
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.models import Audience, Eligibility, Environment, Season, Tournament, TournamentState, User
+from core.notices.news import results_released, tournament_called_off
+from core.times import moment
+from core.tournaments.registration_selectors import field_list
+
+WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
+PLANNED_FIELDS = ("name", "format", "settings", "seed", "is_rated", "results", "season", *WINDOW, "eligibility",
+                  "teams", "max_participants")  # fmt: skip
+"""What organisers decide about a tournament, besides who is invited."""
+TRIES = 5
+NAME_LENGTH: int = Tournament._meta.get_field("name").max_length or 0
+MOST_SEED = 2**31 - 1
+GONE = "It has begun or was called off meanwhile; look at it again."
+
+
+def plan_check(tournament: Tournament, *, invited: Sequence[User], now: datetime) -> None:
+    """Raise Refused, naming the field, for a plan that cannot be played. The row may be one that is not saved."""
+    environment_check(tournament.environment)
+    name_check(tournament.name, most=NAME_LENGTH)
+    if not 0 <= tournament.seed <= MOST_SEED:
+        raise Refused(
+            f"The seed is {tournament.seed}; make it a whole number from 1 to {MOST_SEED}, or 0 to have it drawn.",
+            field="seed",
+        )
+    fewest = fewest_participants(tournament.format, tournament.settings)
+    if tournament.season is not None and tournament.season.environment_id != tournament.environment_id:
+        raise Refused(f"The season “{tournament.season.name}” is of another environment.", field="season")
+    _windows_check(tournament, now=now)
+    most = tournament.max_participants
+    if most is not None and most < fewest:
+        raise Refused(
+            f"{format_name(tournament.format)} with these settings needs {fewest} participants; let at least as many "
+            "in, or change the settings.",
+            field="max_participants",
+        )
+    if most is not None and most > MOST_PARTICIPANTS:
+        raise Refused(f"A tournament takes {MOST_PARTICIPANTS} participants at most.", field="max_participants")
+    if tournament.eligibility == Eligibility.TEAMS and not any(name.strip() for name in tournament.teams):
+        raise Refused("Name the teams that may take part.", field="teams")
+    if tournament.eligibility == Eligibility.INVITED and not invited:
+        raise Refused("Name the people who are invited.", field="invited")
+
+
+def name_check(name: str, *, most: int, field: str = "name") -> None:
+    """Raise Refused for a name of which nothing can be seen, or of more than `most` characters."""
+    seen = plain_line(name)
+    if not seen:
+        raise Refused(f"The {field} is empty; give it one.", field=field)
+    if len(seen) > most:
+        raise Refused(f"A name has {most} characters at most, this one {len(seen)}; shorten it.", field=field)
+
+
+def environment_check(environment: Environment) -> None:
+    """Raise Refused where no tournament can be planned."""
+    if environment.is_scored:
+        raise Refused(
+            f"{environment} has one seat: it is ranked by scores, not by tournaments. Take one with two seats.",
+            field="environment",
+        )
+    if not environment.is_active:
+        raise Refused(f"{environment} is inactive; make it active first.", field="environment")
+
+
+def tournament_plan(*, tournament: Tournament, invited: Sequence[User] = (), now: datetime) -> Tournament:
+    """Save a new tournament as planned, under the next free edition of its environment.
+
+    tournament: not saved yet, with what organisers decide; a seed that is 0 is drawn. Raises Refused.
+    """
+    _complete(tournament, now=now)
+    plan_check(tournament, invited=invited, now=now)
+    tournament.seed = tournament.seed or secrets.randbelow(MOST_SEED) + 1
+    tournament.state, tournament.is_automatic, tournament.started_at = TournamentState.PLANNED, False, None
+    with transaction.atomic():
+        _save_with_edition(tournament)
+        tournament.invited.set(invited)
+    return tournament
+
+
+def tournament_replan(*, tournament: Tournament, invited: Sequence[User], now: datetime) -> None:
+    """Save what organisers have changed about a planned tournament. Raises Refused, also when it is no longer one."""
+    _complete(tournament, now=now)
+    plan_check(tournament, invited=invited, now=now)
+    with transaction.atomic():
+        rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
+        if not rows.update(**{name: getattr(tournament, name) for name in PLANNED_FIELDS}):
+            raise Refused(GONE)
+        tournament.invited.set(invited)
+
+
+def tournament_relabel(*, tournament: Tournament, name: str, season: Season | None, results: str) -> None:
+    """Change what may still be changed about a tournament that has begun. Ratings follow who sees its results.
+
+    Raises Refused for holding back what everybody has seen: it stays in histories, notices and files of others.
+    """
+    with transaction.atomic():
+        shown = _audience_held(tournament)
+        if shown == Audience.PUBLIC and results != Audience.PUBLIC:
+            raise Refused("Everybody sees its results already, so they cannot be held back any more.", field="results")
+        Tournament.objects.filter(pk=tournament.pk).update(name=name, season=season, results=results)
+        tournament.refresh_from_db()
+        results_released(tournament, before=shown)
+    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+
+
+def tournament_call_off(*, tournament: Tournament, reason: str) -> bool:
+    """Cancel a planned tournament; return whether this call did, not one that has begun meanwhile."""
+    rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
+    with transaction.atomic():
+        if not rows.update(state=TournamentState.CANCELLED, ended_at=Now(), cancel_reason=reason[:200]):
+            return False
+        tournament_called_off(tournament, reason)
+    return True
+
+
+def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
+    """Have a planned tournament begin now instead of later: registration ends. Raises Refused for too few."""
+    opens_at, closes_at = tournament.registration_opens_at, tournament.registration_closes_at
+    if opens_at is not None and opens_at >= now:
+        raise Refused(f"Registration opens on {moment(opens_at)} only, so nobody takes part yet; change that first.")
+    fewest, found = fewest_participants(tournament.format, tournament.settings), len(field_list(tournament))
+    if found < fewest:
+        raise Refused(
+            f"{format_name(tournament.format)} with these settings needs {fewest} participants, and {found} would "
+            "take part; wait for more, or change the settings."
+        )
+    rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
+    closed = {"registration_closes_at": now} if opens_at is not None and (closes_at is None or closes_at > now) else {}
+    frozen = {"freezes_at": now} if tournament.freezes_at is not None and tournament.freezes_at > now else {}
+    if not rows.update(starts_at=now, **closed, **frozen):
+        raise Refused(GONE)
+    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+
+
+def results_release(*, tournament: Tournament) -> None:
+    """Show the results to everybody; from then on they count for ratings, where it is rated. Raises Refused."""
+    with transaction.atomic():
+        shown = _audience_held(tournament)
+        if shown == Audience.PUBLIC:
+            raise Refused("Everybody sees its results already.")
+        Tournament.objects.filter(pk=tournament.pk).update(results=Audience.PUBLIC)
+        tournament.refresh_from_db()
+        results_released(tournament, before=shown)
+    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+
+
+def _audience_held(tournament: Tournament) -> str:
+    """Who sees a tournament's results; its row is held, so that everybody is told once what they may see next."""
+    return Tournament.objects.select_for_update(no_key=True).values_list("results", flat=True).get(pk=tournament.pk)
+
+
+def _complete(tournament: Tournament, *, now: datetime) -> None:
+    """Fill in what follows from the rest."""
+    tournament.name = plain_line(tournament.name)
+    tournament.settings = settings_checked(tournament.format, tournament.settings)
+    tournament.teams = [name.strip() for name in tournament.teams if name.strip()]
+    if tournament.registration_closes_at is not None and tournament.registration_opens_at is None:
+        tournament.registration_opens_at = now
+
+
+def _windows_check(tournament: Tournament, *, now: datetime) -> None:
+    opens_at, closes_at, freezes_at, starts_at = (getattr(tournament, name) for name in WINDOW)
+    if opens_at and closes_at and closes_at <= opens_at:
+        raise Refused(
+            f"Registration would close on {moment(closes_at)}, before it opens on {moment(opens_at)}; close it later.",
+            field="registration_closes_at",
+        )
+    if starts_at and closes_at and starts_at < closes_at:
+        raise Refused(
+            f"It would begin on {moment(starts_at)}, while registration is open until {moment(closes_at)}; close "
+            "registration earlier, or begin later.",
+            field="starts_at",
+        )
+    if starts_at and opens_at and starts_at <= opens_at:
+        raise Refused(
+            f"It would begin on {moment(starts_at)}, before registration opens on {moment(opens_at)}; begin later.",
+            field="starts_at",
+        )
+    if starts_at and freezes_at and freezes_at > starts_at:
+        raise Refused(
+            f"Versions would be frozen on {moment(freezes_at)}, after the beginning on {moment(starts_at)}; freeze "
+            "them earlier.",
+            field="freezes_at",
+        )
+    if starts_at and starts_at < now:
+        raise Refused(
+            f"{moment(starts_at)} is over. Take a later time, or leave it empty and begin it by hand.",
+            field="starts_at",
+        )
+
+
+def _save_with_edition(tournament: Tournament) -> None:
+    """Editions are counted per environment: who was quicker has taken the number."""
+    environment = tournament.environment
+    for left in reversed(range(TRIES)):
+        last = environment.tournaments.aggregate(last=Max("edition"))["last"]
+        tournament.edition = (last or 0) + 1
+        try:
+            with transaction.atomic():
+                tournament.save()
+        except IntegrityError:
+            taken = environment.tournaments.filter(edition=tournament.edition).exists()
+            if not left or not taken:
+                raise
+        else:
+            return

@@ -1,0 +1,215 @@
+"""Who registers for a planned tournament, and who takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from core.listing import registration_rows
+from core.models import Agent, Eligibility, Registration, Submission, Tournament, TournamentState, User
+from core.models.agent import SubmissionQuerySet
+from core.times import moment
+
+
+@dataclass(frozen=True, slots=True)
+class OwnEntry:
+    """An agent of the one who looks.
+
+    obstacle: why it cannot register, as a sentence; empty when it can. waits: registered, but there is no room for it.
+    """
+
+    agent: Agent
+    is_registered: bool
+    obstacle: str
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationCard:
+    """What a page says of a tournament's registration. closed: why nobody registers now; empty when it is open."""
+
+    tournament: Tournament
+    closed: str
+    can_withdraw: bool
+    registrations: Sequence[Registration]
+    own: tuple[OwnEntry, ...]
+    own_obstacle: str
+    """Why none of one's agents may take part, whichever it is."""
+
+    @property
+    def taken(self) -> int:
+        """How many hold a place, see `holds_place`; those who wait for one left out."""
+        return sum(holds_place(row.agent) for row in self.registrations) - len(self.waiting)
+
+    @property
+    def waiting(self) -> frozenset[int]:
+        """Agents for which there is no room, because somebody who had registered before was let back."""
+        return _waiting(self.tournament, self.registrations)
+
+    @property
+    def places_left(self) -> int | None:
+        most = self.tournament.max_participants
+        return None if most is None else max(0, most - self.taken)
+
+    @property
+    def is_own_left(self) -> bool:
+        """Whether an agent of one's own is not registered."""
+        return any(not entry.is_registered for entry in self.own)
+
+
+def field_list(tournament: Tournament) -> list[Submission]:
+    """Who would take part if it began now and there was room: of each agent the newest active version not too new.
+
+    Of somebody eligible those who have registered, in that order, or every agent where nobody registers. An agent that
+    may not play any more, or has no version from before the freeze, is left out.
+    """
+    rows = _playable(tournament).filter(agent__environment=tournament.environment_id)
+    if tournament.has_registration:
+        rows = rows.filter(agent__registrations__tournament=tournament)
+    if tournament.eligibility == Eligibility.TEAMS:
+        rows = rows.filter(agent__owner__team__in=tournament.teams)
+    elif tournament.eligibility == Eligibility.INVITED:
+        rows = rows.filter(agent__owner__invitations=tournament)
+    newest: dict[int, Submission] = {}
+    for submission in rows.select_related("agent__owner", "rating").order_by("agent_id", "number"):
+        newest[submission.agent_id] = submission
+    if not tournament.has_registration:
+        return list(newest.values())
+    order = tournament.registrations.order_by("pk").values_list("agent_id", flat=True)
+    return [newest[agent] for agent in order if agent in newest]
+
+
+def closed_because(tournament: Tournament, *, now: datetime) -> str:
+    """Why nobody can register now, as a sentence; empty while registration is open."""
+    opens_at, closes_at = tournament.registration_opens_at, tournament.registration_closes_at
+    if tournament.state != TournamentState.PLANNED:
+        return _over(tournament)
+    if opens_at is None:
+        return _unregistered(tournament)
+    if now < opens_at:
+        return f"Registration opens on {moment(opens_at)}."
+    if closes_at is not None and now >= closes_at:
+        return f"Registration closed on {moment(closes_at)}."
+    if tournament.starts_at is not None and now >= tournament.starts_at:
+        return "Registration is over: it begins at any moment, unless the environment is closed."
+    return ""
+
+
+def owner_obstacle(tournament: Tournament, owner: User) -> str:
+    """Why nothing of this person may take part, as a sentence; empty when it may."""
+    if tournament.eligibility == Eligibility.TEAMS and owner.team not in tournament.teams:
+        teams = ", ".join(tournament.teams)
+        own = f"yours is {owner.team}" if owner.team else "your profile names none"
+        return f"It is for members of these teams: {teams}; {own}."
+    if tournament.eligibility == Eligibility.INVITED and not tournament.invited.filter(pk=owner.pk).exists():
+        return "It is for invited people, and you are not among them. Ask its organiser."
+    return ""
+
+
+def owner_full(tournament: Tournament, owner: User) -> str:
+    """Why this person registers no further agent, as a sentence; empty while they may."""
+    most = tournament.environment.active_per_owner
+    if not most or tournament.registrations.filter(agent__owner=owner).count() < most:
+        return ""
+    return f"Of one owner {most} agent{'s' * (most > 1)} at most take{'s' * (most == 1)} part; withdraw another first."
+
+
+def agent_obstacle(tournament: Tournament, agent: Agent, playable: set[int] | None = None) -> str:
+    """Why an agent cannot take part, whoever owns it, as a sentence; empty when it can.
+
+    playable: agents that have a version that may take part, where that is known already.
+    """
+    if agent.environment_id != tournament.environment_id:
+        return f"{agent} plays in another environment."
+    if agent.is_quarantined:
+        return f"{agent} is paused because it crashed; upload a new version first."
+    if agent.is_disabled:
+        return f"{agent} is disabled: {agent.disabled_reason or 'ask an organiser why'}."
+    if agent.is_resting:
+        return f"{agent} rests; wake it up on its page first."
+    if agent.pk in (playable_agents(tournament, [agent]) if playable is None else playable):
+        return ""
+    if tournament.freezes_at is not None and Submission.objects.active().filter(agent=agent).exists():
+        return f"No version of {agent} that may play was uploaded before {moment(tournament.freezes_at)}."
+    return f"{agent} has no version that may play; upload one, or wait until it is validated."
+
+
+def playable_agents(tournament: Tournament, agents: Sequence[Agent]) -> set[int]:
+    """Keys of those that have a version which may take part."""
+    return set(_playable(tournament).filter(agent__in=agents).values_list("agent_id", flat=True))
+
+
+def holds_place(agent: Agent) -> bool:
+    """Whether a registered agent keeps others out: not while it is disabled or its owner's account is closed.
+
+    Should it be let back, and there be too many, those who registered first take part.
+    """
+    return not agent.is_disabled and agent.owner.is_active
+
+
+HOLDS_PLACE = Q(agent__is_disabled=False, agent__owner__is_active=True)
+"""The same of registrations in the database."""
+
+
+def is_full(tournament: Tournament) -> bool:
+    most = tournament.max_participants
+    return most is not None and tournament.registrations.filter(HOLDS_PLACE).count() >= most
+
+
+def registration_card(tournament: Tournament, viewer: User | None, *, now: datetime) -> RegistrationCard:
+    """What the page of a planned tournament says. viewer: None for somebody who is not logged in."""
+    rows = list(registration_rows().filter(tournament=tournament))
+    closed = closed_because(tournament, now=now)
+    own: tuple[OwnEntry, ...] = ()
+    own_obstacle = ""
+    if viewer is not None and tournament.has_registration:
+        own_obstacle = owner_obstacle(tournament, viewer)
+        registered = {row.agent_id for row in rows}
+        agents = list(viewer.agents.filter(environment=tournament.environment_id).order_by("name"))
+        playable = playable_agents(tournament, agents)
+        waiting = _waiting(tournament, rows)
+        full = "" if closed else owner_full(tournament, viewer)
+        own = tuple(
+            OwnEntry(
+                agent,
+                agent.pk in registered,
+                agent_obstacle(tournament, agent, playable) or ("" if agent.pk in registered else full),
+                agent.pk in waiting,
+            )
+            for agent in agents
+        )
+    is_planned = tournament.state == TournamentState.PLANNED
+    return RegistrationCard(tournament, closed, is_planned, rows, own, own_obstacle)
+
+
+def _waiting(tournament: Tournament, registrations: Sequence[Registration]) -> frozenset[int]:
+    """Agents beyond the places that there are, of registrations in the order in which they came."""
+    held = [row.agent_id for row in registrations if holds_place(row.agent)]
+    return frozenset(() if tournament.max_participants is None else held[tournament.max_participants :])
+
+
+def _unregistered(tournament: Tournament) -> str:
+    """Who takes part where nobody registers, as `field_list` and `seeding` have it."""
+    whose = {
+        Eligibility.TEAMS: f" of members of {', '.join(tournament.teams)}",
+        Eligibility.INVITED: " of invited people",
+    }
+    most = tournament.max_participants
+    room = f" If there are more than {most}, the {most} strongest do." if most else ""
+    every = f"every agent{whose.get(Eligibility(tournament.eligibility), '')} that may play takes part."
+    return f"Nobody has to register: {every}{room}"
+
+
+def _playable(tournament: Tournament) -> SubmissionQuerySet:
+    rows = Submission.objects.active()
+    return rows if tournament.freezes_at is None else rows.filter(created_at__lte=tournament.freezes_at)
+
+
+def _over(tournament: Tournament) -> str:
+    return {
+        TournamentState.RUNNING: "It has begun; nobody registers any more.",
+        TournamentState.FINISHED: "It is over.",
+    }.get(TournamentState(tournament.state), "It was called off.")

@@ -1,0 +1,48 @@
+"""Agents registered for planned tournaments, and withdrawn before these begin."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from core.errors import Refused
+from core.models import Agent, Registration, Tournament, TournamentState, User
+from core.tournaments.registration_selectors import agent_obstacle, closed_because, is_full, owner_full, owner_obstacle
+
+
+def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: datetime) -> Registration:
+    """Register an agent for its owner. Raises Refused, saying why it cannot take part."""
+    with transaction.atomic():
+        # One at a time, so that no more come in than there is room for.
+        held = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
+        if agent.owner_id != by.pk:
+            raise Refused("Only the owner of an agent may register it.", field="agent", code="not_yours")
+        if closed := closed_because(held, now=now):
+            raise Refused(closed, code="closed")
+        if obstacle := owner_obstacle(held, by):
+            raise Refused(obstacle, code="not_eligible")
+        if held.registrations.filter(agent=agent).exists():
+            raise Refused(f"{agent} is registered already.", field="agent", code="registered")
+        if obstacle := agent_obstacle(held, agent):
+            raise Refused(obstacle, field="agent", code="cannot_play")
+        if is_full(held):
+            raise Refused(
+                f"All {held.max_participants} places are taken. Look again later: somebody may withdraw.", code="full"
+            )
+        if obstacle := owner_full(held, by):
+            raise Refused(obstacle, field="agent", code="too_many")
+        return Registration.objects.create(tournament=held, agent=agent)
+
+
+def registration_withdraw(*, tournament: Tournament, agent: Agent, by: User) -> None:
+    """Take a registration back, until the tournament begins. Raises Refused."""
+    with transaction.atomic():
+        held = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
+        if agent.owner_id != by.pk:
+            raise Refused("Only the owner of an agent may withdraw it.", field="agent", code="not_yours")
+        if held.state != TournamentState.PLANNED:
+            raise Refused("It has begun or is over, so there is nothing to withdraw from.", code="closed")
+        deleted, _ = held.registrations.filter(agent=agent).delete()
+        if not deleted:
+            raise Refused(f"{agent} is not registered.", field="agent", code="not_registered")

@@ -1,0 +1,60 @@
+"""Who sees the results of a tournament: organisers may hold them back until they release them.
+
+Whatever would tell how a duel of it went asks here: tables, duels, matches, replays, files and logs.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
+
+from core.duels.selectors import NotStored
+from core.models import Audience, Duel, Participant, Tournament, User
+
+Viewer = User | AnonymousUser
+
+
+class HeldBack(NotStored):
+    """It is there, and this person may not see it yet."""
+
+
+def results_visible(tournament: Tournament, viewer: Viewer) -> bool:
+    """Whether a person sees tables, duels and replays. Asks the database only where they are for participants."""
+    if tournament.results == Audience.PUBLIC or viewer.is_staff:
+        return True
+    if tournament.results == Audience.HIDDEN or not isinstance(viewer, User):
+        return False
+    return tournament.participants.filter(submission__agent__owner=viewer).exists()
+
+
+def results_check(tournament: Tournament, viewer: Viewer) -> None:
+    """Raise HeldBack, with the sentence that they read, for those who do not see the results."""
+    if not results_visible(tournament, viewer):
+        raise HeldBack(held_back_because(tournament))
+
+
+def duel_visible(duel: Duel, viewer: Viewer) -> bool:
+    """The same of a duel; those that belong to no tournament are held back by nobody."""
+    return duel.tournament is None or results_visible(duel.tournament, viewer)
+
+
+def duel_check(duel: Duel, viewer: Viewer) -> None:
+    if duel.tournament is not None:
+        results_check(duel.tournament, viewer)
+
+
+def held_back_because(tournament: Tournament) -> str:
+    """Why somebody does not see the results, and when they will."""
+    who = "who takes part" if tournament.results == Audience.PARTICIPANTS else "organisers"
+    return f"Until an organiser releases them, only {who} can see the results of this tournament."
+
+
+def held_back_from(viewer: Viewer) -> QuerySet[Tournament]:
+    """The tournaments whose results a person does not see, to be left out of lists."""
+    if viewer.is_staff:
+        return Tournament.objects.none()
+    rows = Tournament.objects.exclude(results=Audience.PUBLIC)
+    if not isinstance(viewer, User):
+        return rows
+    own = Participant.objects.filter(submission__agent__owner=viewer).values("tournament")
+    return rows.exclude(results=Audience.PARTICIPANTS, pk__in=own)

@@ -1,0 +1,275 @@
+"""Tournaments of organisers, round by round: begun, drawn, written down, struck and left.
+
+Who meets whom is decided by their format, see `tournament_manager.progress`; here it becomes rows. Rows are taken in
+one order: tournament, participants, duels, each by key, so that nobody waits for somebody who waits for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Max, Q, QuerySet
+from django.db.models.functions import Now
+
+from core.duels.stopping import tournament_test
+from core.errors import Refused
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.lifecycle import QUEUES_AND_TASKS, job_cancel_if_open
+from core.jobs.states import StaleJob
+from core.jobs.turns import FIRST
+from core.models import Duel, JobState, LedgerVoid, Participant, Submission, Tournament, TournamentState, User
+from core.notices.news import tournament_started
+from core.tournaments.services import BATCH_SIZE
+
+VOIDABLE = (TournamentState.RUNNING, TournamentState.FINISHED)
+GONE = (
+    Q(submission__agent__is_disabled=True)
+    | Q(submission__agent__owner__is_active=False)
+    | Q(submission__deleted_at__isnull=False)
+)
+"""Participants of organisers' tournaments who may play no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """A duel to be. player_1, player_2: keys of submissions; expected: predicted share of the points of player_1."""
+
+    round: int
+    player_1: int
+    player_2: int
+    seed: int
+    match_count: int
+    expected: float | None = None
+
+
+def tournament_hold(tournament: Tournament) -> Tournament:
+    """The tournament as it is now; it and its participants stay as they are until the end of the transaction."""
+    rows = Tournament.objects.select_for_update(of=("self",), no_key=True).select_related("environment")
+    held = rows.get(pk=tournament.pk)
+    list(held.participants.order_by("pk").select_for_update(no_key=True).values_list("pk"))
+    return held
+
+
+def tournament_open(
+    *, tournament: Tournament, submissions: Sequence[Submission], settings: Mapping[str, object], seed: int,
+    now: datetime,
+) -> None:  # fmt: skip
+    """Begin a planned tournament with these participants, in the order of their seeds.
+
+    settings: of its format, complete: defaults may change while it is played. Raises Refused when it is not planned.
+    """
+    with transaction.atomic():
+        rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
+        if not rows.update(state=TournamentState.RUNNING, started_at=now, settings=dict(settings), seed=seed):
+            raise Refused(f"{tournament} is not planned any more: it has begun, or it was called off.")
+        Participant.objects.bulk_create(
+            [
+                Participant(tournament=tournament, submission=submission, seeding=seeding)
+                for seeding, submission in enumerate(submissions, start=1)
+            ],
+            batch_size=BATCH_SIZE,
+        )
+        tournament.refresh_from_db()
+        tournament_started(tournament)
+
+
+def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
+    """Create duels, numbered on from those that there are. Hold the tournament's row."""
+    if not pairings:
+        return
+    queue, task = QUEUES_AND_TASKS[Duel.KIND]
+    lengths = {pairing.match_count for pairing in pairings}
+    tests = {length: tournament_test(tournament=tournament, match_count=length) for length in lengths}
+    first = tournament.duels.order_by("number").first()
+    last = tournament.duels.aggregate(last=Max("number"))["last"] or 0
+    duels = Duel.objects.bulk_create(
+        [
+            Duel(
+                tournament=tournament,
+                number=number,
+                round=pairing.round,
+                player_1_id=pairing.player_1,
+                player_2_id=pairing.player_2,
+                # Not those of today: a tournament is played with one version of the rules.
+                environment_version=first.environment_version if first else tournament.environment.spec_id,
+                seed=pairing.seed,
+                match_count=pairing.match_count,
+                expected=pairing.expected,
+                test=None if (test := tests[pairing.match_count]) is None else test.as_json,
+                turn=FIRST,
+            )
+            for number, pairing in enumerate(pairings, start=last + 1)
+        ],
+        batch_size=BATCH_SIZE,
+    )
+    tournament.duels.filter(number__gt=last).update(woken_at=Now())
+    for duel in duels:
+        wake(queue, task, duel.pk)
+
+
+def standing_save(*, tournament: Tournament, standing: Mapping[str, object]) -> None:
+    """Write down how a tournament stands, as its pages draw it."""
+    if tournament.standing != standing:
+        Tournament.objects.filter(pk=tournament.pk).update(standing=standing)
+        tournament.standing = dict(standing)
+
+
+def counting(tournament: Tournament) -> QuerySet[Duel]:
+    """The duels of a tournament that count or may yet: neither struck nor cancelled."""
+    return tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED)
+
+
+def duels_cancel(*, duels: Iterable[Duel], reason: str) -> list[Duel]:
+    """Cancel duels that are open; return those that were over before it could be done."""
+    left = []
+    for duel in sorted(duels, key=lambda duel: duel.pk):
+        job_cancel_if_open(job=duel, reason=reason)
+        if duel.state != JobState.CANCELLED:
+            left.append(duel)
+    return left
+
+
+def duels_strike(*, duels: Iterable[Duel], reason: str, user: User | None = None) -> None:
+    """Take duels back: those that are open are cancelled, all others count for nobody from now on. Raises StaleJob."""
+    for duel in duels_cancel(duels=duels, reason=reason):
+        if not duel.is_over:
+            raise StaleJob(f"Duel {duel.pk} could be neither cancelled nor struck.")
+        LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
+
+
+def leaving_forget(*, tournament: Tournament, number: int) -> int:
+    """Duels of round `number` and later were struck: who left after it left before it. Return how many that concerns.
+
+    Else they would be paired again: see `formats.contract.History`.
+    """
+    return tournament.participants.filter(left_after__gte=number).update(left_after=number - 1)
+
+
+def drawn_again_leave(*, tournament: Tournament, rounds: Mapping[int, int]) -> bool:
+    """Withdraw those who had left after the end of a tournament that goes on, and are to play; return whether any.
+
+    rounds: by submission, in which each is to play; the opponent has a walkover there, and all before it stands.
+    Everybody else who had left keeps the place. Hold the tournament's row.
+    """
+    late = tournament.participants.filter(GONE, withdrawn_at=None).exclude(left_after=None)
+    found = list(late.filter(submission__in=rounds).order_by("pk").values_list("pk", "submission"))
+    for row, submission in found:
+        Participant.objects.filter(pk=row).update(withdrawn_at=Now(), left_after=rounds[submission])
+    return bool(found)
+
+
+def round_void(*, tournament: Tournament, number: int, reason: str, user: User | None) -> int:
+    """Strike a round, so that it is played again; return how many duels that were.
+
+    What depends on it is struck by the manager, as the format says. A tournament that has ended goes on. Raises
+    Refused for an edition that the arena has made, a round that was not drawn, a tournament that is not played, and
+    one that has ended where somebody could not play the round again.
+    """
+    with transaction.atomic():
+        held = tournament_hold(tournament)
+        _check_voidable(held)
+        duels = list(counting(held).filter(round=number))
+        if not duels:
+            last = counting(held).aggregate(last=Max("round"))["last"]
+            drawn = f"the last one that was is round {last}" if last else "none was so far"
+            raise Refused(f"Round {number} was not drawn: {drawn}.")
+        _check_playable(held, duels)
+        leaving_forget(tournament=held, number=number)
+        duels_strike(duels=duels, reason=reason, user=user)
+        _go_on(held)
+    tournament.refresh_from_db()
+    return len(duels)
+
+
+def meeting_void(*, duel: Duel, reason: str, user: User | None) -> None:
+    """Strike a duel of an organisers' tournament, with those that its meeting went on with; it is played again.
+
+    As `round_void`. In a tournament that was cancelled it is struck and no more.
+    """
+    assert duel.tournament is not None
+    with transaction.atomic():
+        held = tournament_hold(duel.tournament)
+        duels = [duel, *_meeting(held, duel).filter(number__gt=duel.number)]
+        _check_playable(held, duels)
+        duels_strike(duels=duels, reason=reason, user=user)
+        _go_on(held)
+
+
+def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
+    """Have a meeting of an organisers' tournament played again that the arena could not play; `duel` is void for that.
+
+    As `round_void`. Raises Refused, too, where the meeting has gone on or a duel of it was struck.
+    """
+    assert duel.tournament is not None
+    with transaction.atomic():
+        held = tournament_hold(duel.tournament)
+        _check_voidable(held)
+        duels: list[Duel] = []
+        for row in _meeting(held, duel).order_by("number"):
+            # What was played before the first of those that could not be stays.
+            duels = [*duels, row] if row.state == JobState.FAILED else []
+        if duel not in duels:
+            raise Refused("Its meeting has gone on without it, or is about to: there is nothing to be played again.")
+        _check_playable(held, duels)
+        duels_strike(duels=duels, reason=reason, user=user)
+        _go_on(held)
+
+
+def _meeting(tournament: Tournament, duel: Duel) -> QuerySet[Duel]:
+    """The duels that count of the meeting that a duel belongs to."""
+    players = (duel.player_1_id, duel.player_2_id)
+    return counting(tournament).filter(round=duel.round, player_1__in=players, player_2__in=players)
+
+
+def _check_voidable(tournament: Tournament) -> None:
+    if tournament.is_automatic:
+        raise Refused("It is an edition that the arena has made, in which no round depends on another: void duels.")
+    if tournament.state not in VOIDABLE:
+        raise Refused(
+            f"It is {tournament.get_state_display()}: only what is played or was played to its end is voided."
+        )
+
+
+def _check_playable(tournament: Tournament, duels: Sequence[Duel]) -> None:
+    """Raise Refused where duels of a tournament that has ended are to be played again, and somebody cannot.
+
+    Whoever leaves after the end keeps the place, which nobody could then play for.
+    """
+    if tournament.state != TournamentState.FINISHED:
+        return
+    players = {player for duel in duels for player in (duel.player_1_id, duel.player_2_id)}
+    rows = tournament.participants.filter(submission__in=players, withdrawn_at=None).order_by("pk")
+    gone = rows.filter(GONE).select_related("submission__agent").first()
+    if gone is not None:
+        raise Refused(
+            f"It has ended, and {gone.submission} may play no more: its version is deleted, its agent disabled or its "
+            "owner's account closed. Let it play again first, or leave the result as it is."
+        )
+    kept = Submission.objects.filter(pk__in=players).validated()
+    without = rows.exclude(submission__in=kept).select_related("submission__agent").first()
+    if without is not None:
+        raise Refused(
+            f"It has ended, and {without.submission} cannot play now: its image is not kept any longer, or its last "
+            "build or validation has not succeeded. Build it again first."
+        )
+
+
+def _go_on(tournament: Tournament) -> None:
+    """Have a tournament of which duels were struck planned anew, also one that has ended."""
+    ended = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.FINISHED)
+    if ended.update(state=TournamentState.RUNNING, ended_at=None):
+        tournament.participants.update(rating=None, rating_low=None, rating_high=None)
+        # Who has left since the end has not withdrawn: a round to leave after is all that marks them.
+        tournament.participants.filter(withdrawn_at=None).update(left_after=None)
+        barred = tournament.participants.filter(GONE, withdrawn_at=None).values_list("pk", flat=True)
+        tournament.participants.filter(pk__in=list(barred)).update(left_after=last_round(tournament))
+    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+
+
+def last_round(tournament: Tournament) -> int:
+    """The last round of which there are duels that count, 0 for none."""
+    last: int | None = counting(tournament).aggregate(last=Max("round"))["last"]
+    return last or 0

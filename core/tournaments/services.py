@@ -1,0 +1,150 @@
+"""Tournaments: created whole, ended once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from core.duels.stopping import duel_test
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.lifecycle import QUEUES_AND_TASKS, job_cancel_if_open
+from core.jobs.turns import FIRST
+from core.models import LADDER, Duel, Environment, JobState, Participant, Play, Submission, Tournament, TournamentState
+from core.notices.news import tournament_called_off, tournament_ended, tournament_started
+from core.ratings.news import tournament_rated
+
+Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
+BATCH_SIZE = 500
+STANDING_FIELDS = ("rank", "points", "wins", "draws", "losses", "total_score")
+
+
+class EditionTaken(Exception):
+    """Somebody else has started this edition, or one that still runs."""
+
+
+def tournament_create(
+    *,
+    environment: Environment,
+    edition: int,
+    submissions: Sequence[Submission],
+    rounds: Rounds,
+    seed: int,
+    expected: Mapping[tuple[int, int], float] | None = None,
+) -> Tournament:
+    """Start an edition: tournament, participants and all duels in one transaction.
+
+    edition: one more than the last one that the caller has seen; of two callers who saw the same, one is refused.
+    seed: of the edition; duel number n plays with seed + n. expected: predicted share of the points of player_1, 0 to
+    1, by the ids of player_1 and player_2, as far as known. Raises EditionTaken; then nothing is written.
+    """
+    queue, task = QUEUES_AND_TASKS[Duel.KIND]
+    test = duel_test(environment=environment, match_count=environment.matches_per_duel)
+    known = expected or {}
+    with transaction.atomic():
+        tournament = _automatic(environment, edition, seed=seed)
+        Participant.objects.bulk_create(
+            [Participant(tournament=tournament, submission=submission) for submission in submissions],
+            batch_size=BATCH_SIZE,
+        )
+        pairs = [(number, *pair) for number, round_pairs in enumerate(rounds, start=1) for pair in round_pairs]
+        duels = Duel.objects.bulk_create(
+            [
+                Duel(
+                    tournament=tournament,
+                    number=number,
+                    round=round_number,
+                    player_1=player_1,
+                    player_2=player_2,
+                    environment_version=environment.spec_id,
+                    seed=seed + number,
+                    match_count=environment.matches_per_duel,
+                    test=None if test is None else test.as_json,
+                    expected=known.get((player_1.pk, player_2.pk)),
+                    turn=FIRST,
+                )
+                for number, (round_number, player_1, player_2) in enumerate(pairs, start=1)
+            ],
+            batch_size=BATCH_SIZE,
+        )
+        # As job_enqueue does it for one job: hundreds of duels in one statement.
+        tournament.duels.update(woken_at=Now())
+        for duel in duels:
+            wake(queue, task, duel.pk)
+        tournament_started(tournament)
+    return tournament
+
+
+def ladder_create(*, environment: Environment, edition: int, seed: int, settings: Mapping[str, object]) -> Tournament:
+    """Start a ladder without participants; they join as it goes on. settings: plain values. Raises EditionTaken."""
+    return _automatic(environment, edition, seed=seed, format=LADDER, settings=dict(settings))
+
+
+def _automatic(environment: Environment, edition: int, **fields: object) -> Tournament:
+    try:
+        with transaction.atomic():
+            return Tournament.objects.create(environment=environment, edition=edition, **fields)
+    except IntegrityError:
+        raise EditionTaken(f"{environment} edition {edition}, or one before it, is there already.") from None
+
+
+def standings_save(*, participants: Sequence[Participant]) -> None:
+    """Write the figures of participants that were computed of the ledger."""
+    participants_write(participants=participants, fields=STANDING_FIELDS)
+
+
+def participants_write(*, participants: Sequence[Participant], fields: Sequence[str]) -> None:
+    """Write these fields of participants. Their rows are taken by key, as by who withdraws some of them meanwhile."""
+    if not participants:
+        return
+    rows = Participant.objects.filter(pk__in=[row.pk for row in participants]).order_by("pk")
+    with transaction.atomic():
+        # One UPDATE of many rows takes them as it finds them.
+        list(rows.select_for_update(no_key=True).values_list("pk"))
+        Participant.objects.bulk_update(participants, fields, batch_size=BATCH_SIZE)
+
+
+def tournament_finish(*, tournament: Tournament) -> bool:
+    """End a running edition and tell who was in it; return whether this call was the one that did."""
+    with transaction.atomic():
+        is_ended = _end(tournament, TournamentState.FINISHED, TournamentState.RUNNING)
+        if is_ended:
+            tournament.refresh_from_db(fields=["state", "ended_at"])
+            tournament_ended(tournament)
+            tournament_rated(tournament)
+    return is_ended
+
+
+def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
+    """Stop a tournament that runs or is planned: what has been played stays in the ledger, the rest is cancelled.
+
+    No other ladder follows one that was stopped, until an organiser asks for one.
+    """
+    with transaction.atomic():
+        if not _end(
+            tournament, TournamentState.CANCELLED, TournamentState.PLANNED, TournamentState.RUNNING, why=reason
+        ):
+            return
+        if tournament.is_ladder:
+            ladder_stop(environment=tournament.environment)
+        open_duels_cancel(tournament=tournament, reason=reason)
+        wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+        tournament_called_off(tournament, reason)
+
+
+def ladder_stop(*, environment: Environment) -> None:
+    """Have an environment play nothing by itself where it plays a ladder: a running one then ends with its table."""
+    Environment.objects.filter(pk=environment.pk, play=Play.LADDER).update(play=Play.NOTHING)
+    wake("tournament", TOURNAMENT_TASK, environment.pk)
+
+
+def open_duels_cancel(*, tournament: Tournament, reason: str) -> None:
+    """Cancel all duels of a tournament that wait or are played."""
+    for duel in tournament.duels.filter(state__in=[JobState.QUEUED, JobState.RUNNING]).order_by("pk"):
+        job_cancel_if_open(job=duel, reason=reason)
+
+
+def _end(tournament: Tournament, state: TournamentState, *of: TournamentState, why: str = "") -> bool:
+    rows = Tournament.objects.filter(pk=tournament.pk, state__in=of)
+    return bool(rows.update(state=state, ended_at=Now(), cancel_reason=why[:200]))

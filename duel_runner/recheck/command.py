@@ -1,0 +1,126 @@
+"""What the commands `verify_duel` and `verify_evaluation` share."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from abc import ABC, abstractmethod
+from argparse import ArgumentParser
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from django.core.management.base import BaseCommand, CommandError
+
+from arena_kit.referee import run as referee
+from arena_kit.referee.recheck.mismatch import Mismatch
+from arena_kit.sandbox.base import Sandbox, SandboxError
+from core.jobs.worker import PlatformFault
+from core.models import Duel, Evaluation, JobState
+from duel_runner.recheck.base import Audit, Record
+from duel_runner.workplace import sandbox
+
+MISMATCH, NOT_CHECKED, DIFFERS = 1, 2, 3
+EXIT_CODES = (
+    "Exit code: 0 it verifies, 1 it does not, 2 it cannot be checked, 3 it verifies but was played otherwise this time."
+)
+AnyResult = TypeVar("AnyResult", Duel, Evaluation)
+
+
+class VerifyCommand(ABC, BaseCommand, Generic[AnyResult, Record]):
+    """Check one finished job from its record, and on demand have it played again."""
+
+    kind: ClassVar[type[Duel | Evaluation]]
+    part: ClassVar[str]
+    parts: ClassVar[str]
+    """What it consists of, one and many."""
+
+    @abstractmethod
+    def get(self, number: int) -> AnyResult:
+        """The job of this number. Raises its DoesNotExist, and CommandError for one that nobody can check."""
+
+    @abstractmethod
+    def audit(self, job: AnyResult) -> Audit[Record]:
+        """Check it and keep the verdict. Raises PlatformFault."""
+
+    @abstractmethod
+    def endings(self, record: Record) -> Iterator[tuple[int, str]]:
+        """Number and end of every part, in words."""
+
+    @abstractmethod
+    def facts(self, job: AnyResult) -> Sequence[str]:
+        """What a person wants to know besides the verdict, in lines."""
+
+    @abstractmethod
+    def images(self, job: AnyResult) -> Iterable[tuple[str, str]]:
+        """Who plays again, and the digest of the image."""
+
+    @abstractmethod
+    def differences(self, job: AnyResult, record: Record, arena: Sandbox) -> list[Mismatch]:
+        """Play again in this sandbox; what went otherwise. Raises SandboxError and PlatformFault."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        kind = self.kind.KIND
+        parser.add_argument("number", type=int, metavar=kind, help=f"number of the {kind}, as in its page's address")
+        parser.add_argument(
+            "--replay-players", action="store_true", help="let the same images play it again and compare the actions"
+        )
+        parser.add_argument("--sandbox", choices=("docker", "process"), default="", help="default: SANDBOX")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        job = self._finished(options["number"])
+        name = f"{job.KIND.capitalize()} {job.pk}"
+        try:
+            audit = self.audit(job)
+        except PlatformFault as fault:
+            raise CommandError(f"{name} cannot be checked: {fault}", returncode=NOT_CHECKED) from None
+        wrong = {mismatch.number for mismatch in audit.mismatches}
+        for number, ending in self.endings(audit.record) if audit.record else ():
+            if number not in wrong:
+                self.stdout.write(f"{self.part.capitalize()} {number}: ok, {ending}")
+        self._list("MISMATCH", audit.mismatches)
+        for line in self.facts(job):
+            self.stdout.write(line)
+        self.stdout.write(f"sha256 {job.record_sha256 or 'was not kept'}")
+        self.stdout.write(f"{'DOES NOT VERIFY' if wrong else 'Verified'}: {job.verification}")
+        code = self._replay(job, audit.record, options["sandbox"]) if options["replay_players"] and audit.record else 0
+        if wrong or code:
+            sys.exit(MISMATCH if wrong else code)
+
+    def _finished(self, number: int) -> AnyResult:
+        kind = self.kind.KIND
+        try:
+            job = self.get(number)
+        except self.kind.DoesNotExist:
+            raise CommandError(f"There is no {kind} {number}.", returncode=NOT_CHECKED) from None
+        if job.state != JobState.SUCCEEDED:
+            raise CommandError(
+                f"{kind.capitalize()} {number} has no result to check: it is {job.get_state_display()}.",
+                returncode=NOT_CHECKED,
+            )
+        return job
+
+    def _replay(self, job: AnyResult, record: Record, name: str) -> int:
+        """Play again in the sandbox of this name, say what came of it, and return the exit code of that."""
+        for who, digest in self.images(job):
+            what = f"image {digest}" if digest else "no digest was kept, so what is there now plays"
+            self.stdout.write(f"{who}: {what}")
+        # A stop from outside becomes an exception, so that no player is left behind.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        try:
+            arena = sandbox(name)
+            differences = self.differences(job, record, arena)
+        except (SandboxError, referee.PlatformFault, PlatformFault) as fault:
+            self.stderr.write(f"It cannot be played again: {fault}")
+            return NOT_CHECKED
+        self._list("DIFFERS", differences)
+        verdict = "differs: a player is not deterministic, or the record is wrong" if differences else "the same"
+        count = sum(1 for _ in self.endings(record))
+        same = count - len({difference.number for difference in differences} - {None})
+        self.stdout.write(
+            f"Played again, sandbox {arena.name}: {verdict}; {same} of {count} {self.parts} went as recorded."
+        )
+        return DIFFERS if differences else 0
+
+    def _list(self, word: str, mismatches: list[Mismatch]) -> None:
+        for mismatch in mismatches:
+            self.stdout.write(f"{word} {mismatch}")

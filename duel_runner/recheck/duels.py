@@ -1,0 +1,97 @@
+"""Finished duels against what is kept of them: record, row and ledger must tell the same story."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from arena_kit.environment.record_archive import DuelArchive, MatchSummary
+from arena_kit.environment.records import DuelRecord, half_points
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
+from arena_kit.referee import run as referee
+from arena_kit.referee.recheck.duels import CHECKED, verify_record
+from arena_kit.referee.recheck.mismatch import Mismatch
+from arena_kit.sandbox.base import Sandbox
+from core.duels.selectors import records_open
+from core.duels.services import ledger_entries, result_fields, test_result
+from core.models import Duel
+from duel_runner.recheck.base import Audit, audit_keep, rounded, row_faults, table
+from duel_runner.rules import decided_by, limits_of, rules
+
+ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws", "errors", "opponent_errors", "score")
+
+
+def duel_audit(duel: Duel) -> Audit[DuelRecord]:
+    """Check a finished duel and keep the verdict. Raises PlatformFault when the arena no longer has its rules."""
+    return audit_keep(duel, lambda spec: _look(duel, spec))
+
+
+def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
+    """Let the players of a duel play it again: same images, rules, seed and number of matches, today's limits.
+
+    Raises SandboxError or referee.PlatformFault, also when an image is no longer on this host.
+    """
+    players = ((duel.player_1, duel.player_1_digest), (duel.player_2, duel.player_2_digest))
+    environment = duel.environment
+    with table(environment, arena) as place:
+        return referee.run_duel(
+            rules(duel),
+            lambda player: place.launch(*players[player]),
+            names=(str(duel.player_1), str(duel.player_2)),
+            seed=duel.seed,
+            match_count=duel.match_count,
+            parallel_matches=environment.parallel_matches,
+            limits=limits_of(duel, environment),
+            clock=time.monotonic,
+            one_core=place.core is not None,
+            decided=decided_by(duel),
+        ).record
+
+
+def _look(duel: Duel, spec: EnvironmentSpec) -> Audit[DuelRecord]:
+    with records_open(duel) as archive:
+        record = archive.record()
+        found = [*_archive_faults(archive, record), *_kept_faults(duel, record)]
+    found += verify_record(spec, record, sha256=duel.record_sha256)
+    kept = "Hash, result and ledger agree" if duel.record_sha256 else "Result and ledger agree; no hash was kept"
+    return Audit(record, found, f"{len(record.matches)} matches were simulated again: {CHECKED}. {kept}.")
+
+
+def _archive_faults(archive: DuelArchive, record: DuelRecord) -> Iterator[Mismatch]:
+    """The summary and the index beside the matches, which pages show without reading them."""
+    if archive.summary != record.summary:
+        yield Mismatch(None, "The summary in the record's header is not that of its matches.")
+    for listed, match in zip(archive.index, record.matches, strict=True):
+        played = MatchSummary(
+            match.number, match.outcome, match.fault, match.faulty_player, match.seats[0], len(match.actions)
+        )
+        if listed != played:
+            yield Mismatch(match.number, "the index of the record lists it otherwise.")
+
+
+def _kept_faults(duel: Duel, record: DuelRecord) -> Iterator[Mismatch]:
+    """What the duel's row and the ledger say otherwise than its record."""
+    played = {"matches_done" if duel.test else "match_count": len(record.matches)}
+    yield from row_faults(duel, {"seed": record.seed, **played, **result_fields(record.summary)})
+    yield from _test_faults(duel, record)
+    entries = [
+        sorted(tuple(rounded(getattr(entry, name)) for name in ENTRY_FIELDS) for entry in group)
+        for group in (ledger_entries(duel, record) if duel.tournament_id else (), duel.ledger_entries.all())
+    ]
+    if entries[0] != entries[1]:
+        yield Mismatch(None, "The duel's entries in the ledger are not those that its record gives.")
+
+
+def _test_faults(duel: Duel, record: DuelRecord) -> Iterator[Mismatch]:
+    """Whether a duel under a sequential test ended where that test ended it, and says what came out."""
+    if duel.test is None:
+        return
+    pairs = pairs_to_decide(SequentialTest(**duel.test), half_points(record.matches))
+    expected = duel.match_count if pairs is None else 2 * pairs
+    if len(record.matches) != expected:
+        yield Mismatch(None, f"It has {len(record.matches)} matches; by its test it would have ended after {expected}.")
+    # Not its words: agents are renamed; nor the ratio, which the counts give.
+    kept, given = duel.test_result or {}, test_result(duel, record) or {}
+    if any(kept.get(name) != given.get(name) for name in ("state", "pairs", "counts")):
+        yield Mismatch(None, "What the duel's row says of its test is not what its record gives.")

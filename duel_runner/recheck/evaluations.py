@@ -1,0 +1,74 @@
+"""Finished evaluations against what is kept of them: record, row and list of seeds must tell the same story."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from arena_kit.environment.episodes import EvaluationRecord, seeds_sha256
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee import run as referee
+from arena_kit.referee.recheck.evaluations import CHECKED, verify_evaluation
+from arena_kit.referee.recheck.mismatch import CannotCheck, Mismatch
+from arena_kit.sandbox.base import Sandbox
+from core.evaluations.episodes import episodes_open
+from core.evaluations.services import episode_row, result_fields
+from core.models import Evaluation
+from duel_runner.recheck.base import Audit, audit_keep, row_faults, table
+from duel_runner.rules import rules
+
+
+def evaluation_audit(evaluation: Evaluation) -> Audit[EvaluationRecord]:
+    """Check a finished evaluation that the arena played, and keep the verdict.
+
+    Raises PlatformFault when it cannot be checked here: the rules are gone, or packages are missing or others.
+    """
+    return audit_keep(evaluation, lambda spec: _look(evaluation, spec))
+
+
+def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEvaluation:
+    """Let the player of an evaluation play it again: same image, rules and seeds, today's limits.
+
+    Raises SandboxError or referee.PlatformFault, also when the image is no longer on this host.
+    """
+    environment, submission = evaluation.environment, evaluation.submission
+    assert evaluation.seed_list is not None
+    with table(environment, arena) as place:
+        return referee.run_evaluation(
+            rules(evaluation),
+            lambda: place.launch(submission, evaluation.player_digest),
+            name=str(submission),
+            seeds=evaluation.seed_list.seeds,
+            parallel_episodes=environment.parallel_matches,
+            limits=environment.limits,
+            clock=time.monotonic,
+        )
+
+
+def _look(evaluation: Evaluation, spec: EnvironmentSpec) -> Audit[EvaluationRecord]:
+    seeds = evaluation.seed_list
+    assert seeds is not None
+    with episodes_open(evaluation) as archive:
+        record = archive.record()
+    found = [*_kept_faults(evaluation, record)]
+    if seeds_sha256(seeds.seeds) != seeds.sha256:
+        found.append(Mismatch(None, "The seeds of its list are not those whose hash was published."))
+    try:
+        found += verify_evaluation(spec, record, seeds=seeds.seeds, sha256=evaluation.record_sha256)
+    except CannotCheck:
+        # What is wrong already is wrong whatever is installed here.
+        if not found:
+            raise
+    return Audit(
+        record,
+        found,
+        f"{len(record.episodes)} episodes were played again from their seeds and actions: {CHECKED}. "
+        "Hash, result and list of seeds agree.",
+    )
+
+
+def _kept_faults(evaluation: Evaluation, record: EvaluationRecord) -> Iterator[Mismatch]:
+    """What the evaluation's row says otherwise than its record."""
+    rows = [episode_row(episode) for episode in record.episodes]
+    result = result_fields(rows) if rows else {}
+    yield from row_faults(evaluation, {"episode_count": len(rows), "runtime": record.runtime, **result})

@@ -1,0 +1,40 @@
+"""What a worker keeps, and under which names it starts players."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from arena_kit.sandbox.lock_file import tokens_alive
+from core.models import Submission
+from core.tests import factories
+from duel_runner.workplace import Bench, bench_of_this_worker, worker_label
+
+
+@pytest.fixture
+def bench(settings: Settings) -> Bench:
+    settings.SANDBOX, settings.DEBUG = "process", True
+    return bench_of_this_worker()
+
+
+@pytest.fixture
+def submission(db: None) -> Submission:
+    environment = factories.environment()
+    return factories.submission(factories.agent(factories.user("owner"), environment))
+
+
+def test_no_two_starts_have_the_same_name(bench: Bench, submission: Submission) -> None:
+    launches = [bench.launch(submission, bench.core) for _ in range(3)]
+    assert len({launch.name for launch in launches}) == 3
+
+
+def test_containers_carry_the_arena_and_the_worker(bench: Bench, submission: Submission, settings: Settings) -> None:
+    labels = bench.launch(submission, None).labels
+    assert labels[worker_label()] in tokens_alive(settings.CHANNEL_DIR)
+    assert settings.PLAYER_IMAGE_PREFIX in worker_label()
+
+
+def test_a_worker_keeps_its_bench_until_it_leaves(bench: Bench, settings: Settings) -> None:
+    assert bench_of_this_worker() is bench
+    bench.close()
+    assert tokens_alive(settings.CHANNEL_DIR) == frozenset()

@@ -1,0 +1,109 @@
+"""What a worker process keeps from one duel to the next: its sandbox, its core, and players that are ready."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from multiprocessing.util import Finalize
+
+from django.conf import settings
+
+from arena_kit.sandbox.base import Launch, Sandbox
+from arena_kit.sandbox.cores import Core, reserve_core
+from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.lock_file import Presence
+from arena_kit.sandbox.process import ProcessSandbox
+from arena_kit.sandbox.warm import WarmPlayers
+from core.jobs.worker import PlatformFault
+from core.models import Submission
+
+
+def worker_label() -> str:
+    """The label that holds a container's worker. Arenas that share an engine have different ones."""
+    return f"arena.worker.{settings.PLAYER_IMAGE_PREFIX}"
+
+
+def sandbox(name: str = "") -> Sandbox:
+    """The sandbox of this name, by default the one of the settings; never silently another one."""
+    name = name or settings.SANDBOX
+    if name == "docker":
+        return DockerSandbox(
+            base_image=settings.PLAYER_BASE_IMAGE,
+            runtime=settings.PLAYER_RUNTIME,
+            channel_dir=settings.CHANNEL_DIR,
+            cgroup_parent=settings.PLAYER_CGROUP_PARENT,
+        )
+    if name == "process" and settings.DEBUG:
+        return ProcessSandbox(channel_dir=settings.CHANNEL_DIR)
+    raise PlatformFault(f"The sandbox {name!r} may not be used here.", code="sandbox_refused")
+
+
+class Bench:
+    """One for each worker process; the kernel and `leftovers_reap` clear up after a process that was killed."""
+
+    def __init__(self) -> None:
+        self.sandbox = sandbox()
+        self.sandbox.check()
+        self.process = os.getpid()
+        self._presence = Presence(settings.CHANNEL_DIR)
+        self.players = WarmPlayers(
+            self.sandbox, capacity=settings.WARM_PLAYERS, idle_seconds=settings.WARM_PLAYER_SECONDS
+        )
+        self._core: Core | None = None
+        self._numbers = itertools.count(1)
+        self._at_exit = Finalize(self, self._close, exitpriority=10)
+
+    @property
+    def core(self) -> Core | None:
+        """The core of this worker's duels, None while others have them all."""
+        if self._core is None:
+            self._core = reserve_core(settings.CHANNEL_DIR)
+        return self._core
+
+    def name(self) -> str:
+        """Of a container: one that no other start has."""
+        return f"arena-{self._presence.token[:12]}-{next(self._numbers)}"
+
+    def labels(self, submission: Submission) -> dict[str, str]:
+        """By which the container of a dead worker is found."""
+        return {worker_label(): self._presence.token, "arena.submission": str(submission.pk)}
+
+    def launch(self, submission: Submission, core: Core | None) -> Launch:
+        """How to start a player here."""
+        return Launch(
+            image=submission.launched_image,
+            name=self.name(),
+            limits=submission.agent.environment.limits,
+            labels=self.labels(submission),
+            core=None if core is None else core.number,
+            fresh=submission.needs_fresh_container,
+        )
+
+    def close(self) -> None:
+        """Remove the players and give the core back."""
+        self._at_exit()
+
+    def _close(self) -> None:
+        self.players.close()
+        if self._core is not None:
+            self._core.release()
+        self._presence.end()
+
+
+_bench: Bench | None = None
+
+
+def bench_of_this_worker() -> Bench:
+    """The bench of this process, made on first use. Raises SandboxError and PlatformFault."""
+    global _bench  # noqa: PLW0603  # one for each process, like the process itself
+    if _bench is None or _bench.process != os.getpid():
+        _bench = Bench()
+    return _bench
+
+
+def leave_bench() -> None:
+    """Close the bench of this process, if there is one: for processes that live longer than their work."""
+    global _bench
+    bench, _bench = _bench, None
+    if bench is not None and bench.process == os.getpid():
+        bench.close()

@@ -1,0 +1,260 @@
+"""Play a season while everything around it fails, and compare it with one that nothing happened to.
+
+Starts a Docker engine, PostgreSQL, Redis and a small artifact store of its own, and four workers of duels beside those
+of the other queues, all ended afterwards. A driver with a seed kills, stops, cuts, restarts, floods and fills; see
+`kinds.py`. At the end every job must be in a final state, every duel rated once, no artifact missing or torn, nothing
+left over, and standings, ledger, ratings, plays and scores byte-equal to a season without faults. Takes root,
+and about a quarter of an hour for 200 faults. What is reported as `leftovers` is looked for after the workers have been
+stopped as by an upgrade; removing what dead workers left is the arena's own work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import write_json
+from tests.season.driver import Driver, Injected, Services
+from tests.season.findings import as_bytes, await_clean, duplicated, leftovers, lost, results
+from tests.season.kinds import deck
+from tests.season.season import Season, Size, Unsettled, Workers
+from tests.season.services import (
+    CannotRun,
+    Engine,
+    Postgres,
+    RedisServer,
+    Store,
+    needed_programs,
+    until,
+    wrong_clock,
+)
+
+STORE_BYTES = 48 << 20
+SLOWEST_RERUN_SECONDS = 60.0
+"""A killed worker's job has to run elsewhere within this."""
+TIMES = ("slow_reruns", "unrecovered")
+"""Findings that a busy machine makes, too."""
+FULL = Size(agents=12, scored_agents=3, match_count=10, pause_seconds=0.002, meetings=4)
+SHORT = Size(agents=4, scored_agents=0, match_count=10, pause_seconds=0.002, meetings=3)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run both seasons; return 0 when nothing was lost, doubled, left over or different."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
+    parser.add_argument("--faults", type=int, default=200, help="how many (default 200)")
+    parser.add_argument("--kinds", help="only kinds whose name holds one of these words, separated by commas")
+    parser.add_argument("--seed", type=int, default=1, help="of the deck of faults (default 1)")
+    parser.add_argument("--minutes", type=float, default=14.0, help="no fault is begun later than this (default 14)")
+    parser.add_argument("--short", action="store_true", help="four agents instead of twelve")
+    parser.add_argument(
+        "--hasty", action="store_true", help="run what removes leftovers, instead of its schedules, and judge no time"
+    )
+    parser.add_argument("--base-image", default="rl-arena-base", help="image with Python and NumPy")
+    parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        needed_programs()
+        report = run(options)
+    except CannotRun as reason:
+        print(f"Cannot run: {reason}", file=sys.stderr)
+        return 2
+    write_json(options.json, report)
+    print_report(report)
+    judged = {name: found for name, found in report["findings"].items() if not (options.hasty and name in TIMES)}
+    return 0 if report["standings_equal"] and not any(judged.values()) else 1
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Both seasons and what they differ in."""
+    size = SHORT if options.short else FULL
+    # Sockets have short paths.
+    folder = Path(tempfile.mkdtemp(prefix="arena-faults-"))
+    folder.chmod(0o755)
+    begun = time.monotonic()
+    try:
+        with ExitStack() as stack:
+            postgres = Postgres(folder)
+            stack.callback(postgres.stop)
+            redis = RedisServer(folder)
+            stack.callback(redis.stop)
+            engine = Engine(folder, options.base_image)
+            stack.callback(engine.end)
+            parts: list[dict[str, Any]] = []
+            for number, name in enumerate(("faulty", "clean")):
+                store = Store(folder / name / "files", STORE_BYTES)
+                stack.callback(store.end)
+                postgres.create(name)
+                services = Services(postgres, redis, engine, store, name, number)
+                parts.append(_apart(_season, folder / name, services, size, options, parts[0] if parts else None))
+        faulty, clean = parts
+        return _compare(faulty, clean, time.monotonic() - begun)
+    finally:
+        if options.keep:
+            print(f"Logs and databases are in {folder}.")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _apart(target: Any, *arguments: Any) -> dict[str, Any]:
+    """What a function returns that runs in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def work() -> None:
+        # Workers are to be ended also when this is.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        sender.send(target(*arguments))
+
+    process = context.Process(target=work)
+    process.start()
+    sender.close()
+    try:
+        found: dict[str, Any] = receiver.recv()
+    except EOFError:
+        raise CannotRun("a season ended before its time; its message stands above.") from None
+    finally:
+        if sys.exc_info()[0] is not None:
+            process.terminate()
+        process.join()
+    return found
+
+
+def _season(
+    folder: Path, services: Services, size: Size, options: argparse.Namespace, faulty: dict[str, Any] | None
+) -> dict[str, Any]:
+    """One season. faulty: what the other came to, for the one without faults."""
+    title = "without faults" if faulty else "under faults"
+    print(f"A season {title} begins.", flush=True)
+    variables = {
+        "DATABASE_URL": services.postgres.url(services.database),
+        "REDIS_URL": services.redis.url(services.number),
+        "DOCKER_HOST": services.engine.host,
+        "PLAYER_BASE_IMAGE": options.base_image,
+        "PLAYER_IMAGE_PREFIX": f"rl-arena-faults-{services.database}",
+    }
+    begun = time.monotonic()
+    season = Season(folder, variables, size)
+    workers = Workers(season, None if faulty else wrong_clock(folder))
+    driver = Driver(season, workers, services, options.seed)
+    found: dict[str, Any] = {"unsettled": ""}
+    try:
+        season.upload_first()
+        until(season.are_ready, 240, "all agents are built and validated")
+        print(f"{size.agents} agents are ready after {time.monotonic() - begun:.0f} s.", flush=True)
+        try:
+            if faulty is None:
+                _play_under_faults(season, driver, options)
+            else:
+                while season.editions < faulty["editions"]:
+                    season.start_edition()
+                    until(season.edition_is_over, 600, f"the end of edition {season.editions}")
+            found["settled_seconds"] = season.settle()
+        except Unsettled as reason:
+            found["unsettled"] = str(reason)
+        found["cleaned_seconds"] = 0.0 if options.hasty else await_clean(season)
+    finally:
+        workers.stop()
+    if options.hasty:
+        season.clean_now()
+    found |= {
+        "editions": season.editions,
+        "results": results(),
+        "lost": lost(season.files) + season.open_jobs(),
+        "duplicated": duplicated(),
+        "leftovers": leftovers(season, workers_live=False),
+        "injected": driver.injected,
+        "failed": driver.failed,
+        "seconds": time.monotonic() - begun,
+    }
+    print(f"The season {title} took {found['seconds']:.0f} s: {season.editions} editions.", flush=True)
+    return found
+
+
+def _play_under_faults(season: Season, driver: Driver, options: argparse.Namespace) -> None:
+    """Edition after edition until the deck is done."""
+    words = [word.strip().lower() for word in (options.kinds or "").split(",") if word.strip()]
+    whole = deck(options.faults, options.seed)
+    cards = [card for card in whole if not words or any(word in card[0].lower() for word in words)]
+    deadline = time.monotonic() + 60 * options.minutes
+    season.start_edition()
+    hands = threading.Thread(target=driver.run, args=(cards, deadline), name="driver")
+    hands.start()
+    while hands.is_alive():
+        if season.edition_is_over():
+            season.start_edition()
+        hands.join(0.2)
+
+
+def _compare(faulty: dict[str, Any], clean: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """The figures. `findings` holds sentences about what should not be."""
+    kinds: dict[str, list[Injected]] = {}
+    for fault in faulty["injected"]:
+        kinds.setdefault(fault.kind, []).append(fault)
+    differences = [
+        f"{part}: {line}"
+        for part in clean["results"]
+        for line in sorted(set(clean["results"][part]) ^ set(faulty["results"][part]))
+    ]
+    killed = [fault for fault in faulty["injected"] if fault.kind.startswith("worker killed") or "half" in fault.kind]
+    return {
+        "injected": len(faulty["injected"]),
+        **{name: len(faulty[name]) for name in ("lost", "duplicated", "leftovers")},
+        "standings_equal": as_bytes(faulty["results"]) == as_bytes(clean["results"]),
+        "findings": {
+            **{name: faulty[name] for name in ("lost", "duplicated", "leftovers")},
+            "differences": differences[:50],
+            "slow_reruns": [str(row) for row in killed if (row.seconds or inf) > SLOWEST_RERUN_SECONDS],
+            "unrecovered": [str(row) for row in faulty["injected"] if row.seconds is None],
+            "unsettled": [faulty["unsettled"]] if faulty["unsettled"] else [],
+            "clean_season": [line for name in ("lost", "duplicated", "leftovers") for line in clean[name]],
+        },
+        "not_injected": faulty["failed"],
+        "kinds": {kind: _times(rows) for kind, rows in sorted(kinds.items())},
+        "duels": len(faulty["results"]["plays"]),
+        "editions": faulty["editions"],
+        "cleaned_seconds": round(faulty["cleaned_seconds"], 1),
+        "season_seconds": {"faulty": round(faulty["seconds"]), "clean": round(clean["seconds"])},
+        "seconds": round(seconds),
+        "cores": len(os.sched_getaffinity(0)),
+    }
+
+
+def _times(rows: Sequence[Injected]) -> dict[str, object]:
+    seconds = sorted(row.seconds for row in rows if row.seconds is not None)
+    middle = round(statistics.median(seconds), 1) if seconds else None
+    return {"count": len(rows), "median_seconds": middle, "most_seconds": round(seconds[-1], 1) if seconds else None}
+
+
+def print_report(report: Mapping[str, Any]) -> None:
+    """One line per kind, then what matters."""
+    print()
+    for kind, row in report["kinds"].items():
+        print(f"{kind}: {row['count']} times, over after {row['median_seconds']} s, at most {row['most_seconds']} s")
+    for name, lines in {**report["findings"], "not injected": report["not_injected"]}.items():
+        for line in lines[:20]:
+            print(f"{name}: {line}")
+    print(
+        f"injected {report['injected']}, lost {report['lost']}, duplicated {report['duplicated']}, leftovers "
+        f"{report['leftovers']}, standings_equal {report['standings_equal']} over {report['duels']} duels of "
+        f"{report['editions']} editions, in {report['seconds']} s"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,341 @@
+"""The kinds of faults, and how many of each make a deck."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import random
+import signal
+import time
+from functools import partial
+from typing import Any
+
+import psycopg2  # type: ignore[import-untyped]  # it ships no types
+from redis import RedisError
+
+from tests.season.driver import Driver, Fault, Hit, NotInjected, kill, partial_file, stop
+from tests.season.season import LEASE_SECONDS, again
+from tests.season.services import until
+
+HOUR = 3600.0
+Result = tuple[float | None, str]
+
+
+def worker_killed(driver: Driver, draw: random.Random, *, place: str) -> Result:
+    """SIGKILL for a worker in the act, in every other case for its whole cluster, as when a machine dies."""
+    if place == "mid-build":
+        driver.season.upload_late()
+    with driver.caught(place) as hit:
+        if place == "half-written":
+            partial_file(driver.season.files, str(hit.facts["name"]), int(hit.facts["size"]))
+        whole = draw.random() < 0.5
+        begun = kill(hit.pid, group=hit.group if whole else None)
+    what = f"{hit.worker}{' whole' if whole else ''} at {hit.facts['kind']} {hit.facts['job']}"
+    if "done" in hit.facts:
+        what += f" after {hit.facts['done']} of {hit.facts['of']} matches"
+    if place == "result-written":
+        if driver.job(hit).state != "SUCCEEDED":
+            raise NotInjected("its result was not written")
+        # Nothing is to be done again; the worker has to come back.
+        return driver.seconds_until(lambda: driver.clock(hit.worker)[0] != hit.pid, begun), what
+    return driver.seconds_until(lambda: driver.runs_elsewhere(hit), begun), what
+
+
+def worker_stopped(driver: Driver, draw: random.Random, *, place: str, past_lease: bool = False) -> Result:
+    """SIGSTOP for a worker in the act; past its lease it comes back as a zombie whose result must be refused."""
+    if place == "mid-build":
+        driver.season.upload_late()
+    with driver.caught(place) as hit:
+        stop(hit.pid)
+        begun = time.monotonic()
+        try:
+            what = f"{hit.worker} at {hit.facts['kind']} {hit.facts['job']}"
+            if past_lease:
+                seconds = driver.seconds_until(lambda: driver.runs_elsewhere(hit), begun)
+                what += f", zombie for {time.monotonic() - begun:.0f} s"
+            else:
+                # Longer than a player may think, shorter than the lease.
+                pause = draw.uniform(2.0, 0.5 * LEASE_SECONDS)
+                time.sleep(pause)
+                what += f" for {pause:.0f} s"
+                begun = time.monotonic()
+        finally:
+            driver.let_go(hit.number)
+            os.kill(hit.pid, signal.SIGCONT)
+    if not past_lease:
+        seconds = driver.seconds_until(lambda: driver.is_over(hit), begun)
+    return seconds, what
+
+
+def _worker_label() -> str:
+    # Settings are there only once the season is.
+    from duel_runner.workplace import worker_label
+
+    return worker_label()
+
+
+def container_killed(driver: Driver, draw: random.Random) -> Result:
+    """SIGKILL for a player's container in the middle of its duel."""
+    with driver.caught("mid-duel") as hit, driver.engine() as client:
+        names = []
+        for container in _containers(client, hit, draw):
+            container.kill()
+            container.reload()
+            if container.status == "running":
+                raise NotInjected(f"{container.name} still runs")
+            names.append(container.name)
+    begun = time.monotonic()
+    what = f"{', '.join(names)} in duel {hit.facts['job']}"
+    return driver.seconds_until(lambda: driver.is_over(hit), begun), what
+
+
+def container_paused(driver: Driver, draw: random.Random) -> Result:
+    """A player's container does not run for a while, in every third case for longer than any move may last."""
+    pause = draw.choice((1.0, 2.0, 9.0))
+    with driver.caught("mid-duel") as hit, driver.engine() as client:
+        containers = _containers(client, hit, draw)
+        for container in containers:
+            container.pause()
+            container.reload()
+            if container.status != "paused":
+                raise NotInjected(f"{container.name} is not paused")
+        driver.let_go(hit.number)
+        time.sleep(pause)
+    begun = time.monotonic()
+    for container in containers:
+        _unpause(driver, container.id)
+    what = f"{', '.join(row.name for row in containers)} for {pause:.0f} s in duel {hit.facts['job']}"
+    return driver.seconds_until(lambda: driver.is_over(hit), begun), what
+
+
+def engine_restarted(driver: Driver, draw: random.Random) -> Result:
+    """The engine ends, by a request or by SIGKILL, and comes back: every player is gone."""
+    with driver.alone_with("engine"):
+        engine = driver.services.engine
+        number = draw.choice((signal.SIGTERM, signal.SIGKILL))
+        before, begun = engine.pid, time.monotonic()
+        engine.stop(number)
+        engine.start()
+        if engine.pid == before:
+            raise NotInjected("it is the same engine")
+        away = time.monotonic() - begun
+        return driver.next_success(begun), f"by {number.name}, away for {away:.1f} s"
+
+
+def database_restarted(driver: Driver, draw: random.Random) -> Result:
+    """PostgreSQL ends, in order or by a crash, and comes back."""
+    with driver.alone_with("postgres"):
+        postgres, how = driver.services.postgres, draw.choice(("fast", "immediate"))
+        before, begun = postgres.pid, time.monotonic()
+        postgres.stop(how)
+        time.sleep(draw.uniform(0.0, 2.0))
+        postgres.start()
+        if postgres.pid == before:
+            raise NotInjected("it is the same server")
+        away = time.monotonic() - begun
+        return driver.next_success(begun), f"{how}, away for {away:.1f} s"
+
+
+def connections_cut(driver: Driver, _: random.Random) -> Result:
+    """Every connection of workers to the database is ended by the server, in the middle of whatever it does."""
+    with driver.alone_with("postgres"):
+        begun = time.monotonic()
+        ask = "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s"
+        try:
+            # To another database: this connection is not to end itself.
+            with contextlib.closing(psycopg2.connect(driver.services.postgres.url("postgres"))) as connection:
+                cursor = connection.cursor()
+                cursor.execute(ask, [driver.services.database])
+                row = cursor.fetchone()
+        except psycopg2.Error as error:
+            raise NotInjected(f"the database does not answer: {error}") from error
+        count = int(row[0]) if row else 0
+        if not count:
+            raise NotInjected("nobody was connected")
+        return driver.next_success(begun), f"{count} connections"
+
+
+def messages_flushed(driver: Driver, _: random.Random) -> Result:
+    """Every message that waits is lost, and whatever else Redis keeps."""
+    with driver.alone_with("redis"):
+        begun = time.monotonic()
+        pipe: Any = driver.services.redis.client(driver.services.number).pipeline(transaction=True)
+        for name in ("build", "duel", "tournament"):
+            pipe.llen(f"django_q:{name}:q")
+        for call in (pipe.dbsize, pipe.flushdb, pipe.dbsize):
+            call()
+        try:
+            *lengths, before, _, after = pipe.execute()
+        except RedisError as error:
+            raise NotInjected(f"Redis does not answer: {error}") from error
+        if not before or after:
+            raise NotInjected(f"{before} keys before, {after} after")
+        return driver.next_success(begun), f"{before} keys, {sum(lengths)} messages"
+
+
+def redis_restarted(driver: Driver, draw: random.Random) -> Result:
+    """Redis dies with all it keeps and comes back."""
+    with driver.alone_with("redis"):
+        redis = driver.services.redis
+        before, begun = redis.pid, time.monotonic()
+        redis.stop()
+        time.sleep(draw.uniform(0.0, 2.0))
+        redis.start()
+        if redis.pid == before:
+            raise NotInjected("it is the same server")
+        away = time.monotonic() - begun
+        return driver.next_success(begun), f"away for {away:.1f} s"
+
+
+def message_twice(driver: Driver, draw: random.Random) -> Result:
+    """The same message of a duel is delivered twice, beside its own: it waits, runs or is over."""
+    from django.db import Error
+    from django_q.brokers import get_broker
+    from django_q.tasks import async_task
+
+    from core.models import Duel
+
+    with driver.alone_with("redis"):
+        try:
+            open_duels = list(Duel.objects.filter(state__in=("QUEUED", "RUNNING")).order_by("pk")[:6])
+            duel = draw.choice(open_duels or list(Duel.objects.order_by("-pk")[:6]))
+        except (Error, IndexError) as error:
+            raise NotInjected(f"no duel can be chosen: {type(error).__name__}") from error
+        begun = time.monotonic()
+        try:
+            client: Any = driver.services.redis.client(driver.services.number)
+            spare = get_broker("spare")
+            async_task("duel_runner.tasks.duel_run", duel.pk, broker=spare)
+            message = client.lpop(spare.list_key)
+            key = "django_q:duel:q"
+            _, waiting = client.pipeline(transaction=True).rpush(key, message, message).lrange(key, -2, -1).execute()
+            if waiting != [message, message]:
+                raise NotInjected("it does not wait twice")
+        except RedisError as error:
+            raise NotInjected(f"Redis does not answer: {error}") from error
+
+    over = Duel.objects.filter(pk=duel.pk, state="SUCCEEDED")
+
+    def delivered() -> bool:
+        try:
+            return message not in client.lrange(key, 0, -1) and again(over.exists)()
+        except RedisError:
+            return False
+
+    return driver.seconds_until(delivered, begun), f"duel {duel.pk}, then {duel.state}"
+
+
+def clock_wrong(driver: Driver, draw: random.Random) -> Result:
+    """The clock of one worker is an hour off, ahead or behind, for as long as it takes to play a duel."""
+    from core.models import Duel
+
+    with driver.alone_with("clock"):
+        name, ahead = driver.workers.clocked, draw.choice((HOUR, -HOUR))
+        driver.workers.set_clock(int(ahead))
+        try:
+            until(lambda: abs(driver.clock(name)[1] - ahead) < 60, 20, f"the clock of {name} is wrong")
+            begun = time.monotonic()
+            before = again(lambda: set(Duel.objects.filter(state="SUCCEEDED").values_list("pk", flat=True)))()
+
+            def has_played() -> bool:
+                pid, off = driver.clock(name)
+                finished = Duel.objects.filter(state="SUCCEEDED", worker__endswith=f":{pid}").exclude(pk__in=before)
+                return abs(off - ahead) < 60 and again(finished.exists)()
+
+            seconds = driver.seconds_until(has_played, begun)
+        finally:
+            driver.workers.set_clock(0)
+        until(lambda: abs(driver.clock(name)[1]) < 60, 60, f"the clock of {name} is right again")
+        return seconds, f"{name} by {ahead / HOUR:+.0f} h"
+
+
+def store_read_only(driver: Driver, draw: random.Random) -> Result:
+    """The artifact store refuses to be written to for a while."""
+    with driver.alone_with("store"):
+        store, begun = driver.services.store, time.monotonic()
+        until(store.read_only, 20, "the store is read-only")
+        try:
+            if store.refusal() != errno.EROFS:
+                raise NotInjected("it can be written to")
+            time.sleep(draw.uniform(2.0, 5.0))
+        finally:
+            store.writable()
+        away = time.monotonic() - begun
+        return driver.next_success(time.monotonic()), f"for {away:.1f} s"
+
+
+def store_full(driver: Driver, draw: random.Random) -> Result:
+    """The artifact store has no room for a while."""
+    with driver.alone_with("store"):
+        store, begun = driver.services.store, time.monotonic()
+        try:
+            store.fill()
+            if store.refusal() != errno.ENOSPC:
+                raise NotInjected("there is room")
+            time.sleep(draw.uniform(2.0, 5.0))
+        finally:
+            store.empty()
+        away = time.monotonic() - begun
+        return driver.next_success(time.monotonic()), f"for {away:.1f} s"
+
+
+def _containers(client: Any, hit: Hit, draw: random.Random) -> list[Any]:
+    """The running containers in which one player of a caught worker's duel may sit. Raises NotInjected.
+
+    Of a player that is to play again soon there may be a second one, made ready: both, so that the right one is met.
+    """
+    player = draw.choice(hit.facts["players"])
+    wanted = [f"{_worker_label()}={hit.facts['owner']}", f"arena.submission={player}"]
+    found = client.containers.list(filters={"label": wanted}, ignore_removed=True)
+    if not found:
+        raise NotInjected(f"there is no container of submission {player}")
+    return list(found)
+
+
+def _unpause(driver: Driver, container: str) -> None:
+    """Let a container run again; it may have been removed meanwhile, or the engine be away for another's fault."""
+    try:
+        with driver.engine() as client:
+            client.containers.get(container).unpause()
+    except NotInjected:
+        # Who restarts the engine ends every container.
+        return
+
+
+KINDS: dict[str, tuple[int, Fault]] = {
+    "worker killed mid-build": (10, partial(worker_killed, place="mid-build")),
+    "worker killed mid-duel": (24, partial(worker_killed, place="mid-duel")),
+    "worker killed before its result": (12, partial(worker_killed, place="artifact-stored")),
+    "worker killed between result and acknowledgement": (16, partial(worker_killed, place="result-written")),
+    "artifact half written": (12, partial(worker_killed, place="half-written")),
+    "worker stopped mid-build": (4, partial(worker_stopped, place="mid-build")),
+    "worker stopped mid-duel": (10, partial(worker_stopped, place="mid-duel")),
+    "worker stopped past its lease mid-duel": (6, partial(worker_stopped, place="mid-duel", past_lease=True)),
+    "worker stopped past its lease before its result": (
+        4,
+        partial(worker_stopped, place="artifact-stored", past_lease=True),
+    ),
+    "worker stopped between result and acknowledgement": (6, partial(worker_stopped, place="result-written")),
+    "player's container killed": (22, container_killed),
+    "player's container paused": (16, container_paused),
+    "engine restarted": (5, engine_restarted),
+    "database restarted": (7, database_restarted),
+    "database connections cut": (14, connections_cut),
+    "messages flushed": (8, messages_flushed),
+    "Redis restarted": (5, redis_restarted),
+    "message delivered twice": (16, message_twice),
+    "clock an hour off": (6, clock_wrong),
+    "artifact store read-only": (6, store_read_only),
+    "artifact store full": (6, store_full),
+}
+"""By name: how often in a deck of a whole season, and what is done."""
+
+
+def deck(count: int, seed: int) -> list[tuple[str, Fault]]:
+    """So many faults, shuffled: in the proportions of KINDS, and every kind at least once where there is room."""
+    total = sum(times for times, _ in KINDS.values())
+    names = [name for name, (times, _) in KINDS.items() for _ in range(max(1, round(times * count / total)))]
+    draw = random.Random(seed)
+    draw.shuffle(names)
+    return [(name, KINDS[name][1]) for name in names]

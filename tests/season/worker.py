@@ -1,0 +1,154 @@
+"""What `manage.py qcluster` runs, with places where the driver can catch a worker in the act.
+
+Only the benchmark starts workers by this module; the arena itself knows nothing of it. A place is armed by a file
+`arm-PLACE-NUMBER` in the folder of the variable FAULTS_HOOKS. The worker that comes by takes it (one alone can), says
+in `hit-NUMBER` who and where it is, and waits until it is killed, or stopped and told to go on by `go-NUMBER`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+PLACES = ("mid-build", "mid-duel", "artifact-stored", "result-written", "half-written")
+WAIT_SECONDS = 30.0
+CLOCK_SECONDS = 0.5
+folder = Path(os.environ.get("FAULTS_HOOKS", "/nonexistent"))
+
+
+def come_by(place: str, **facts: object) -> None:
+    """Wait here if the driver wants to catch somebody at this place."""
+    for armed in folder.glob(f"arm-{place}-*"):
+        number = armed.name.rpartition("-")[2]
+        part = folder / f"part-{number}"
+        try:
+            armed.rename(part)
+        except FileNotFoundError:
+            continue
+        part.write_text(json.dumps({"pid": os.getpid(), "place": place, "worker": os.environ["FAULTS_NAME"], **facts}))
+        part.rename(folder / f"hit-{number}")
+        deadline = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < deadline and not (folder / f"go-{number}").exists():
+            time.sleep(0.01)
+        return
+
+
+def about(job: Any) -> dict[str, object]:
+    """What the driver needs to know of a job."""
+    return {"kind": job.KIND, "job": job.pk, "token": str(job.claim_token), "attempt": job.attempt}
+
+
+def install() -> None:
+    """Put the places into the code that this process will run."""
+    from django_q.signals import post_spawn
+
+    import builder.tasks
+    import duel_runner.tasks
+    from core.jobs.worker import Pulse
+    from core.models import Duel
+    from core.storage import LocalStorage
+    from duel_runner import workplace as bench
+
+    # What is put in another's place has no type that could be checked.
+    recipe: Any = sys.modules["arena_kit.image.recipe"]
+    tasks: Any = duel_runner.tasks
+    pulses: Any = Pulse
+    stores: Any = LocalStorage
+
+    current: list[Any] = []
+
+    def of_current(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(job: Any, *arguments: Any, **named: Any) -> Any:
+            current[:] = [job]
+            try:
+                return function(job, *arguments, **named)
+            finally:
+                current.clear()
+
+        return wrapped
+
+    for module, name in ((builder.tasks, "_build"), (duel_runner.tasks, "_duel"), (duel_runner.tasks, "_validate")):
+        setattr(module, name, of_current(getattr(module, name)))
+
+    folder_layer = recipe.folder_layer
+
+    def layer(*arguments: Any) -> Iterator[bytes]:
+        for number, piece in enumerate(folder_layer(*arguments)):
+            if number == 1 and current:
+                # The container of the layer is made, its content half sent.
+                come_by("mid-build", **about(current[0]))
+            yield piece
+
+    recipe.folder_layer = layer
+    progress = pulses.progress
+
+    def show(pulse: Any, **fields: object) -> None:
+        job, done = pulse._job, fields.get("matches_done")
+        if isinstance(job, Duel) and isinstance(done, int) and 0 < done < job.match_count:
+            owner = bench.bench_of_this_worker()._presence.token
+            players = [str(job.player_1_id), str(job.player_2_id)]
+            come_by("mid-duel", **about(job), done=done, of=job.match_count, owner=owner, players=players)
+        progress(pulse, **fields)
+
+    pulses.progress = show
+    succeed = tasks.duel_succeed
+
+    def duel_succeed(*, duel: Duel, **named: Any) -> None:
+        come_by("artifact-stored", **about(duel))
+        succeed(duel=duel, **named)
+        come_by("result-written", **about(duel))
+
+    tasks.duel_succeed = duel_succeed
+    save = stores._save
+
+    def half_saved(storage: Any, name: str, content: Any) -> str:
+        if name.endswith("records.zip") and current and list(folder.glob("arm-half-written-*")):
+            data = content.read()
+            content.seek(0)
+            # As by a writer that is killed between two writes: the library's own has a buffer as large as these files.
+            path = Path(storage.path(name))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data[: len(data) // 2])
+            come_by("half-written", **about(current[0]), name=name, size=len(data))
+            path.unlink()
+        return str(save(storage, name, content))
+
+    stores._save = half_saved
+    post_spawn.connect(show_clock)
+
+
+def show_clock(**_: Any) -> None:
+    """Let the driver see what a worker process takes for the time."""
+
+    def run() -> None:
+        clock = folder / f"clock-{os.environ['FAULTS_NAME']}"
+        while True:
+            part = clock.with_name(f"part-{clock.name}-{os.getpid()}")
+            part.write_text(f"{os.getpid()} {time.time()}")
+            part.rename(clock)
+            time.sleep(CLOCK_SECONDS)
+
+    threading.Thread(target=run, name="clock", daemon=True).start()
+
+
+def main() -> None:
+    """Run as `manage.py` does, with the places."""
+    import django
+
+    django.setup()
+    install()
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["manage.py", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

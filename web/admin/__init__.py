@@ -1,0 +1,1 @@
+"""Organisers' pages, on Django's admin."""

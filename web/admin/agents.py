@@ -1,0 +1,168 @@
+"""Agents and their submissions."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import Count, Prefetch, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from core.errors import Refused
+from core.models import Agent, Evaluation, Job, Submission
+from core.people.moderation import agent_disable, agent_enable
+from core.submissions.services import submission_delete
+from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
+from web.admin.evaluations import evaluate_again
+from web.admin.jobs import build_again
+
+DISABLE = Question(
+    title="Disable agents",
+    consequence="A disabled agent takes no new versions and takes part in nothing, from now on: its open work is "
+    "cancelled, and it is taken out of a running edition, where its duels then count for nobody. Its results stay.",
+    button="Disable",
+    reason="Reason, shown on the agent's page",
+)
+DELETE = Question(
+    title="Delete archives",
+    consequence="Archive and image are removed for good and the version plays no more. Its results stay.",
+    button="Delete the archives",
+)
+
+
+@admin.register(Agent)
+class AgentAdmin(ModelAdmin[Agent]):
+    list_display = ("name", "environment", "owner", "team", "submissions", "is_public", "is_disabled",
+                    "is_resting", "quarantined_at", "created_at")  # fmt: skip
+    list_filter = ("environment", "is_public", "is_disabled", ("quarantined_at", admin.EmptyFieldListFilter),
+                   "owner__team")  # fmt: skip
+    list_select_related = ("environment", "owner")
+    search_fields = ("name", "owner__username", "owner__email", "owner__team")
+    date_hierarchy = "created_at"
+    readonly_fields = ("environment", "owner", "is_disabled", "disabled_reason", "quarantined_at",
+                       "quarantined_number", "created_at")  # fmt: skip
+    actions = ("disable", "enable")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
+        return super().get_queryset(request).annotate(submission_count=Count("submissions"))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False  # agents come with their first archive
+
+    def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
+        return False  # others' results name it; disable it, or delete its archives
+
+    def view_on_site(self, agent: Agent) -> str:
+        return reverse("web:agent", args=[agent.environment.slug, agent.name])
+
+    @admin.display(ordering="owner__team")
+    def team(self, agent: Agent) -> str:
+        return agent.owner.team
+
+    @admin.display(description="submissions", ordering="submission_count")
+    def submissions(self, agent: Agent) -> SafeString:
+        address = reverse("admin:core_submission_changelist") + f"?agent__id__exact={agent.pk}"
+        return links((address, str(getattr(agent, "submission_count", 0))))
+
+    @admin.action(description="Disable, with a reason", permissions=["change"])
+    def disable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, DISABLE)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(agent: Agent) -> str:
+            agent_disable(agent=agent, reason=answer)
+            return "is disabled."
+
+        do_each(self, request, queryset, action)
+        return None
+
+    @admin.action(description="Enable (also ends a quarantine)", permissions=["change"])
+    def enable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
+        def action(agent: Agent) -> str:
+            if not agent.is_disabled:
+                raise Refused("It is not disabled.")
+            agent_enable(agent=agent)
+            return "is enabled."
+
+        do_each(self, request, queryset, action)
+
+
+@admin.register(Submission)
+class SubmissionAdmin(ReadOnlyAdmin[Submission]):
+    list_display = ("__str__", "environment", "owner", "form", "build", "validation", "evaluation", "image",
+                    "archive_bytes", "created_at", "deleted_at")  # fmt: skip
+    list_filter = ("form", "agent__environment", ("deleted_at", admin.EmptyFieldListFilter), "agent__is_disabled")
+    list_select_related = ("agent__environment", "agent__owner")
+    search_fields = ("agent__name", "agent__owner__username", "agent__owner__email", "archive_sha256", "image",
+                     "=public_id", "algorithm", "user_label")  # fmt: skip
+    date_hierarchy = "created_at"
+    ordering = ("-pk",)
+    exclude = ("archive",)
+    readonly_fields = ("files",)
+    actions = ("run_again", "evaluate_again", "delete_archives")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
+        evaluations = Prefetch("evaluations", Evaluation.objects.defer("log", "episodes", "metrics"))
+        return super().get_queryset(request).prefetch_related("builds", "validations", "publications", evaluations)
+
+    def view_on_site(self, submission: Submission) -> str:
+        agent = submission.agent
+        page = reverse("web:agent", args=[agent.environment.slug, agent.name])
+        return f"{page}?version={submission.number}#v{submission.number}"
+
+    @admin.display(ordering="agent__environment")
+    def environment(self, submission: Submission) -> str:
+        return str(submission.agent.environment)
+
+    @admin.display(ordering="agent__owner")
+    def owner(self, submission: Submission) -> str:
+        return str(submission.agent.owner)
+
+    @admin.display
+    def build(self, submission: Submission) -> str:
+        return _state(submission.latest_build)
+
+    @admin.display
+    def validation(self, submission: Submission) -> str:
+        return _state(submission.latest_validation)
+
+    @admin.display
+    def evaluation(self, submission: Submission) -> str:
+        return _state(submission.latest_evaluation)
+
+    @admin.display
+    def files(self, submission: Submission) -> SafeString:
+        archive = (reverse("web:submission_archive", args=[submission.pk]), "archive")
+        logs = [
+            (reverse("web:submission_log", args=[submission.pk, log]), f"log of the {log}")
+            for log in ("build", "validation")
+        ]
+        return links(*logs) if submission.deleted_at else links(archive, *logs)
+
+    @admin.action(description="Build and validate again", permissions=["change"])
+    def run_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+        do_each(self, request, queryset, build_again)
+
+    @admin.action(description="Evaluate again (environments ranked by scores)", permissions=["change"])
+    def evaluate_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+        do_each(self, request, queryset, evaluate_again)
+
+    @admin.action(description="Delete archives and images (results stay)", permissions=["change"])
+    def delete_archives(self, request: HttpRequest, queryset: QuerySet[Submission]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, DELETE)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(submission: Submission) -> str:
+            if submission.deleted_at is not None:
+                raise Refused("It is deleted already.")
+            submission_delete(submission=submission)
+            return "is deleted; its results stay."
+
+        do_each(self, request, queryset, action)
+        return None
+
+
+def _state(job: Job | None) -> str:
+    return job.get_state_display() if job is not None else "–"

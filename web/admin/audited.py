@@ -1,0 +1,129 @@
+"""Pages of the admin that write what is done on them into the audit log, whoever has written the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.forms import BaseModelForm
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from core.models import AuditEntry
+from core.people.audit_log import Changes, audit_record, names_of, operator_of, row_changes, row_values, shown
+
+if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin
+    from django.contrib.admin.models import LogEntry
+
+    Page = ModelAdmin[Any]
+else:
+    Page = object
+
+Action = Callable[[Any, HttpRequest, QuerySet[Model]], HttpResponseBase | None]
+
+
+@dataclass(slots=True)
+class Deed:
+    """What is being done in a request. written: the rows that the log has already heard of."""
+
+    action: str = ""
+    changes: Changes = field(default_factory=dict)
+    written: set[tuple[str, str]] = field(default_factory=set)
+
+
+def deed_of(request: HttpRequest) -> Deed:
+    deed: Deed | None = getattr(request, "_audit_deed", None)
+    if deed is None:
+        deed = Deed()
+        request._audit_deed = deed  # type: ignore[attr-defined]  # a request carries what belongs to it
+    return deed
+
+
+def write_down(request: HttpRequest, action: str, row: Model, note: str = "", changes: Changes | None = None) -> None:
+    """Write down what was done to a row in the admin, or that it was refused."""
+    deed_of(request).written.add(_key(row))
+    operator = operator_of(request, AuditEntry.Channel.ADMIN)
+    audit_record(operator=operator, action=action, row=row, note=note, changes=changes)
+
+
+class Audited(Page):
+    """Mixed into every page of the organisers' site.
+
+    Forms, deletions and Django's own history come by the three `log_...`; actions are wrapped, so that one which logs
+    nothing itself is written down all the same.
+    """
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        deed_of(request).changes = form_changes(form, formsets)
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> LogEntry:
+        self._log(request, deed_of(request).action or "add", obj, message)
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> LogEntry:
+        self._log(request, deed_of(request).action or "change", obj, message)
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> list[LogEntry]:
+        for row in queryset:
+            changes = {name: [value, None] for name, value in row_values(row).items()}
+            write_down(request, "delete", row, changes=changes)
+        return super().log_deletions(request, queryset)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        found: dict[str, Any] = {**super().get_actions(request)}
+        return {name: (audited(action, name), name, title) for name, (action, _, title) in found.items()}
+
+    def _log(self, request: HttpRequest, action: str, row: Model, message: Any) -> None:
+        deed = deed_of(request)
+        changes, deed.changes = deed.changes, {}
+        write_down(request, action, row, message if isinstance(message, str) else "", changes)
+
+
+def audited(action: Action, name: str) -> Action:
+    """An action of a list that is written down for every row that was chosen."""
+
+    @wraps(action)
+    def run(page: Any, request: HttpRequest, queryset: QuerySet[Model]) -> HttpResponseBase | None:
+        deed = deed_of(request)
+        deed.action = name
+        # Rows of our own: an action may delete its.
+        rows = list(queryset.all())
+        before = [row_values(row) for row in rows]
+        # Ours do row after row, each with its entry (web.admin.base.do_each); of others all is done together.
+        with nullcontext() if action.__module__.startswith("core.") else transaction.atomic():
+            response = action(page, request, queryset)
+            # A page in answer is a question, not a deed.
+            if response is None or response.status_code >= 300:
+                for row, values in zip(rows, before, strict=True):
+                    if _key(row) not in deed.written:
+                        write_down(request, name, row, changes=row_changes(row, values))
+        return response
+
+    return run
+
+
+def form_changes(form: BaseModelForm[Any], formsets: Iterable[Any]) -> Changes:
+    """What a form and those beside it have changed."""
+    changes: Changes = {
+        name: [shown(name, form.initial.get(name)), shown(name, form.cleaned_data.get(name))]
+        for name in form.changed_data
+    }
+    for formset in formsets:
+        name = str(formset.model._meta.verbose_name_plural)
+        lists = (formset.deleted_objects, formset.new_objects, [row for row, _ in formset.changed_objects])
+        gone, new, changed = (names_of(rows) for rows in lists)
+        if gone or new or changed:
+            changes[name] = [gone, [*new, *(f"changed: {one}" for one in changed)]]
+    return changes
+
+
+def _key(row: Model) -> tuple[str, str]:
+    return row._meta.label_lower, str(row.pk)

@@ -1,0 +1,234 @@
+"""Environments, and the seeds that one-seat ones are played with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from core.errors import Refused
+from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_list_reveal, seed_lists_ensure
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.models import Environment, Play, SeedList, Submission, TournamentState, User
+from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
+
+START_TASK = "tournament_manager.tasks.tournament_start"
+FINAL_PHASE = Question(
+    title="Start the final phase",
+    consequence="New hidden seeds are drawn, once and for all: this cannot be taken back. Everyone's newest valid "
+    "version is evaluated on them, and from then on every new version, too. The hidden seeds until now are published.",
+    button="Draw new seeds and evaluate everyone",
+)
+REVEAL = Question(
+    title="Reveal seeds",
+    consequence="Everyone can read these seeds from then on. This cannot be taken back.",
+    button="Reveal the seeds",
+)
+OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "has_gate", "stops_early", "test_elo0", "test_elo1",
+            "test_alpha", "test_beta", "test_cap")  # fmt: skip
+MORE_THAN_0 = ("test_cap", "parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds")
+NOT_BELOW_0 = ("move_seconds", "bank_seconds")
+OF_EVALUATIONS = ("episodes_per_evaluation", "takes_scripts")
+FIELDSETS: tuple[tuple[str | None, tuple[str, ...]], ...] = (
+    (None, ("name", "slug", "env_id", "version", "description", "image", "seats", "is_active")),
+    ("What is played", ("play", "active_per_owner", "matches_per_duel", "matches_per_validation",
+                        "episodes_per_evaluation", "takes_scripts", "parallel_matches")),
+    ("Tests between two versions", ("has_gate", "stops_early", "test_elo0", "test_elo1", "test_alpha", "test_beta",
+                                    "test_cap")),
+    ("What a player may use", ("cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
+                               "duel_seconds")),
+)  # fmt: skip
+"""All other fields are quotas."""
+
+if TYPE_CHECKING:
+    EnvironmentModelForm = forms.ModelForm[Environment]
+else:
+    EnvironmentModelForm = forms.ModelForm  # not generic at run time
+
+
+class EnvironmentForm(EnvironmentModelForm):
+    """What organisers may change about an environment: what fits the number of its seats."""
+
+    def clean_matches_per_duel(self) -> int:
+        return _even(self.cleaned_data["matches_per_duel"])
+
+    def clean_matches_per_validation(self) -> int:
+        count: int = self.cleaned_data["matches_per_validation"]
+        return count if self.instance.is_scored else _even(count)
+
+    def clean(self) -> dict[str, Any]:
+        # The database refuses it, too, but to say so is the form's business; it does not show all columns of that rule.
+        for name in MORE_THAN_0:
+            value = self.cleaned_data.get(name)
+            if value is not None and value <= 0:
+                self.add_error(name, "This must be more than 0.")
+        for name in NOT_BELOW_0:
+            value = self.cleaned_data.get(name)
+            if value is not None and value < 0:
+                self.add_error(name, "This must not be below 0.")
+        low, high = self.cleaned_data.get("test_elo0"), self.cleaned_data.get("test_elo1")
+        if low is not None and high is not None and not -200 <= low < high <= 200:
+            self.add_error("test_elo1", "The bounds must lie from -200 to 200, and this one above the lower one.")
+        for name in ("test_alpha", "test_beta"):
+            value = self.cleaned_data.get(name)
+            if value is not None and not 0 < value < 0.5:
+                self.add_error(name, "This must be more than 0 and less than 0.5.")
+        return self.cleaned_data
+
+    def clean_quota_upload_bytes(self) -> int | None:
+        size: int | None = self.cleaned_data["quota_upload_bytes"]
+        if size is not None and size > settings.MAX_UPLOAD_BYTES:
+            raise ValidationError(f"The site takes at most {settings.MAX_UPLOAD_BYTES} bytes (MAX_UPLOAD_BYTES).")
+        return size
+
+    def clean_episodes_per_evaluation(self) -> int:
+        count: int = self.cleaned_data["episodes_per_evaluation"]
+        if count < FEWEST_HIDDEN_SEEDS:
+            raise ValidationError("At least two: a hidden seed that is alone could be found from its hash.")
+        return count
+
+
+@admin.register(Environment)
+class EnvironmentAdmin(ModelAdmin[Environment]):
+    form = EnvironmentForm
+    list_display = ("name", "slug", "env_id", "version", "seats", "is_active", "matches_per_duel",
+                    "episodes_per_evaluation", "move_seconds", "bank_seconds", "duel_seconds", "editions")  # fmt: skip
+    list_filter = ("is_active", "seats")
+    search_fields = ("name", "slug", "env_id")
+    readonly_fields = ("slug", "env_id", "version", "name", "description", "image", "seats")
+    actions = ("start_tournament", "start_final_phase")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Environment]:
+        return super().get_queryset(request).annotate(edition_count=Count("tournaments"))
+
+    def get_exclude(self, request: HttpRequest, obj: Environment | None = None) -> tuple[str, ...]:
+        return OF_DUELS if obj is not None and obj.is_scored else OF_EVALUATIONS
+
+    def get_fieldsets(self, request: HttpRequest, obj: Environment | None = None) -> Any:
+        shown = list(self.get_fields(request, obj))
+        groups = [(title, [name for name in names if name in shown]) for title, names in FIELDSETS]
+        named = {name for _, names in groups for name in names}
+        groups.append(("Quotas", [str(name) for name in shown if name not in named]))
+        return [(title, {"fields": names}) for title, names in groups if names]
+
+    def save_model(self, request: HttpRequest, obj: Environment, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if {"play", "active_per_owner"} & set(form.changed_data):
+            wake("tournament", TOURNAMENT_TASK, obj.pk)
+        if obj.is_scored:
+            # The public seeds are as many as the row says.
+            seed_lists_ensure(environment=obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False  # environments come from code: manage.py sync_environments
+
+    def has_delete_permission(self, request: HttpRequest, obj: Environment | None = None) -> bool:
+        return False
+
+    def view_on_site(self, environment: Environment) -> str:
+        return reverse("web:environment", args=[environment.slug])
+
+    @admin.display(description="editions", ordering="edition_count")
+    def editions(self, environment: Environment) -> SafeString:
+        address = reverse("admin:core_tournament_changelist") + f"?environment__id__exact={environment.pk}"
+        return links((address, str(getattr(environment, "edition_count", 0))))
+
+    @admin.action(description="Start a tournament now", permissions=["change"])
+    def start_tournament(self, request: HttpRequest, queryset: QuerySet[Environment]) -> None:
+        do_each(self, request, queryset, start_tournament)
+
+    @admin.action(description="Start the final phase", permissions=["change"])
+    def start_final_phase(self, request: HttpRequest, queryset: QuerySet[Environment]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, FINAL_PHASE)
+        if isinstance(answer, HttpResponse):
+            return answer
+        assert isinstance(request.user, User)
+        user = request.user
+
+        def action(environment: Environment) -> str:
+            count = len(final_phase_start(environment=environment, by=user))
+            return f"the final phase has begun; {count} {'version is' if count == 1 else 'versions are'} evaluated."
+
+        do_each(self, request, queryset, action)
+        return None
+
+
+def start_tournament(environment: Environment) -> str:
+    """Ask the tournament manager for a new edition. Raises Refused for what is known already to prevent it."""
+    if environment.is_scored:
+        raise Refused("It is ranked by scores: nobody meets anybody there.")
+    if not environment.is_active:
+        raise Refused("The environment is not active.")
+    if environment.play == Play.LADDER:
+        raise Refused("It plays a ladder, which begins by itself.")
+    if environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).exists():
+        raise Refused("An edition is running; wait for its end or cancel it.")
+    valid = Submission.objects.valid().filter(agent__environment=environment)
+    if valid.values("agent").distinct().count() < 2:
+        raise Refused("A tournament needs two agents with a valid submission.")
+    wake("tournament", START_TASK, environment.pk)
+    return "the tournament manager was asked to start a new edition; it begins within seconds."
+
+
+@admin.register(SeedList)
+class SeedListAdmin(ReadOnlyAdmin[SeedList]):
+    """Hidden seeds are shown to superusers alone; the hash that binds the arena to them to everyone here."""
+
+    list_display = ("id", "environment", "purpose", "length", "is_public", "sha256", "created_by", "created_at",
+                    "revealed_at")  # fmt: skip
+    list_filter = ("purpose", ("revealed_at", admin.EmptyFieldListFilter), "environment")
+    list_select_related = ("environment", "created_by")
+    search_fields = ("environment__name", "environment__slug", "sha256")
+    date_hierarchy = "created_at"
+    ordering = ("-pk",)
+    readonly_fields = ("length", "is_public")
+    actions = ("reveal",)
+
+    def get_exclude(self, request: HttpRequest, obj: SeedList | None = None) -> tuple[str, ...]:
+        is_shown = request.user.is_superuser or (obj is not None and obj.is_public)
+        return () if is_shown else ("seeds",)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        # By what an address may ask for, e.g. seeds__0__gt, anybody could find hidden seeds.
+        return lookup.partition("__")[0] != "seeds" and super().lookup_allowed(lookup, value, request)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: SeedList | None = None) -> list[str]:
+        hidden = self.get_exclude(request, obj)
+        return [name for name in super().get_readonly_fields(request, obj) if name not in hidden]
+
+    def view_on_site(self, seed_list: SeedList) -> str:
+        return reverse("web:environment", args=[seed_list.environment.slug])
+
+    @admin.display
+    def length(self, seed_list: SeedList) -> int:
+        return len(seed_list.seeds)
+
+    @admin.display(description="public", boolean=True)
+    def is_public(self, seed_list: SeedList) -> bool:
+        return seed_list.is_public
+
+    @admin.action(description="Reveal the seeds of a list that no longer ranks", permissions=["change"])
+    def reveal(self, request: HttpRequest, queryset: QuerySet[SeedList]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, REVEAL)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(seed_list: SeedList) -> str:
+            seed_list_reveal(seed_list=seed_list)
+            return "everyone can read its seeds now."
+
+        do_each(self, request, queryset, action)
+        return None
+
+
+def _even(count: int) -> int:
+    if count % 2:
+        raise ValidationError("Seats alternate, so this must be an even number.")
+    return count

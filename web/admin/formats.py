@@ -1,0 +1,108 @@
+"""The settings of formats on forms of organisers: a box each.
+
+A form has a box for every setting that there is, and a script shows those of the chosen format. Without scripts all are
+there, each with the formats that it is for; one that is filled in for another is refused, never dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib.admin.widgets import AdminIntegerFieldWidget
+from django.utils.html import format_html, format_html_join
+
+from arena_kit.ranking.format_settings import FORMATS, Setting, setting_field, settings_checked
+from core.errors import Refused
+
+if TYPE_CHECKING:
+    AnyModelForm = forms.ModelForm[Any]
+else:
+    # Not generic at run time.
+    AnyModelForm = forms.ModelForm
+
+Fieldset = tuple[str | None, dict[str, Any]]
+# A setting of one name is the same in all formats that have it.
+SETTINGS: dict[str, Setting] = {setting.name: setting for card in FORMATS.values() for setting in card.settings}
+
+
+def box(setting: Setting) -> forms.Field:
+    """The field of a setting: a checkbox, or a whole number that may be left out."""
+    cards = [card for card in FORMATS.values() if setting in card.settings]
+    label = setting.name.replace("_", " ").capitalize()
+    meaning = setting.meaning
+    field: forms.Field
+    if isinstance(setting.default, bool):
+        field = forms.BooleanField(required=False, label=label)
+    else:
+        bounds = f"from {setting.least} to {setting.most}"
+        left_empty = setting.worked_out if setting.default is None else setting.default
+        meaning = f"{meaning} A whole number {bounds}; left empty: {left_empty}."
+        field = forms.IntegerField(
+            required=False,
+            label=label,
+            min_value=setting.least,
+            max_value=setting.most,
+            error_messages=dict.fromkeys(("invalid", "min_value", "max_value"), f"Make it a whole number {bounds}."),
+            widget=AdminIntegerFieldWidget,
+        )
+    names = format_html_join(", ", "“{}”", ((card.name,) for card in cards))
+    field.help_text = (
+        format_html("{} <span data-is-for>For {}.</span>", meaning, names) if len(cards) < len(FORMATS) else meaning
+    )
+    field.widget.attrs["data-formats"] = " ".join(card.slug for card in cards)
+    return field
+
+
+BOXES = {setting_field(name): box(setting) for name, setting in SETTINGS.items()}
+
+
+class FormatForm(AnyModelForm):
+    """A form of a row with a format and its settings, which are checked and put together here."""
+
+    format = forms.ChoiceField(choices=[(card.slug, card.name) for card in FORMATS.values()])
+
+    class Media:
+        js = (forms.Script("core/planning.js", defer=True),)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, value in self.instance.settings.items():
+            self.initial.setdefault(setting_field(name), value)
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        if "format" not in data:
+            return data
+        card, given = FORMATS[data["format"]], {}
+        for name, setting in SETTINGS.items():
+            value = data.get(setting_field(name))
+            is_given = value is not None and value is not False
+            if setting in card.settings:
+                # Not ticked is what is left out, unless it was written down before.
+                if is_given or (value is False and name in self.instance.settings):
+                    given[name] = value
+            elif is_given:
+                self.add_error(setting_field(name), f"There is no such setting in “{card.name}”: leave it out.")
+        try:
+            self.instance.settings = data["settings"] = settings_checked(card.slug, given)
+        except Refused as refusal:
+            self.refuse(refusal)
+        return data
+
+    def refuse(self, refusal: Refused) -> None:
+        """Say at its field what cannot be done."""
+        self.add_error(refusal.field if refusal.field in self.fields else None, str(refusal))
+
+
+FormatForm.declared_fields.update(BOXES)
+
+
+def boxed(fieldsets: Iterable[Fieldset]) -> list[Fieldset]:
+    """The fieldsets of a page with boxes in the place of `settings`."""
+
+    def fields(names: Sequence[str]) -> list[str]:
+        return [field for name in names for field in (BOXES if name == "settings" else [name])]
+
+    return [(title, {**options, "fields": fields(options["fields"])}) for title, options in fieldsets]

@@ -1,0 +1,264 @@
+"""Background work: look into it, give it back to the workers, stop it, start it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, ClassVar, TypeVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from core.duels.services import duel_play_again, duel_void
+from core.errors import Refused
+from core.jobs.lifecycle import job_cancel, job_requeue, job_wake
+from core.jobs.selectors import attempts_of
+from core.jobs.waits import wait_of
+from core.models import Build, Duel, Job, JobState, PlayedJob, Publication, Submission, User, Validation
+from core.submissions.phases import publication_again
+from core.submissions.services import submission_rebuild
+from core.tournaments.rounds import meeting_again
+from web.admin.base import Question, ReadOnlyAdmin, ask, do_each, links, text_block
+
+AnyJob = TypeVar("AnyJob", bound=Job)
+Phase = TypeVar("Phase", Build, Validation, Publication)
+
+CANCEL = Question(
+    title="Cancel",
+    consequence="This cannot be taken back: a cancelled job stays cancelled. A worker that runs it is stopped.",
+    button="Cancel them",
+    reason="Reason, shown on the page",
+)
+VOID = Question(
+    title="Void",
+    consequence="The result counts for neither side from now on. Records stay; the table is computed anew.",
+    button="Void",
+    reason="Reason, shown on the duel's page",
+)
+
+
+class JobAdmin(ReadOnlyAdmin[AnyJob]):
+    """What all kinds of jobs show and offer."""
+
+    list_filter: ClassVar[tuple[Any, ...]] = ("state", "fault", "error_code")
+    date_hierarchy = "created_at"
+    ordering = ("-pk",)
+    actions: Sequence[str] = ("requeue", "cancel")
+    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token", "history", "turn")
+    readonly_fields: ClassVar[tuple[str, ...]] = ("wait", "took", "attempts", "log_text")
+
+    @admin.display(description="took")
+    def took(self, job: AnyJob) -> str:
+        if job.started_at is None or job.ended_at is None:
+            return "–"
+        return str(timedelta(seconds=round((job.ended_at - job.started_at).total_seconds())))
+
+    @admin.display(description="waits for", empty_value="–")
+    def wait(self, job: AnyJob) -> str:
+        """Why it is not being done."""
+        found = wait_of(job)
+        return "" if found is None else f"{found.sentence} ({found.code})"
+
+    @admin.display(description="attempts that came to nothing")
+    def attempts(self, job: AnyJob) -> SafeString:
+        lines = [
+            f"{row.number}  {row.started_at or row.ended_at:%Y-%m-%d %H:%M:%S} to {row.ended_at:%H:%M:%S} UTC  "
+            f"{row.worker}  {row.code}: {row.error}"
+            for row in attempts_of(job)
+        ]
+        return text_block("\n".join(lines))
+
+    @admin.display(description="log")
+    def log_text(self, job: AnyJob) -> SafeString:
+        return text_block(job.log)
+
+    @admin.action(description="Requeue: take from the worker and start again", permissions=["change"])
+    def requeue(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> None:
+        def action(job: AnyJob) -> str:
+            if job.state == JobState.QUEUED:
+                job_wake(job=job)
+                return "was waiting already; its workers were woken again."
+            job_requeue(job=job, reason=f"Requeued by {request.user}.")
+            return "waits for a worker again."
+
+        do_each(self, request, queryset, action)
+
+    @admin.action(description="Cancel, with a reason", permissions=["change"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, CANCEL)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(job: AnyJob) -> str:
+            job_cancel(job=job, reason=answer)
+            return "is cancelled."
+
+        do_each(self, request, queryset, action)
+        return None
+
+
+class PhaseAdmin(JobAdmin[Phase]):
+    """Jobs of a submission."""
+
+    list_display = ("id", "submission", "environment", "owner", "state", "fault", "error_code", "attempt", "worker",
+                    "created_at", "took")  # fmt: skip
+    list_display_links = ("id", "submission")
+    list_filter = (*JobAdmin.list_filter, "submission__agent__environment")
+    list_select_related = ("submission__agent__environment", "submission__agent__owner")
+    search_fields = ("submission__agent__name", "submission__agent__owner__username", "error", "worker")
+
+    def view_on_site(self, job: Phase) -> str:
+        agent = job.submission.agent
+        return reverse("web:agent", args=[agent.environment.slug, agent.name])
+
+    @admin.display(ordering="submission__agent__environment")
+    def environment(self, job: Phase) -> str:
+        return str(job.submission.agent.environment)
+
+    @admin.display(ordering="submission__agent__owner")
+    def owner(self, job: Phase) -> str:
+        return str(job.submission.agent.owner)
+
+
+def build_again(submission: Submission) -> str:
+    """Start a new build; what is over stays as it is. Raises Refused or StaleJob."""
+    build = submission_rebuild(submission=submission)
+    return f"is built and validated again as build {build.pk}."
+
+
+@admin.register(Build)
+class BuildAdmin(PhaseAdmin[Build]):
+    exclude = (*JobAdmin.exclude, "sbom")
+    readonly_fields = (*JobAdmin.readonly_fields, "files")
+    actions = ("requeue", "cancel", "run_again")
+
+    @admin.display
+    def files(self, build: Build) -> SafeString:
+        address = reverse("web:submission_sbom", args=[build.submission_id])
+        is_served = build.sbom and build == build.submission.latest_build
+        return links((address, "bill of materials")) if is_served else text_block("")
+
+    @admin.action(description="Run again, as a new build", permissions=["change"])
+    def run_again(self, request: HttpRequest, queryset: QuerySet[Build]) -> None:
+        do_each(self, request, queryset, lambda build: build_again(build.submission))
+
+
+@admin.register(Validation)
+class ValidationAdmin(PhaseAdmin[Validation]):
+    exclude = (*JobAdmin.exclude, "records", "player_1_log", "player_2_log")
+    readonly_fields = (*JobAdmin.readonly_fields, "files")
+    actions = ("requeue", "cancel", "run_again")
+
+    @admin.display
+    def files(self, validation: Validation) -> SafeString:
+        pairs = [
+            (
+                reverse("web:submission_log", args=[validation.submission_id, f"player_{player}"]),
+                f"log of player {player}",
+            )
+            for player in (1, 2)
+        ]
+        match = (reverse("web:validation_match", args=[validation.pk, 1]), "matches")
+        return links(match, *pairs) if validation.records else text_block("")
+
+    @admin.action(description="Run again, with a new build", permissions=["change"])
+    def run_again(self, request: HttpRequest, queryset: QuerySet[Validation]) -> None:
+        do_each(self, request, queryset, lambda validation: build_again(validation.submission))
+
+
+@admin.register(Publication)
+class PublicationAdmin(PhaseAdmin[Publication]):
+    exclude = (*JobAdmin.exclude, "url")
+    readonly_fields = (*JobAdmin.readonly_fields, "address")
+    actions = ("requeue", "cancel", "run_again")
+
+    @admin.display
+    def address(self, publication: Publication) -> SafeString:
+        return links((publication.url, publication.url)) if publication.url else text_block("")
+
+    @admin.action(description="Run again, as a new publication", permissions=["change"])
+    def run_again(self, request: HttpRequest, queryset: QuerySet[Publication]) -> None:
+        def action(publication: Publication) -> str:
+            return f"is published again as publication {publication_again(publication=publication).pk}."
+
+        do_each(self, request, queryset, action)
+
+
+@admin.register(Duel)
+class DuelAdmin(JobAdmin[Duel]):
+    list_display = ("id", "player_1", "player_2", "state", "result", "is_struck", "verdict", "error_code", "tournament",
+                    "number", "matches", "worker", "created_at", "took")  # fmt: skip
+    list_filter = (*JobAdmin.list_filter, "outcome", "verdict", ("void", admin.EmptyFieldListFilter),
+                   "tournament__environment")  # fmt: skip
+    list_select_related = ("tournament__environment", "player_1__agent", "player_2__agent", "void")
+    search_fields = ("=id", "player_1__agent__name", "player_2__agent__name", "error", "worker")
+    exclude = (*JobAdmin.exclude, "records", "player_1_log", "player_2_log")
+    readonly_fields = (*JobAdmin.readonly_fields, "is_struck", "files")
+    actions = ("requeue", "cancel", "void", "run_again")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Duel]:
+        return super().get_queryset(request).defer(*Duel.UNREAD)
+
+    def view_on_site(self, duel: Duel) -> str:
+        return reverse("web:duel", args=[duel.pk])
+
+    @admin.display(description="result")
+    def result(self, duel: Duel) -> str:
+        if not duel.outcome:
+            return "–"
+        wins = f"{duel.player_1_wins} : {duel.player_2_wins}, {duel.draws} drawn"
+        errors = duel.player_1_errors + duel.player_2_errors
+        return (f"{wins}, {errors} forfeited" if errors else wins).replace(" ", "\N{NO-BREAK SPACE}")
+
+    @admin.display(description="matches")
+    def matches(self, duel: PlayedJob) -> str:
+        return f"{duel.matches_done} of {duel.match_count}"
+
+    @admin.display(description="void")
+    def is_struck(self, duel: Duel) -> str:
+        return "void" if duel.is_void else ""
+
+    @admin.display
+    def files(self, duel: Duel) -> SafeString:
+        if not duel.records:
+            return text_block("")
+        pairs = [("web:duel_results", "results"), ("web:duel_records", "records")]
+        logs = [(reverse("web:duel_log", args=[duel.pk, f"player_{n}"]), f"log of player {n}") for n in (1, 2)]
+        return links(*((reverse(name, args=[duel.pk]), title) for name, title in pairs), *logs)
+
+    @admin.action(description="Void, with a reason", permissions=["change"])
+    def void(self, request: HttpRequest, queryset: QuerySet[Duel]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, VOID)
+        if isinstance(answer, HttpResponse):
+            return answer
+        assert isinstance(request.user, User)
+        user = request.user
+
+        def action(duel: Duel) -> str:
+            if duel.is_void:
+                raise Refused("It is void already.")
+            if duel.state != JobState.SUCCEEDED:
+                raise Refused("It has no result that could be struck; cancel it instead.")
+            duel_void(duel=duel, reason=answer, user=user)
+            return "is void."
+
+        do_each(self, request, queryset, action)
+        return None
+
+    @admin.action(description="Run again: play a void duel's pair anew", permissions=["change"])
+    def run_again(self, request: HttpRequest, queryset: QuerySet[Duel]) -> None:
+        assert isinstance(request.user, User)
+        user = request.user
+
+        def action(duel: Duel) -> str:
+            follows_plan = duel.tournament is not None and not duel.tournament.is_automatic
+            if follows_plan and duel.state == JobState.FAILED:
+                meeting_again(duel=duel, reason=f"The arena could not play it; run again by {user}.", user=user)
+                return "is struck; its meeting is played again."
+            again = duel_play_again(duel=duel)
+            return f"is played again as duel {again.pk}."
+
+        do_each(self, request, queryset, action)

@@ -1,0 +1,48 @@
+"""The organisers' rooms, one module per concept. What is derived or append-only can be read, never edited."""
+
+from django.conf import settings
+from django.contrib import admin
+
+from web.admin import (
+    agents,
+    alarms,
+    audit,
+    challenges,
+    environments,
+    evaluations,
+    jobs,
+    ledger,
+    notices,
+    planning,
+    promotions,
+    second_factor,
+    tournaments,
+    users,
+    webhooks,
+    workers,
+)
+
+__all__ = [
+    "agents",
+    "alarms",
+    "audit",
+    "challenges",
+    "environments",
+    "evaluations",
+    "jobs",
+    "ledger",
+    "notices",
+    "planning",
+    "promotions",
+    "second_factor",
+    "tournaments",
+    "users",
+    "webhooks",
+    "workers",
+]
+
+
+admin.site.site_header = f"{settings.SITE_NAME} for organisers"
+admin.site.site_title = settings.SITE_NAME
+admin.site.index_title = "Organise"
+admin.site.index_template = "web/admin/admin_index.html"

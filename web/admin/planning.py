@@ -1,0 +1,174 @@
+"""Forms by which organisers plan tournaments: one by one, again and again, and in seasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+
+from arena_kit.text import plain_line
+from core.errors import Refused
+from core.models import Environment, Season, Tournament, TournamentSchedule, User
+from core.times import moment
+from core.tournaments.cron import cron_next
+from core.tournaments.planning import PLANNED_FIELDS, plan_check
+from core.tournaments.schedules import schedule_check, schedule_remove, schedule_save
+from web.admin.base import ModelAdmin, NamedTimesAdmin
+from web.admin.formats import BOXES, Fieldset, FormatForm, boxed
+
+
+class TeamsField(forms.CharField):
+    """Names, one a line; a list in the row."""
+
+    widget = forms.Textarea(attrs={"rows": 3, "cols": 40})
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> Any:
+        return [line.strip() for line in super().clean(value).splitlines() if line.strip()]
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.prepare_value(initial), data)
+
+
+def teams_field(help_text: str) -> TeamsField:
+    return TeamsField(required=False, help_text=help_text)
+
+
+class PlanForm(FormatForm):
+    """A tournament that has not begun; what cannot be played is refused here, at its field."""
+
+    name = forms.CharField(max_length=100)
+    seed = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        help_text="Empty or 0: drawn. All seeds of duels follow from it.",
+    )
+    teams = teams_field(
+        "With “members of certain teams”: their names, one a line. People choose their team themselves: to decide who "
+        "comes in, invite."
+    )
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean()
+        data["seed"] = data.get("seed") or 0
+        if self.errors:
+            return data
+        environment = data.get("environment") or self.instance.environment
+        row = Tournament(environment=environment, **{name: data[name] for name in PLANNED_FIELDS})
+        if row.registration_closes_at is not None and row.registration_opens_at is None:
+            row.registration_opens_at = timezone.now()
+        try:
+            plan_check(row, invited=list(data["invited"]), now=timezone.now())
+        except Refused as refusal:
+            self.refuse(refusal)
+        return data
+
+
+class ScheduleForm(FormatForm):
+    """Tournaments again and again."""
+
+    teams = teams_field("Names as in the profiles, one a line; none: everybody may take part.")
+
+    def clean_name(self) -> str:
+        """As it is stored: of names that look the same there is one."""
+        return plain_line(self.cleaned_data["name"])
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean()
+        if self.errors or not data["is_active"]:
+            return data
+        try:
+            columns = {name: value for name, value in data.items() if name not in BOXES}
+            schedule_check(TournamentSchedule(**columns), now=timezone.now())
+        except Refused as refusal:
+            self.refuse(refusal)
+        return data
+
+
+SCHEDULE_FIELDSETS: list[Fieldset] = [
+    (None, {"fields": ("name", "environment", "cron", "is_active", "next_time", "last_note")}),
+    ("Each tournament", {"fields": ("title", "format", "settings", "is_rated", "results", "in_season")}),
+    (
+        "Who takes part",
+        {"fields": ("registration_hours", "freeze_hours", "teams", "max_participants")},
+    ),
+    ("Origin", {"fields": ("created_by", "created_at")}),
+]
+
+
+@admin.register(TournamentSchedule)
+class TournamentScheduleAdmin(ModelAdmin[TournamentSchedule]):
+    """What organisers may change of a schedule; django-q's own, which can call anything, are for superusers."""
+
+    form = ScheduleForm
+    list_display = ("name", "environment", "cron", "format", "is_active", "next_time", "last_note")
+    list_filter = ("is_active", "environment")
+    list_select_related = ("environment",)
+    search_fields = ("name",)
+    readonly_fields = ("next_time", "last_note", "created_by", "created_at")
+
+    def get_fieldsets(self, request: HttpRequest, obj: TournamentSchedule | None = None) -> Any:
+        may_write = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        return boxed(SCHEDULE_FIELDSETS) if may_write else SCHEDULE_FIELDSETS
+
+    @admin.display(description="next time")
+    def next_time(self, schedule: TournamentSchedule) -> str:
+        if not schedule.is_active or not schedule.pk:
+            return "–"
+        return moment(cron_next(schedule.cron, after=timezone.now()))
+
+    def save_model(self, request: HttpRequest, obj: TournamentSchedule, form: Any, change: bool) -> None:
+        if not change:
+            assert isinstance(request.user, User)
+            obj.created_by = request.user
+        schedule_save(schedule=obj, now=timezone.now())
+
+    def delete_model(self, request: HttpRequest, obj: TournamentSchedule) -> None:
+        schedule_remove(schedule=obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[TournamentSchedule]) -> None:
+        for schedule in queryset:
+            schedule_remove(schedule=schedule)
+
+
+@admin.register(Season)
+class SeasonAdmin(NamedTimesAdmin[Season]):
+    list_display = ("name", "environment", "begins_at", "ends_at", "tournament_count")
+    list_filter = ("environment",)
+    list_select_related = ("environment",)
+    search_fields = ("name", "environment__name")
+
+    def get_form(self, request: HttpRequest, obj: Season | None = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change, **kwargs)
+        if "environment" in form.base_fields:
+            field = form.base_fields["environment"]
+            assert isinstance(field, forms.ModelChoiceField)
+            field.queryset = played_environments()
+        return form
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Season | None = None) -> tuple[str, ...]:
+        # Its tournaments are of one environment.
+        return () if obj is None else ("environment",)
+
+    def view_on_site(self, season: Season) -> str:
+        return reverse("web:season", args=[season.environment.slug, season.pk])
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Season]:
+        return super().get_queryset(request).annotate(counted=Count("tournaments"))
+
+    @admin.display(description="tournaments")
+    def tournament_count(self, season: Season) -> int:
+        return int(getattr(season, "counted", 0))
+
+
+def played_environments() -> QuerySet[Environment]:
+    """Environments in which there can be tournaments."""
+    return Environment.objects.filter(seats__gt=1).order_by("name")

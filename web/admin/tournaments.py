@@ -1,0 +1,331 @@
+"""Editions, and who takes part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from core.errors import Refused
+from core.models import Audience, Duel, JobState, Participant, Registration, Season, Tournament, TournamentState, User
+from core.tournaments.planning import (
+    results_release,
+    tournament_begin_soon,
+    tournament_call_off,
+    tournament_plan,
+    tournament_relabel,
+    tournament_replan,
+)
+from core.tournaments.services import ladder_stop, tournament_cancel
+from web.admin.base import Question, ReadOnlyAdmin, ReadOnlyInline, ask, do_each, links
+from web.admin.formats import Fieldset, boxed
+from web.admin.planning import PlanForm, played_environments
+from web.admin.rounds import RoundsAdmin
+
+CANCEL = Question(
+    title="Cancel tournaments",
+    consequence="What has been played stays in the table; all other duels of the tournament are cancelled for good.",
+    button="Cancel the tournament",
+    reason="Reason, shown on the cancelled duels",
+)
+
+
+BEGIN = Question(
+    title="Begin tournaments now",
+    consequence="Registration ends. Whoever is registered takes part with the newest version that may play; without a "
+    "registration every agent does.",
+    button="Begin now",
+)
+CALL_OFF = Question(
+    title="Call off planned tournaments",
+    consequence="They will not take place. Their pages stay and give the reason.",
+    button="Call it off",
+    reason="Reason, shown on the page of the tournament",
+)
+RELEASE = Question(
+    title="Release results",
+    consequence="Everybody sees tables, duels and replays from then on, and those of rated tournaments count for "
+    "ratings.",
+    button="Release the results",
+)
+RELABELLED = ("name", "season", "results")
+PLAN_FIELDSETS: list[Fieldset] = [
+    (None, {"fields": ("environment", "name", "season")}),
+    ("How it is played", {"fields": ("format", "settings", "seed", "is_rated")}),
+    (
+        "When",
+        {
+            "fields": ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at"),
+            "description": "All times are UTC. Without a registration every agent that may play takes part. Without a "
+            "time to start it begins when you say so, by the action “Begin now”.",
+        },
+    ),
+    ("Who takes part", {"fields": ("eligibility", "teams", "invited", "max_participants")}),
+    (
+        "Who sees results",
+        {"fields": ("results",), "description": "Until they are released they are not behind ratings either."},
+    ),
+]
+COURSE_FIELDSET: Fieldset = (
+    "Course",
+    {"fields": ("edition", "state", "is_automatic", "schedule", "created_by", "started_at", "ended_at",
+                "cancel_reason")},
+)  # fmt: skip
+
+
+class ParticipantInline(ReadOnlyInline[Participant, Tournament]):
+    model = Participant
+    fields = readonly_fields = ("rank", "submission", "points", "wins", "draws", "losses", "total_score", "rating")
+    extra = 0
+    can_delete = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Participant]:
+        return super().get_queryset(request).select_related("submission__agent", "tournament__environment")
+
+    def has_add_permission(self, request: HttpRequest, obj: Tournament | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Tournament | None = None) -> bool:
+        return False
+
+
+class RegistrationInline(ReadOnlyInline[Registration, Tournament]):
+    model = Registration
+    fields = readonly_fields = ("agent", "created_at")
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Tournament | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Tournament | None = None) -> bool:
+        return False
+
+
+@admin.register(Tournament)
+class TournamentAdmin(RoundsAdmin):
+    """A planned one can be changed as a whole, any other only in what does not touch what is played."""
+
+    form = PlanForm
+    actions_on_bottom = True
+    list_per_page = 50
+    list_display = ("__str__", "environment", "edition", "state", "format", "results", "participants", "duels", "void",
+                    "starts_at", "started_at", "ended_at")  # fmt: skip
+    # Environments that rank by scores have none.
+    list_filter = (("environment", admin.RelatedOnlyFieldListFilter), "state", "results", "is_automatic")
+    list_select_related = ("environment",)
+    search_fields = ("=edition", "environment__name", "environment__slug")
+    date_hierarchy = "started_at"
+    # Planned ones first, on every database.
+    ordering = (F("started_at").desc(nulls_first=True),)
+    autocomplete_fields = ("invited",)
+    actions = ("begin_now", "call_off", "cancel", "end_ladder", "release", "void_round")
+
+    def get_form(
+        self, request: HttpRequest, obj: Tournament | None = None, change: bool = False, **kwargs: Any
+    ) -> type[forms.ModelForm[Tournament]]:
+        if obj is not None and not _is_planned(obj):
+            # Nothing is left to plan.
+            kwargs["form"] = forms.ModelForm
+        form = super().get_form(request, obj, change, **kwargs)
+        for name, rows in (("environment", played_environments()), ("season", _seasons(obj))):
+            field = form.base_fields.get(name)
+            if isinstance(field, forms.ModelChoiceField):
+                field.queryset = rows
+        return form
+
+    def get_fieldsets(self, request: HttpRequest, obj: Tournament | None = None) -> Any:
+        if obj is not None and not _is_planned(obj):
+            return [*PLAN_FIELDSETS, COURSE_FIELDSET]
+        may_write = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        return boxed(PLAN_FIELDSETS) if may_write else PLAN_FIELDSETS
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Tournament | None = None) -> list[str]:
+        if obj is None:
+            return []
+        if _is_planned(obj):
+            return ["environment"]
+        open_fields = set(RELABELLED if obj.state != TournamentState.CANCELLED else ())
+        if obj.results == Audience.PUBLIC:
+            # What everybody has seen cannot be held back any more.
+            open_fields.discard("results")
+        shown = [name for _, options in (*PLAN_FIELDSETS, COURSE_FIELDSET) for name in options["fields"]]
+        return [name for name in shown if name not in open_fields]
+
+    def get_inlines(self, request: HttpRequest, obj: Tournament | None) -> Any:
+        if obj is None:
+            return ()
+        return (RegistrationInline,) if _is_planned(obj) else (ParticipantInline,)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Tournament | None = None) -> bool:
+        return False  # its duels are in the ledger; a planned one is called off
+
+    def save_model(self, request: HttpRequest, obj: Tournament, form: Any, change: bool) -> None:
+        # Columns of the form alone: workers write the others.
+        data = form.cleaned_data
+        try:
+            if not change:
+                assert isinstance(request.user, User)
+                obj.created_by = request.user
+                tournament_plan(tournament=obj, invited=data["invited"], now=timezone.now())
+            elif "starts_at" in data:
+                tournament_replan(tournament=obj, invited=data["invited"], now=timezone.now())
+            elif data:
+                tournament_relabel(
+                    tournament=obj, name=data["name"], season=data["season"], results=data.get("results", obj.results)
+                )
+        except Refused as refusal:
+            # The form has checked it: it has begun since.
+            raise PermissionDenied(f"Nothing was saved. {refusal}") from None
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Tournament]:
+        over = Q(state__in=[JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
+        void = Q(state__in=[JobState.FAILED, JobState.CANCELLED]) | Q(void__isnull=False)
+        return (
+            super()
+            .get_queryset(request)
+            .defer("standing")
+            .annotate(
+                participant_count=_count(Participant.objects.all()),
+                duel_count=_count(Duel.objects.all()),
+                over_count=_count(Duel.objects.filter(over)),
+                void_count=_count(Duel.objects.filter(void)),
+            )
+        )
+
+    def view_on_site(self, tournament: Tournament) -> str:
+        return reverse("web:edition", args=[tournament.environment.slug, tournament.edition])
+
+    @admin.display
+    def participants(self, tournament: Tournament) -> int:
+        return int(getattr(tournament, "participant_count", 0))
+
+    @admin.display
+    def duels(self, tournament: Tournament) -> SafeString:
+        address = reverse("admin:core_duel_changelist") + f"?tournament__id__exact={tournament.pk}"
+        over, total = getattr(tournament, "over_count", 0), getattr(tournament, "duel_count", 0)
+        return links((address, f"{over} of {total} over"))
+
+    @admin.display
+    def void(self, tournament: Tournament) -> int:
+        return int(getattr(tournament, "void_count", 0))
+
+    @admin.action(description="End the ladder, with its final table", permissions=["change"])
+    def end_ladder(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> None:
+        def action(tournament: Tournament) -> str:
+            if not tournament.is_ladder or tournament.state != TournamentState.RUNNING:
+                raise Refused("It is no ladder that runs.")
+            ladder_stop(environment=tournament.environment)
+            return "ends within seconds; its environment plays nothing by itself until you choose what."
+
+        do_each(self, request, queryset, action)
+
+    @admin.action(description="Begin now", permissions=["change"])
+    def begin_now(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, BEGIN)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(tournament: Tournament) -> str:
+            _planned(tournament)
+            tournament_begin_soon(tournament=tournament, now=timezone.now())
+            return "begins within seconds."
+
+        do_each(self, request, queryset, action)
+        return None
+
+    @admin.action(description="Call off, with a reason", permissions=["change"])
+    def call_off(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, CALL_OFF)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(tournament: Tournament) -> str:
+            _planned(tournament)
+            if not tournament_call_off(tournament=tournament, reason=answer):
+                raise Refused("It has begun meanwhile: cancel it instead.")
+            return "is called off."
+
+        do_each(self, request, queryset, action)
+        return None
+
+    @admin.action(description="Release results", permissions=["change"])
+    def release(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, RELEASE)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(tournament: Tournament) -> str:
+            results_release(tournament=tournament)
+            return "everybody sees its results now."
+
+        do_each(self, request, queryset, action)
+        return None
+
+    @admin.action(description="Cancel, with a reason", permissions=["change"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, CANCEL)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(tournament: Tournament) -> str:
+            if tournament.state != TournamentState.RUNNING:
+                raise Refused("It is not running.")
+            tournament_cancel(tournament=tournament, reason=answer)
+            return "is cancelled; what has been played stays."
+
+        do_each(self, request, queryset, action)
+        return None
+
+
+@admin.register(Participant)
+class ParticipantAdmin(ReadOnlyAdmin[Participant]):
+    list_display = ("submission", "tournament", "rank", "points", "wins", "draws", "losses", "total_score", "rating")
+    list_filter = ("tournament__environment", "tournament__state")
+    list_select_related = ("submission__agent", "tournament__environment")
+    search_fields = ("submission__agent__name", "=tournament__edition")
+    date_hierarchy = "tournament__started_at"
+    ordering = ("-tournament__started_at", "rank")
+
+    def view_on_site(self, row: Participant) -> str:
+        tournament = row.tournament
+        return reverse(
+            "web:participant", args=[tournament.environment.slug, tournament.edition, row.submission.agent.name]
+        )
+
+
+def _is_planned(tournament: Tournament) -> bool:
+    return tournament.state == TournamentState.PLANNED
+
+
+def _planned(tournament: Tournament) -> None:
+    if not _is_planned(tournament):
+        raise Refused("It is not planned any more.")
+
+
+def _seasons(tournament: Tournament | None) -> QuerySet[Season]:
+    rows = Season.objects.select_related("environment")
+    return rows if tournament is None else rows.filter(environment=tournament.environment_id)
+
+
+def _count(rows: QuerySet[Participant] | QuerySet[Duel]) -> Coalesce:
+    """How many of the rows belong to each tournament of the outer query: one join each, not their product."""
+    grouped = rows.filter(tournament=OuterRef("pk")).order_by().values("tournament").annotate(count=Count("pk"))
+    return Coalesce(Subquery(grouped.values("count"), output_field=IntegerField()), 0)
+
+
+@admin.register(Registration)
+class RegistrationAdmin(ReadOnlyAdmin[Registration]):
+    list_display = ("id", "agent", "tournament", "created_at")
+    list_filter = ("tournament__environment",)
+    list_select_related = ("agent", "tournament__environment")
+    search_fields = ("agent__name", "agent__owner__username")
+    date_hierarchy = "created_at"

@@ -1,0 +1,165 @@
+"""People."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth import admin as auth
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from core.errors import Refused
+from core.models import ApiToken, User
+from core.models.quota import QUOTA_FIELDS
+from core.people.logins import login_unlock
+from core.people.moderation import user_ban, user_unban
+from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each
+
+if TYPE_CHECKING:
+    BaseUserAdmin = auth.UserAdmin[User]
+else:
+    BaseUserAdmin = auth.UserAdmin  # not generic at run time
+
+
+BAN = Question(
+    title="Ban people",
+    consequence="Their sessions end and their tokens are refused at once. What is built, validated, evaluated or "
+    "played for them is cancelled, and their agents are taken out of running editions. Their results stay; the ban "
+    "can be lifted.",
+    button="Ban",
+    reason="Reason, shown to them when they try to log in",
+)
+QUOTAS = ("is_quota_exempt", *QUOTA_FIELDS)
+RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+
+@admin.register(User)
+class UserAdmin(BaseUserAdmin):
+    """Django's own page, with what the arena knows about a person."""
+
+    list_display = ("username", "email", "team", "github", "is_active", "is_staff", "date_joined", "last_login")
+    list_filter = ("is_active", "is_quota_exempt", "is_staff", "team")
+    actions = ("ban", "unban", "unlock_logins")
+    search_fields = ("username", "email", "team", "github")
+    date_hierarchy = "date_joined"
+    ordering = ("username",)
+    fieldsets = (
+        (None, {"fields": ("email", "username", "password", "team", "github")}),
+        ("Ban", {"fields": ("is_active", "ban_reason")}),
+        (
+            "Quotas",
+            {
+                "fields": QUOTAS,
+                "description": "For every environment; of the account of anonymous clients: for all of them together.",
+            },
+        ),
+        ("Rights", {"fields": RIGHTS}),
+        ("Times", {"fields": ("date_joined", "last_login")}),
+    )
+    # Banning does more than this flag: see the actions of the list.
+    readonly_fields = ("is_active", "ban_reason", "date_joined", "last_login")
+    add_fieldsets = (
+        (None, {"fields": ("email", "username", "team", "github", "usable_password", "password1", "password2")}),
+    )
+
+    def view_on_site(self, user: User) -> str:
+        return reverse("web:user", args=[user.username])
+
+    # Whoever may change people would otherwise be whoever they like: by rights for themselves, or by the password or
+    # the e-mail of somebody who has them.
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        """Rights are given by superusers alone."""
+        fixed = tuple(super().get_readonly_fields(request, obj))
+        return fixed if request.user.is_superuser else (*fixed, *RIGHTS)
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_change_permission(request, obj) and _is_theirs_to_change(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and _is_theirs_to_change(request, obj)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002  (Django's name)
+        # Together with its entry in the audit log; Django itself sees to that on its other pages.
+        with transaction.atomic():
+            return super().user_change_password(request, id, form_url)
+
+    @admin.action(description="Ban, with a reason", permissions=["change"])
+    def ban(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, BAN)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(user: User) -> str:
+            if user.pk == request.user.pk:
+                raise Refused("Nobody bans themselves.")
+            if user.is_superuser and not request.user.is_superuser:
+                raise Refused("Only a superuser bans a superuser.")
+            user_ban(user=user, reason=answer)
+            return "is banned."
+
+        do_each(self, request, queryset, action)
+        return None
+
+    @admin.action(description="Lift the ban", permissions=["change"])
+    def unban(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        def action(user: User) -> str:
+            user_unban(user=user)
+            return "may take part again."
+
+        do_each(self, request, queryset, action)
+
+    @admin.action(description="Unlock logins after wrong passwords", permissions=["change"])
+    def unlock_logins(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        def action(user: User) -> str:
+            if not login_unlock(user=user):
+                raise Refused("No wrong password is counted.")
+            return "can log in again from everywhere."
+
+        do_each(self, request, queryset, action)
+
+
+def _is_theirs_to_change(request: HttpRequest, person: User | None) -> bool:
+    """Whether this organiser may change or delete this account: that of another organiser only as a superuser."""
+    if person is None or request.user.is_superuser or person.pk == request.user.pk:
+        return True
+    return not (person.is_staff or person.is_superuser)
+
+
+@admin.register(AccessAttempt)
+class LoginFailureAdmin(ReadOnlyAdmin[AccessAttempt]):
+    """Wrong passwords, by account and address, as long as they count. Deleting a row unlocks its pair."""
+
+    list_display = ("username", "ip_address", "failures_since_start", "is_locked", "attempt_time", "path_info")
+    search_fields = ("username", "ip_address")
+    date_hierarchy = "attempt_time"
+    ordering = ("-attempt_time",)
+    exclude = ("get_data", "post_data", "http_accept")
+
+    @admin.display(description="locked", boolean=True)
+    def is_locked(self, row: AccessAttempt) -> bool:
+        is_recent = row.attempt_time > timezone.now() - settings.AXES_COOLOFF_TIME
+        return bool(is_recent and row.failures_since_start >= settings.AXES_FAILURE_LIMIT)
+
+    def has_delete_permission(self, request: HttpRequest, obj: AccessAttempt | None = None) -> bool:
+        return admin.ModelAdmin.has_delete_permission(self, request, obj)
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ModelAdmin[ApiToken]):
+    """Tokens can be looked at and revoked (deleted) here; only their owners make them."""
+
+    list_display = ("name", "owner", "hint", "created_at", "expires_at", "last_used_at")
+    search_fields = ("name", "owner__username", "owner__email")
+    list_select_related = ("owner",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        return False

@@ -1,0 +1,116 @@
+"""Webhooks of organisers, and what was sent to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from core.models import Delivery, EventKind, User, Webhook
+from core.notices.deliveries import delivery_send_again, webhook_forget, webhook_prepare, webhook_test
+from core.notices.outgoing import address_problem
+from web.admin.base import ModelAdmin, ReadOnlyAdmin, do_each
+
+if TYPE_CHECKING:
+    WebhookModelForm = forms.ModelForm[Webhook]
+else:
+    WebhookModelForm = forms.ModelForm  # not generic at run time
+
+KINDS = [(kind.value, kind.label) for kind in EventKind if kind != EventKind.TEST]
+
+
+class WebhookForm(WebhookModelForm):
+    """The address is never drawn again: a new one can be given in its place."""
+
+    kinds = forms.MultipleChoiceField(choices=KINDS, widget=forms.CheckboxSelectMultiple, label="Events")
+
+    class Meta:
+        model = Webhook
+        fields = ("name", "format", "secret_url", "kinds", "environment", "is_active")
+        widgets = {"secret_url": forms.PasswordInput(attrs={"size": 80, "autocomplete": "off"})}
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        # Whoever may only look gets no fields.
+        if "secret_url" in self.fields and not self.instance._state.adding:
+            self.fields["secret_url"].required = False
+            self.fields["secret_url"].help_text = f"At {self.instance.host}. Empty: stays as it is."
+
+    def clean_secret_url(self) -> str:
+        url: str = self.cleaned_data["secret_url"].strip()
+        if not url:
+            return self.instance.secret_url
+        if problem := address_problem(url):
+            raise ValidationError(problem)
+        return url
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ModelAdmin[Webhook]):
+    form = WebhookForm
+    list_display = ("name", "host", "format", "environment", "is_active", "created_by", "created_at")
+    list_filter = ("is_active", "format")
+    list_select_related = ("environment", "created_by")
+    search_fields = ("name",)
+    actions = ("send_test",)
+
+    def get_fields(self, request: HttpRequest, obj: Webhook | None = None) -> tuple[str, ...]:
+        """Who may only look sees columns in place of the form: not the one that is secret."""
+        fields = ("name", "format", "secret_url", "kinds", "environment", "is_active")
+        is_form = obj is None or self.has_change_permission(request, obj)
+        return fields if is_form else tuple(name for name in fields if name != "secret_url")
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What was sent goes with a webhook, although nobody may delete it alone."""
+        rows, counts, forbidden, protected = super().get_deleted_objects(objs, request)
+        return rows, counts, forbidden - {Delivery._meta.verbose_name}, protected
+
+    def delete_model(self, request: HttpRequest, obj: Webhook) -> None:
+        key = obj.pk
+        super().delete_model(request, obj)
+        webhook_forget(webhook_id=key)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
+        keys = list(queryset.values_list("pk", flat=True))
+        super().delete_queryset(request, queryset)
+        for key in keys:
+            webhook_forget(webhook_id=key)
+
+    def save_model(self, request: HttpRequest, obj: Webhook, form: Any, change: bool) -> None:
+        if not change:
+            assert isinstance(request.user, User)
+            secret = webhook_prepare(webhook=obj, created_by=request.user)
+            self.message_user(
+                request, f"Its secret is {secret} – copy it now, it is never shown again.", messages.WARNING
+            )
+        super().save_model(request, obj, form, change)
+
+    @admin.action(description="Send a test", permissions=["change"])
+    def send_test(self, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
+        def action(webhook: Webhook) -> str:
+            delivery = webhook_test(webhook=webhook)
+            return f"a test is on its way: delivery {delivery.pk} shows what comes of it."
+
+        do_each(self, request, queryset, action)
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
+    list_display = ("id", "kind", "webhook", "state", "attempt", "response_code", "error", "next_at",
+                    "created_at", "done_at")  # fmt: skip
+    list_filter = ("state", "kind", "webhook")
+    list_select_related = ("webhook",)
+    search_fields = ("event_id",)
+    date_hierarchy = "created_at"
+    actions = ("send_again",)
+
+    @admin.action(description="Send again", permissions=["change"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        def action(delivery: Delivery) -> str:
+            return f"is sent again, as delivery {delivery_send_again(delivery=delivery).pk}."
+
+        do_each(self, request, queryset, action)

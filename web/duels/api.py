@@ -1,0 +1,234 @@
+"""Duels, their matches, and replays of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from arena_kit.environment.records import MatchRecord
+from core.duels.selectors import match_get, records_open, replay_frames
+from core.listing import duel_rows
+from core.models import Duel, DuelOutcome, JobState, Verdict
+from core.submissions.selectors import agent_source_visible
+from core.tournaments.results import duel_check, held_back_from
+from web.api.authentication import viewer_of
+from web.api.fields import JobFields, Version
+from web.api.listing import Pages, RowFilter
+from web.api.views import Listed, Shown, one
+
+HELD_BACK = OpenApiResponse(description="Its results are held back from you.")
+NOT_PLAYED = OpenApiResponse(description="It has not been played, or could not be.")
+BY_PLAYER = "Of player 1 and player 2."
+
+
+class DuelAnswer(JobFields):
+    tournament = serializers.IntegerField(source="tournament_id", allow_null=True, help_text="None: it is not rated.")
+    promotion = serializers.IntegerField(
+        source="promotion_id", allow_null=True, help_text="Of a new version that is tested; it is not rated."
+    )
+    environment = serializers.CharField(source="environment.slug")
+    environment_version = serializers.CharField()
+    number = serializers.IntegerField(help_text="In the schedule, from 1.")
+    round = serializers.IntegerField()
+    player_1 = Version()
+    player_2 = Version()
+    expected = serializers.FloatField(
+        allow_null=True, help_text="Predicted share of the points for player 1 when it was made, 0 to 1."
+    )
+    is_void = serializers.BooleanField(help_text="It counts for nobody.")
+    outcome = serializers.ChoiceField(choices=DuelOutcome.choices, allow_blank=True)
+    reason = serializers.CharField(help_text="Why the two meet; may be empty.")
+    match_count = serializers.IntegerField(help_text="With a test, the most there may be.")
+    matches_done = serializers.IntegerField()
+    player_1_wins = serializers.IntegerField()
+    player_2_wins = serializers.IntegerField()
+    draws = serializers.IntegerField()
+    player_1_errors = serializers.IntegerField(help_text="Matches forfeited.")
+    player_2_errors = serializers.IntegerField()
+    player_1_score = serializers.FloatField()
+    player_2_score = serializers.FloatField()
+    test = serializers.JSONField(allow_null=True, help_text="The sequential test that may end it early.")
+    test_result = serializers.JSONField(
+        allow_null=True, help_text="What it found: state, pairs, counts of these by half points, llr, sentence."
+    )
+    seed = serializers.IntegerField()
+    player_1_digest = serializers.CharField(help_text="Content id of the image that played.")
+    player_2_digest = serializers.CharField()
+    record_sha256 = serializers.CharField(help_text="Over the play: docs/protocol.md.")
+    verdict = serializers.ChoiceField(choices=Verdict.choices, allow_blank=True)
+
+
+class DuelFilter(filters.FilterSet):
+    tournament = RowFilter(field_name="tournament_id")
+    environment = filters.CharFilter(
+        field_name="player_1__agent__environment__slug", help_text="Slug of the environment."
+    )
+    agent = RowFilter(method="of_agent", help_text="Id of an agent that is one of its players.")
+    state = filters.ChoiceFilter(choices=JobState.choices)
+    outcome = filters.ChoiceFilter(choices=[choice for choice in DuelOutcome.choices if choice[0]])
+
+    class Meta:
+        model = Duel
+        fields = ["tournament", "environment", "state", "outcome"]
+
+    def of_agent(self, rows: QuerySet[Duel], name: str, value: int) -> QuerySet[Duel]:
+        # Two looks into an index each: no database has one for either of two columns.
+        first, second = (Duel.objects.filter(**{f"{player}__agent": value}) for player in ("player_1", "player_2"))
+        return rows.filter(pk__in=first.order_by().values("pk").union(second.order_by().values("pk")))
+
+
+def shown_duel(request: Request, pk: int) -> Duel:
+    """A duel whose results may be seen. Raises HeldBack, which is a 403."""
+    row = one(duel_rows(), pk=pk)
+    duel_check(row, viewer_of(request))
+    return row
+
+
+class DuelList(Listed[Duel]):
+    """All duels, newest first; without those of tournaments whose results are held back from you."""
+
+    tag = "duels"
+    queryset = duel_rows()
+    serializer_class = DuelAnswer
+    filterset_class = DuelFilter
+    ordering_fields = ("created_at",)
+
+    def get_queryset(self) -> QuerySet[Duel]:
+        return super().get_queryset().exclude(tournament__in=held_back_from(viewer_of(self.request)))
+
+
+class DuelShown(Shown[Duel]):
+    """One duel."""
+
+    tag = "duels"
+    queryset = duel_rows()
+    serializer_class = DuelAnswer
+
+    def get_object(self) -> Duel:
+        row = super().get_object()
+        duel_check(row, viewer_of(self.request))
+        return row
+
+
+class MatchLine(serializers.Serializer[Any]):
+    """A match in the index of its duel. first_player: 1 or 2. faulty_player: 1 or 2, who forfeited."""
+
+    number = serializers.IntegerField()
+    outcome = serializers.CharField()
+    fault = serializers.CharField()
+    faulty_player = serializers.IntegerField(allow_null=True)
+    first_player = serializers.IntegerField()
+    moves = serializers.IntegerField()
+
+
+class MatchPage(serializers.Serializer[Any]):
+    count = serializers.IntegerField()
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    results = MatchLine(many=True)
+
+
+class MatchPageQuery(serializers.Serializer[Any]):
+    page = serializers.IntegerField(default=1, min_value=1)
+    page_size = serializers.IntegerField(default=Pages.page_size, min_value=1, max_value=Pages.max_page_size)
+
+
+class MatchList(APIView):
+    """The matches of a duel, by number."""
+
+    tag = "duels"
+
+    @extend_schema(responses={200: MatchPage, 403: HELD_BACK, 409: NOT_PLAYED}, parameters=[MatchPageQuery])
+    def get(self, request: Request, pk: int) -> Response:
+        row = shown_duel(request, pk)
+        with records_open(row) as archive:
+            pages = Pages()
+            page = pages.paginate_queryset(archive.index, request, view=self)
+            lines = [
+                {
+                    "number": match.number,
+                    "outcome": match.outcome.value,
+                    "fault": match.fault.value,
+                    "faulty_player": None if match.faulty_player is None else match.faulty_player + 1,
+                    "first_player": match.first_player + 1,
+                    "moves": match.moves,
+                }
+                for match in page or ()
+            ]
+        return pages.get_paginated_response(MatchLine(lines, many=True).data)
+
+
+class MatchAnswer(serializers.Serializer[Any]):
+    """A match, complete: with the rules of its version it can be played again. Players are 1 and 2."""
+
+    number = serializers.IntegerField()
+    seed = serializers.IntegerField()
+    seats = serializers.SerializerMethodField(help_text="The player on each seat, in order of play.")
+    actions = serializers.ListField(child=serializers.IntegerField())
+    outcome = serializers.CharField()
+    scores = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
+    fault = serializers.CharField()
+    faulty_player = serializers.SerializerMethodField(help_text="Who forfeited.")
+    error_code = serializers.CharField()
+    error = serializers.SerializerMethodField(help_text="A sentence, and for who may see the source a traceback.")
+    move_counts = serializers.ListField(child=serializers.IntegerField(), help_text=BY_PLAYER)
+    thinking_seconds = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
+    slowest_move_seconds = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
+    cpu_seconds = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
+
+    def get_seats(self, record: MatchRecord) -> list[int]:
+        return [player + 1 for player in record.seats]
+
+    def get_faulty_player(self, record: MatchRecord) -> int | None:
+        return None if record.faulty_player is None else record.faulty_player + 1
+
+    def get_error(self, record: MatchRecord) -> str:
+        return record.error if self.context["can_see_trace"] else record.error.partition("\n")[0]
+
+
+class MatchShown(APIView):
+    """One match of a duel."""
+
+    tag = "duels"
+
+    @extend_schema(responses={200: MatchAnswer, 403: HELD_BACK, 409: NOT_PLAYED})
+    def get(self, request: Request, pk: int, number: int) -> Response:
+        row = shown_duel(request, pk)
+        record, _ = match_get(row, number)
+        players = (row.player_1, row.player_2)
+        faulty = record.faulty_player
+        visible = faulty is None or agent_source_visible(players[faulty].agent, viewer_of(request))
+        return Response(MatchAnswer(record, context={"can_see_trace": visible}).data)
+
+
+class FrameAnswer(serializers.Serializer[Any]):
+    """One state of a match. moves: [seat, action] of whoever acted to get here. scores: so far, by seat."""
+
+    frame = serializers.JSONField(help_text="What the viewer draws; its form depends on the environment.")
+    text = serializers.CharField(help_text="The same in words.")
+    moves = serializers.ListField(child=serializers.ListField(child=serializers.IntegerField()))
+    scores = serializers.ListField(child=serializers.FloatField())
+
+
+class ReplayAnswer(serializers.Serializer[Any]):
+    environment_version = serializers.CharField()
+    frames = FrameAnswer(many=True)
+
+
+class MatchReplay(APIView):
+    """All states of a match, derived by playing its record again."""
+
+    tag = "duels"
+
+    @extend_schema(responses={200: ReplayAnswer, 403: HELD_BACK, 409: NOT_PLAYED})
+    def get(self, request: Request, pk: int, number: int) -> Response:
+        row = shown_duel(request, pk)
+        answer = {"environment_version": row.environment_version, "frames": replay_frames(row, number)}
+        return Response(ReplayAnswer(answer).data)

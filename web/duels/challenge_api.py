@@ -1,0 +1,133 @@
+"""Challenges: asked for, listed, reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.duels.challenge_selectors import Line, Tally, challenge_rows, report_of
+from core.duels.challenges import challenge_create
+from core.listing import agent_rows
+from core.models import Challenge, ChallengeKind
+from web.api.fields import JOB_STATES, Version
+from web.api.listing import MAX_ROW_ID, RowFilter
+from web.api.views import Acting, Listed, Shown, checked, refusals
+
+
+class TallyAnswer(serializers.Serializer[Any]):
+    """Matches from the challenger's side; forfeits count as won or lost."""
+
+    won = serializers.IntegerField()
+    drawn = serializers.IntegerField()
+    lost = serializers.IntegerField()
+    share = serializers.FloatField(allow_null=True, help_text="Of the points, a draw half; null before any match.")
+    low = serializers.FloatField(allow_null=True, help_text="Begin of its 95% interval, as if matches never repeated.")
+    high = serializers.FloatField(allow_null=True)
+
+
+class ChallengeLine(serializers.Serializer[Any]):
+    duel = serializers.IntegerField(help_text="Id of the duel.")
+    opponent = Version()
+    state = serializers.ChoiceField(choices=JOB_STATES)
+    result = TallyAnswer()
+
+
+class ChallengeAnswer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=ChallengeKind.choices)
+    environment = serializers.CharField(source="submission.agent.environment.slug")
+    submission = Version()
+    user = serializers.CharField(source="user.username")
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+    duels = serializers.SerializerMethodField()
+    total = serializers.SerializerMethodField()
+
+    @extend_schema_field(ChallengeLine(many=True))
+    def get_duels(self, row: Challenge) -> Any:
+        return ChallengeLine([_line(line) for line in report_of(row).lines], many=True).data
+
+    @extend_schema_field(TallyAnswer)
+    def get_total(self, row: Challenge) -> Any:
+        return TallyAnswer(_tally(report_of(row).total)).data
+
+
+class ChallengeRequest(serializers.Serializer[Any]):
+    agent = serializers.IntegerField(min_value=1, max_value=MAX_ROW_ID, help_text="Id of an agent of yours.")
+    opponent = serializers.IntegerField(
+        min_value=1, max_value=MAX_ROW_ID, default=None, allow_null=True, help_text="Id of an agent; null: the top ten."
+    )
+
+
+class ChallengeFilter(filters.FilterSet):
+    environment = filters.CharFilter(field_name="submission__agent__environment__slug", help_text="Slug.")
+    agent = RowFilter(field_name="submission__agent", help_text="Id of the agent that challenges.")
+    user = filters.CharFilter(field_name="user__username", lookup_expr="iexact")
+
+    class Meta:
+        model = Challenge
+        fields = ["environment", "agent", "user"]
+
+
+class ChallengeList(Listed[Challenge], Acting):
+    """All challenges, newest first."""
+
+    tag = "challenges"
+    queryset = challenge_rows()
+    serializer_class = ChallengeAnswer
+    filterset_class = ChallengeFilter
+
+    @extend_schema(
+        request=ChallengeRequest,
+        responses={201: ChallengeAnswer, 403: OpenApiResponse(description="It is not yours.")},
+    )
+    def post(self, request: Request) -> Response:
+        """Let the active version of an agent of yours play that of another, or of the top ten, unrated."""
+        account = self.account(request)
+        form = checked(ChallengeRequest, request)
+        wanted = {key: form[key] for key in ("agent", "opponent") if form[key] is not None}
+        found = agent_rows().in_bulk(set(wanted.values()))
+        for name, key in wanted.items():
+            if key not in found:
+                raise ValidationError({name: ["There is no such agent."]})
+        agent = found[form["agent"]]
+        if agent.owner_id != account.pk:
+            raise PermissionDenied("Only the owner of an agent may let it challenge somebody.")
+        with refusals():
+            made = challenge_create(user=account, agent=agent, opponent=found.get(form["opponent"]))
+        return Response(ChallengeAnswer(challenge_rows().get(pk=made.pk)).data, status=201)
+
+
+class ChallengeShown(Shown[Challenge]):
+    """One challenge with its duels."""
+
+    tag = "challenges"
+    queryset = challenge_rows()
+    serializer_class = ChallengeAnswer
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {
+        "duel": line.duel.pk,
+        "opponent": line.duel.player_2,
+        "state": line.duel.state,
+        "result": _tally(line.tally),
+    }
+
+
+def _tally(tally: Tally) -> dict[str, Any]:
+    share = tally.share
+    return {
+        "won": tally.won,
+        "drawn": tally.drawn,
+        "lost": tally.lost,
+        "share": share.value if share else None,
+        "low": share.low if share else None,
+        "high": share.high if share else None,
+    }

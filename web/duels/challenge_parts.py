@@ -1,0 +1,49 @@
+"""Challenges on the page of an agent: what its owner can ask for, and what others can ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+
+from core.duels.challenge_selectors import (
+    Report,
+    active_version,
+    challenge_list,
+    challenger_hindrance,
+    challengers,
+    is_rated,
+    top_rivals,
+)
+from core.models import Agent, Submission, User
+from web.people.quota_parts import QuotaLine, challenge_quotas
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengePart:
+    """What is shown beside an agent.
+
+    hindrance: why its owner cannot ask, empty where they can. rivals: the top ten, to be chosen of. own: a visitor's
+    agents that may ask.
+    """
+
+    hindrance: str
+    reports: list[Report]
+    rivals: list[Submission]
+    own: list[Agent]
+    quotas: list[QuotaLine]
+
+
+def challenge_part(viewer: User | AnonymousUser, agent: Agent) -> ChallengePart | None:
+    """What a visitor sees of challenges on an agent's page; None: nothing."""
+    if not isinstance(viewer, User) or agent.environment.is_scored:
+        return None
+    quotas = challenge_quotas(viewer, agent.environment)
+    if agent.owner_id == viewer.pk:
+        hindrance = challenger_hindrance(agent, active_version(agent))
+        rivals = [] if hindrance else top_rivals(agent)
+        return ChallengePart(hindrance, challenge_list(agent), rivals, [], quotas)
+    own = challengers(viewer, agent.environment)
+    if not own or active_version(agent) is None or not is_rated(agent):
+        return None
+    return ChallengePart("", [], [], own, quotas)

@@ -1,0 +1,60 @@
+"""Challenges: asked for by owners, their reports seen by everybody, as duels are."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+
+from core.duels.challenge_selectors import challenge_get
+from core.duels.challenges import challenge_create
+from core.errors import Refused
+from core.models import Agent, Challenge, Environment, User
+
+
+def challenge(request: HttpRequest, challenge_id: int) -> HttpResponse:
+    """The report of a challenge; asked by htmx, the part that changes while it is played."""
+    try:
+        report = challenge_get(challenge_id)
+    except Challenge.DoesNotExist:
+        raise Http404("There is no such challenge.") from None
+    agent = report.challenge.submission.agent
+    context = {"report": report, "challenge": report.challenge, "agent": agent, "environment": agent.environment}
+    part = request.headers.get("HX-Target") == "challenge"
+    return render(request, "web/duels/challenge_body.html" if part else "web/duels/challenge.html", context)
+
+
+@login_required
+def create(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask for a challenge; who comes here from the login, the form being lost, gets the page of the environment."""
+    environment = get_object_or_404(Environment, slug=slug)
+    if request.method != "POST":
+        return redirect("web:environment", slug)
+    assert isinstance(request.user, User)
+    agent = _agent(environment, request.POST.get("agent", ""))
+    if agent is None:
+        messages.error(request, "Choose one of your agents.")
+        return redirect("web:environment", slug)
+    if agent.owner_id != request.user.pk:
+        raise PermissionDenied("Only the owner of an agent may let it challenge somebody.")
+    back = f"{reverse('web:agent', args=[slug, agent.name])}#challenges"
+    name = request.POST.get("opponent", "").strip()
+    opponent = _agent(environment, name)
+    if opponent is None and "top" not in request.POST:
+        messages.error(request, f"There is no agent “{name[:50]}” here." if name else "Say whom to challenge.")
+        return redirect(back)
+    try:
+        made = challenge_create(user=request.user, agent=agent, opponent=None if "top" in request.POST else opponent)
+    except Refused as refusal:
+        messages.error(request, str(refusal))
+        return redirect(back)
+    return redirect("web:challenge", made.pk)
+
+
+def _agent(environment: Environment, name: str) -> Agent | None:
+    rows = environment.agents.select_related("environment", "owner")
+    # What a database cannot hold is nobody's name.
+    return rows.filter(name__iexact=name).first() if name and "\x00" not in name else None

@@ -1,0 +1,73 @@
+"""A duel's matches by kind of result: what they are called, which are shown, and the bar of their shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+from arena_kit.environment.record_archive import MatchSummary
+from core.duels.selectors import GROUPS, MatchFilter, MatchGroup
+from core.models import Duel
+
+TITLES = {
+    "player_1": "Won by {0}",
+    "player_2": "Won by {1}",
+    "draw": "Draws",
+    "player_1_error": "Forfeited by {0}",
+    "player_2_error": "Forfeited by {1}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A kind of result on the page. count: all its matches, shown or not."""
+
+    key: str
+    title: str
+    count: int
+    matches: Sequence[MatchSummary]
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the bar, in matches from its left end."""
+
+    key: str
+    start: int
+    length: int
+
+
+def group_views(groups: Sequence[MatchGroup], names: tuple[str, str], wanted: MatchFilter) -> list[GroupView]:
+    return [
+        GroupView(group.key, TITLES[group.key].format(*names), group.count, group.matches, wanted.result == group.key)
+        for group in groups
+    ]
+
+
+def segments(duel: Duel) -> Iterator[Segment]:
+    """What fell to player 1 on the left, what fell to player 2 on the right, draws between them."""
+    counts = {
+        "player_1": duel.player_1_wins,
+        "player_2_error": duel.player_2_errors,
+        "draw": duel.draws,
+        "player_1_error": duel.player_1_errors,
+        "player_2": duel.player_2_wins,
+    }
+    start = 0
+    for key, count in counts.items():
+        if count:
+            yield Segment(key, start, count)
+        start += count
+
+
+def match_filter(query: QueryDict) -> MatchFilter:
+    """What an address asks for; what is not understood counts as not asked."""
+    result, first = query.get("result", ""), query.get("first", "")
+    return MatchFilter(
+        result=result if result in GROUPS else "",
+        first=int(first) if first in ("1", "2") else 0,
+        longest=query.get("sort") == "moves",
+    )

@@ -1,0 +1,86 @@
+"""What the viewer shows of a match: every state as a picture, a text and a sentence."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.records import Fault, MatchRecord, Outcome
+from arena_kit.environment.replay import replay
+from arena_kit.environment.spec import EnvironmentSpec
+from core.duels.selectors import NotStored
+
+ORDINALS = ("first", "second", "third", "fourth")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameView:
+    """One state of a match. seats: who acted to get here; caption: the same as a sentence."""
+
+    svg: str
+    text: str
+    caption: str
+    seats: tuple[int, ...]
+
+    @property
+    def picture(self) -> str:
+        """The picture as an address, for pages without scripts."""
+        return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class SeatView:
+    """Who sat where. number: from 1. player: 1 or 2."""
+
+    number: int
+    player: int
+    name: str
+    score: float
+    thinking_seconds: float
+    slowest_move_seconds: float
+
+    @property
+    def ordinal(self) -> str:
+        return ORDINALS[self.number - 1] if self.number <= len(ORDINALS) else f"{self.number}th"
+
+
+def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, str]) -> list[FrameView]:
+    """All states of a match in order. Raises NotStored when the record does not fit the rules."""
+    views: list[FrameView] = []
+    try:
+        for step in replay(spec, record):
+            moves = "; ".join(f"{names[record.seats[seat]]} played {action}" for seat, action in step.moves)
+            caption = moves or f"Start. {names[record.seats[0]]} moves first"
+            views.append(FrameView(spec.render(step.frame), step.text, caption, tuple(seat for seat, _ in step.moves)))
+    except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
+        # A damaged record can hold anything; the rules stumble over it in their own ways.
+        raise NotStored(f"The record of match {record.number} does not fit its rules, so it cannot be drawn.") from None
+    last = views[-1]
+    views[-1] = FrameView(last.svg, last.text, f"{last.caption}. {ending(record, names)}", last.seats)
+    return views
+
+
+def ending(record: MatchRecord, names: tuple[str, str]) -> str:
+    """How a match ended, as a sentence."""
+    if record.fault is Fault.PLAYER and record.faulty_player is not None:
+        loser, winner = names[record.faulty_player], names[1 - record.faulty_player]
+        return f"{loser} forfeits, {winner} wins"
+    if record.outcome is Outcome.DRAW:
+        return "Draw"
+    return f"{names[0] if record.outcome is Outcome.PLAYER_1 else names[1]} wins"
+
+
+def seat_views(record: MatchRecord, names: tuple[str, str]) -> list[SeatView]:
+    """Seats in order of play."""
+    return [
+        SeatView(
+            number=seat + 1,
+            player=player + 1,
+            name=names[player],
+            score=record.scores[player],
+            thinking_seconds=record.thinking_seconds[player],
+            slowest_move_seconds=record.slowest_move_seconds[player],
+        )
+        for seat, player in enumerate(record.seats)
+    ]

@@ -1,0 +1,216 @@
+"""Duels, and every match of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.gzip import gzip_page
+
+from arena_kit.environment.record_archive import MatchSummary
+from arena_kit.environment.records import MatchRecord
+from core.duels.selectors import (
+    NotStored,
+    duel_get,
+    match_get,
+    match_groups,
+    records_open,
+    spec_get,
+    validation_get,
+)
+from core.jobs.waits import wait_of
+from core.models import Agent, Duel, PlayedJob, User, Validation
+from core.submissions.selectors import agent_source_visible
+from core.tournaments.results import duel_check
+from web.duels.course_parts import course_of
+from web.duels.parts import group_views, match_filter, segments
+from web.duels.replays import ending, frame_views, seat_views
+from web.site.refusals import explained, status_of
+
+Context = dict[str, Any]
+FRAMES_OF = {"web:match": "web:match_frames", "web:validation_match": "web:validation_frames"}
+
+
+@explained
+def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
+    """A duel with all its matches by result; asked by htmx, the part that changes while it is played."""
+    row = get_duel(request, duel_id)
+    context: Context = {
+        "duel": row,
+        "environment": row.environment,
+        "crumbs": origin_crumbs(row),
+        "names": duel_names(row),
+        "wait": wait_of(row),
+        "can_see_logs": [source_visible(request, player.agent) for player in (row.player_1, row.player_2)],
+        "won": (row.player_1_wins + row.player_2_errors, row.player_2_wins + row.player_1_errors),
+        "segments": list(segments(row)),
+        "wanted": (wanted := match_filter(request.GET)),
+    }
+    index: Sequence[MatchSummary] = ()
+    if row.records:
+        try:
+            with records_open(row) as archive:
+                context["groups"] = group_views(match_groups(archive.index, wanted), duel_names(row), wanted)
+                index = archive.index
+        except NotStored as missing:
+            context["missing"] = str(missing)
+    context["course"] = course_of(row, duel_names(row), index)
+    part = request.headers.get("HX-Target") == "duel"
+    return render(request, "web/duels/body.html" if part else "web/duels/duel.html", context)
+
+
+@explained
+def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
+    """The viewer on one match of a duel."""
+    row = get_duel(request, duel_id)
+    record, count = match_get(row, number)
+    names = duel_names(row)
+    agents = (row.player_1.agent, row.player_2.agent)
+    trace = record.faulty_player is not None and source_visible(request, agents[record.faulty_player])
+    environment = row.environment
+    context: Context = {
+        "crumbs": [
+            (reverse("web:environment", args=[environment.slug]), environment.name),
+            *origin_crumbs(row),
+            (reverse("web:duel", args=[row.pk]), f"{names[0]} against {names[1]}"),
+        ],
+        "is_void": row.is_void,
+        "can_see_trace": trace,
+    }
+    return viewer(request, row, record, count, names, "web:match", context)
+
+
+@explained
+def match_frames(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
+    """All states of a match as JSON."""
+    row = get_duel(request, duel_id)
+    return frames(request, row, number, duel_names(row))
+
+
+@explained
+def validation_match(request: HttpRequest, validation_id: int, number: int) -> HttpResponseBase:
+    """The viewer on one match of a submission against itself, for those who may see its logs."""
+    row = get_validation(request, validation_id)
+    record, count = match_get(row, number)
+    agent = row.submission.agent
+    environment = agent.environment
+    context: Context = {
+        "crumbs": [
+            (reverse("web:environment", args=[environment.slug]), environment.name),
+            (reverse("web:agent", args=[environment.slug, agent.name]), agent.name),
+            ("", f"self-play of version {row.submission.number}"),
+        ],
+        "can_see_trace": True,
+    }
+    return viewer(request, row, record, count, validation_names(row), "web:validation_match", context)
+
+
+def validation_frames(request: HttpRequest, validation_id: int, number: int) -> HttpResponseBase:
+    row = get_validation(request, validation_id)
+    return frames(request, row, number, validation_names(row))
+
+
+def viewer(
+    request: HttpRequest,
+    job: PlayedJob,
+    record: MatchRecord,
+    count: int,
+    names: tuple[str, str],
+    page: str,
+    context: Context,
+) -> HttpResponse:
+    """The page around a match. It shows one state by itself and all of them with JavaScript."""
+    sentence, _, trace = record.error.partition("\n")
+    number = record.number
+    context |= {
+        "match": record,
+        "match_count": count,
+        "names": names,
+        "title": f"{names[0]} against {names[1]}",
+        "environment_version": job.environment_version,
+        "ending": ending(record, names),
+        "seats": seat_views(record, names),
+        "error": sentence,
+        "trace": trace if context["can_see_trace"] else "",
+        "frames_url": reverse(FRAMES_OF[page], args=[job.pk, number]),
+        "previous_url": reverse(page, args=[job.pk, number - 1]) if number > 1 else "",
+        "next_url": reverse(page, args=[job.pk, number + 1]) if number < count else "",
+    }
+    try:
+        states = frame_views(spec_get(job), record, names)
+        position = frame_number(request, len(states))
+        context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
+    except NotStored as missing:
+        context["missing"] = str(missing)
+    return render(request, "web/duels/match.html", context)
+
+
+@gzip_page
+def frames(request: HttpRequest, job: PlayedJob, number: int, names: tuple[str, str]) -> JsonResponse:
+    """{"frames": [{"svg", "text", "caption", "seats"}]}, or {"error"} with a sentence."""
+    try:
+        record, _ = match_get(job, number)
+        states = frame_views(spec_get(job), record, names)
+    except NotStored as missing:
+        return JsonResponse({"error": str(missing)}, status=status_of(missing))
+    return JsonResponse({"frames": [asdict(state) for state in states]})
+
+
+def frame_number(request: HttpRequest, count: int) -> int:
+    """The state that an address asks for with ?frame=N, made possible: 0 .. count - 1."""
+    asked = request.GET.get("frame", "")
+    wanted = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
+    return min(wanted, count - 1)
+
+
+def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
+    """The way to what a duel is played for: its tournament, the agent that has a new version, or a challenge."""
+    if row.tournament is not None:
+        place = [row.environment.slug, row.tournament.edition]
+        return [(reverse("web:edition", args=place), row.tournament.in_words)]
+    if row.promotion is not None:
+        agent = row.player_1.agent
+        page = reverse("web:agent", args=[row.environment.slug, agent.name])
+        return [(f"{page}?version={row.player_1.number}#v{row.player_1.number}", agent.name)]
+    if row.challenge_id is not None:
+        return [(reverse("web:challenge", args=[row.challenge_id]), "challenge")]
+    return []
+
+
+def duel_names(row: Duel) -> tuple[str, str]:
+    return str(row.player_1), str(row.player_2)
+
+
+def validation_names(row: Validation) -> tuple[str, str]:
+    return f"{row.submission} (player 1)", f"{row.submission} (player 2)"
+
+
+def source_visible(request: HttpRequest, agent: Agent) -> bool:
+    assert request.user.is_anonymous or isinstance(request.user, User)
+    return agent_source_visible(agent, request.user)
+
+
+def get_duel(request: HttpRequest, duel_id: int) -> Duel:
+    """A duel whose results this person may see. Raises HeldBack."""
+    try:
+        row = duel_get(duel_id)
+    except Duel.DoesNotExist:
+        raise Http404("There is no such duel.") from None
+    assert request.user.is_anonymous or isinstance(request.user, User)
+    duel_check(row, request.user)
+    return row
+
+
+def get_validation(request: HttpRequest, validation_id: int) -> Validation:
+    """A validation that this person may look into; others do not learn that it exists."""
+    try:
+        row = validation_get(validation_id)
+    except Validation.DoesNotExist:
+        raise Http404("There is no such validation.") from None
+    if not source_visible(request, row.submission.agent):
+        raise Http404("There is no such validation.")
+    return row

@@ -1,0 +1,226 @@
+"""Environments and their boards."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from arena_kit.ranking.scores import Interval
+from core.evaluations.board import board_page
+from core.evaluations.selectors import practice_list, ranking_list
+from core.listing import environment_rows, rating_rows
+from core.models import Environment, SeedList
+from core.ratings.history import leaderboard_as_of
+from core.tournaments.selectors import rating_pool_get
+from web.api.compatible.forms import BoardQuery, read_board_query
+from web.api.fields import AS_OF, MomentText, Version
+from web.api.views import Listed, Shown, one
+
+
+class EnvironmentAnswer(serializers.Serializer[Any]):
+    slug = serializers.CharField()
+    env_id = serializers.CharField(help_text="Its name for clients of older systems.")
+    version = serializers.CharField(source="spec_id", help_text="Of the rules that new duels are played with.")
+    name = serializers.CharField()
+    description = serializers.CharField(help_text="Markdown.")
+    seats = serializers.IntegerField()
+    is_active = serializers.BooleanField(help_text="Whether it takes uploads.")
+    is_scored = serializers.BooleanField(help_text="Ranked by score, not by duels.")
+    takes_scripts = serializers.BooleanField()
+    matches_per_duel = serializers.IntegerField()
+    episodes_per_evaluation = serializers.IntegerField()
+    cpu_count = serializers.FloatField()
+    memory_limit_bytes = serializers.IntegerField()
+    move_seconds = serializers.FloatField()
+    bank_seconds = serializers.FloatField()
+    start_seconds = serializers.FloatField()
+
+
+class EnvironmentFilter(filters.FilterSet):
+    seats = filters.NumberFilter(min_value=1, max_value=64)
+    is_active = filters.BooleanFilter()
+
+    class Meta:
+        model = Environment
+        fields = ["seats", "is_active"]
+
+
+class EnvironmentList(Listed[Environment]):
+    """All environments, by name."""
+
+    tag = "environments"
+    queryset = environment_rows()
+    serializer_class = EnvironmentAnswer
+    filterset_class = EnvironmentFilter
+    ordering_fields = ("name", "slug")
+
+
+class EnvironmentShown(Shown[Environment]):
+    """One environment."""
+
+    tag = "environments"
+    queryset = environment_rows()
+    serializer_class = EnvironmentAnswer
+    lookup_field = "slug"
+
+
+class SeedsAnswer(serializers.Serializer[Any]):
+    """A list of seeds; `sha256` binds the arena to those that nobody may know yet."""
+
+    id = serializers.IntegerField()
+    purpose = serializers.CharField()
+    seed_count = serializers.SerializerMethodField()
+    sha256 = serializers.CharField(help_text="Of the seeds as decimal numbers, each ended by a line feed.")
+    seeds = serializers.SerializerMethodField(help_text="null while they are hidden.")
+    revealed_at = serializers.DateTimeField(allow_null=True)
+
+    def get_seed_count(self, row: SeedList) -> int:
+        return len(row.seeds)
+
+    def get_seeds(self, row: SeedList) -> list[int] | None:
+        return list(row.seeds) if row.is_public else None
+
+
+class EnvironmentSeeds(APIView):
+    """The seeds of practice, and those that the board is ranked by now."""
+
+    tag = "environments"
+
+    @extend_schema(responses=SeedsAnswer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        row = one(environment_rows(), slug=slug)
+        lists = [found for found in (practice_list(row), ranking_list(row)) if found is not None]
+        return Response(SeedsAnswer(lists, many=True).data)
+
+
+class Difference(serializers.Serializer[Any]):
+    value = serializers.FloatField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+
+
+class BoardRowAnswer(serializers.Serializer[Any]):
+    """rank, medal: in the whole board. Scores with the 95% interval of their mean."""
+
+    rank = serializers.IntegerField()
+    medal = serializers.CharField(allow_blank=True)
+    submission = serializers.UUIDField(source="public_id")
+    evaluation = serializers.IntegerField(source="evaluation_id")
+    agent = serializers.CharField()
+    number = serializers.IntegerField(help_text="Version of the agent.")
+    owner = serializers.CharField()
+    user_label = serializers.CharField(allow_blank=True, help_text="Who an anonymous client says it is.")
+    algorithm = serializers.CharField(allow_blank=True)
+    is_verified = serializers.BooleanField()
+    score = serializers.FloatField()
+    score_low = serializers.FloatField(allow_null=True)
+    score_high = serializers.FloatField(allow_null=True)
+    interquartile_mean = serializers.FloatField(allow_null=True)
+    median = serializers.FloatField(allow_null=True)
+    worst_decile = serializers.FloatField(allow_null=True)
+    seconds_per_move = serializers.FloatField(allow_null=True)
+    episode_count = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    difference = Difference(allow_null=True, help_text="To the row above, on common seeds.")
+
+
+class BoardAnswer(serializers.Serializer[Any]):
+    count = serializers.IntegerField(source="total", help_text="Rows that the filter lets through.")
+    results = BoardRowAnswer(source="rows", many=True)
+
+
+class NativeBoardQuery(BoardQuery):
+    as_of = MomentText(default=None, help_text=AS_OF)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, help_text="Rows to leave out.")
+
+
+class LeaderboardQuery(serializers.Serializer[Any]):
+    as_of = MomentText(default=None, help_text=AS_OF)
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=100, help_text="Rows, 1 to 100.")
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, help_text="Rows to leave out.")
+
+
+class LeaderboardRow(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(allow_null=True, help_text="Ties share: 1, 1, 3. Null where none was kept.")
+    best_rank = serializers.IntegerField(allow_null=True, help_text="First of the ranks that it may truly have.")
+    worst_rank = serializers.IntegerField(allow_null=True, help_text="Last of them.")
+    submission = Version()
+    value = serializers.FloatField(help_text="Strength in points of the Elo scale, fitted to all rated matches.")
+    low = serializers.FloatField(allow_null=True, help_text="Begin of its 95% interval.")
+    high = serializers.FloatField(allow_null=True, help_text="End of its 95% interval.")
+    live = serializers.FloatField(allow_null=True, help_text="Elo.")
+
+
+class LeaderboardAnswer(serializers.Serializer[Any]):
+    """is_connected, first_seat: of the last fit; null in leaderboards of the past."""
+
+    at = serializers.DateTimeField(allow_null=True, help_text="Of the fit behind it; null: nothing was kept by then.")
+    is_connected = serializers.BooleanField(
+        allow_null=True, help_text="Whether opponents link all; else ratings of groups that never met are guesses."
+    )
+    first_seat = Difference(allow_null=True, help_text="Points that going first is worth, with its 95% interval.")
+    count = serializers.IntegerField(help_text="Agents that stand there.")
+    results = LeaderboardRow(many=True)
+
+
+class EnvironmentLeaderboard(APIView):
+    """Who stands where in an environment with duels, by ratings; now, or as it was kept by a moment."""
+
+    tag = "environments"
+
+    @extend_schema(parameters=[LeaderboardQuery], responses=LeaderboardAnswer)
+    def get(self, request: Request, slug: str) -> Response:
+        row = one(environment_rows(), slug=slug)
+        if row.is_scored:
+            raise ValidationError({"detail": f"{row} is ranked by score: see /api/v1/environments/{slug}/board/."})
+        query = LeaderboardQuery(data={name: value for name, value in request.query_params.items() if value})
+        query.is_valid(raise_exception=True)
+        asked = query.validated_data
+        shown = slice(asked["offset"], asked["offset"] + asked["limit"])
+        answer = (
+            _leaderboard_now(row, shown) if asked["as_of"] is None else _leaderboard_then(row, asked["as_of"], shown)
+        )
+        return Response(LeaderboardAnswer(answer).data)
+
+
+def _leaderboard_now(environment: Environment, shown: slice) -> dict[str, Any]:
+    pool = rating_pool_get(environment)
+    rows = rating_rows().filter(submission__agent__environment=environment, rank__isnull=False).order_by("rank", "pk")
+    return {
+        "at": pool and pool.fitted_at,
+        "is_connected": pool and pool.is_connected,
+        "first_seat": pool and Interval(pool.first_seat, pool.first_seat_low, pool.first_seat_high),
+        "count": rows.count(),
+        "results": rows[shown],
+    }
+
+
+def _leaderboard_then(environment: Environment, moment: datetime, shown: slice) -> dict[str, Any]:
+    found = leaderboard_as_of(environment, moment)
+    points = found.points if found else ()
+    at = found.at if found else None
+    return {"at": at, "is_connected": None, "first_seat": None, "count": len(points), "results": points[shown]}
+
+
+class EnvironmentBoard(APIView):
+    """Who stands where in an environment that is ranked by score; at most a second old."""
+
+    tag = "environments"
+
+    @extend_schema(parameters=[NativeBoardQuery], responses=BoardAnswer)
+    def get(self, request: Request, slug: str) -> Response:
+        row = one(environment_rows(), slug=slug)
+        if not row.is_scored:
+            raise ValidationError(
+                {"detail": f"{row} is ranked by duels: see /api/v1/environments/{slug}/leaderboard/."}
+            )
+        filters, limit, offset = read_board_query(request, NativeBoardQuery)
+        return Response(BoardAnswer(board_page(row, filters, offset=offset, limit=limit)).data)

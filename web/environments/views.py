@@ -1,0 +1,166 @@
+"""An environment and its editions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+
+from core.models import Environment, Tournament, TournamentState, User
+from core.submissions.selectors import edition_expected, own_agent_list
+from core.tournaments.ladder_selectors import ladder_outlook
+from core.tournaments.results import held_back_because, results_visible
+from core.tournaments.seasons import season_list
+from core.tournaments.selectors import (
+    edition_window,
+    environment_groups,
+    own_place_list,
+    rating_pool_get,
+    tournament_latest,
+    tournament_progress,
+)
+from core.tournaments.tables import DEFAULT_SORT, table_rows
+from example_players.package import make_archive, names
+from web.evaluations.board_views import scored_page
+from web.evaluations.parts import page_number
+from web.forms import AgentForm, agent_form
+from web.people.quota_parts import upload_quotas
+from web.ratings.as_of import AsOfForm
+from web.ratings.parts import with_ratings
+from web.ratings.past_views import past_page
+from web.site.fragments import render_page
+from web.site.refusals import explained
+from web.tournaments.bracket_views import tournament_page
+from web.tournaments.ladder_views import TABLE, ladder_page, ladder_table
+from web.tournaments.table_parts import SORT_TITLES, TableForm
+
+FRAGMENTS = {
+    "leaderboard": "web/environments/leaderboard.html",
+    "own-agents": "web/environments/own_agents.html",
+}
+
+PARTICIPANTS_A_PAGE = 50
+OWN_PLACES = 5
+"""Of one's own agents on other pages, so many are named: the best."""
+
+
+def environment(request: HttpRequest, slug: str) -> HttpResponse:
+    """Description, upload, own agents, and the newest edition."""
+    row = get_object_or_404(Environment, slug=slug)
+    return environment_page(request, row, agent_form(row)())
+
+
+@explained
+def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
+    """The same page on one edition."""
+    row = get_object_or_404(Environment, slug=slug)
+    tournament = (
+        Tournament.objects.select_related("environment", "season").filter(environment=row, edition=edition).first()
+    )
+    if tournament is None:
+        raise Http404(f"{row} has no edition {edition}.")
+    if tournament.is_ladder and tournament.state != TournamentState.PLANNED:
+        return ladder_page(request, tournament)
+    if not tournament.is_automatic:
+        return tournament_page(request, tournament)
+    context = {
+        **_common(request, row, AgentForm()),
+        **_table(request, row, tournament, is_newest=tournament == tournament_latest(row)),
+        **_address(request, request.path),
+        "shown_edition": edition,
+        "is_live": tournament.state == TournamentState.RUNNING,
+    }
+    return render_page(request, "web/environments/environment.html", context, FRAGMENTS)
+
+
+def environment_page(request: HttpRequest, row: Environment, form: AgentForm, status: int = 200) -> HttpResponse:
+    """The page on the board or the newest edition. It is live while anything can still change it."""
+    if row.is_scored:
+        return scored_page(request, _common(request, row, form), status)
+    if request.GET.get("as_of"):
+        return past_page(request, _common(request, row, form), AsOfForm(request.GET), FRAGMENTS)
+    context = {
+        **_common(request, row, form),
+        **_table(request, row, tournament_latest(row), is_newest=True),
+        **_address(request, reverse("web:environment", args=[row.slug])),
+    }
+    context["ladder_outlook"] = ladder_outlook(row)
+    context["is_live"] = context["is_running"] or context["is_waiting"] or edition_expected(row)
+    is_ladder = context["tournament"] is not None and context["tournament"].is_ladder
+    fragments = FRAGMENTS | {"leaderboard": TABLE} if is_ladder else FRAGMENTS
+    return render_page(request, "web/environments/environment.html", context, fragments, status)
+
+
+def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
+    """An example player as a zip; what it has learned for `?environment=` is in it when the arena has trained it."""
+    environment = request.GET.get("environment", "")
+    try:
+        archive = make_archive(name, environment, store=settings.DATA_DIR / "examples")
+    except LookupError as error:
+        raise Http404(str(error)) from None
+    response = HttpResponse(archive, content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
+    return response
+
+
+def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str, Any]:
+    own_agents = own_agent_list(row, request.user) if isinstance(request.user, User) else []
+    return {
+        "environment": row,
+        "form": form,
+        "quotas": upload_quotas(request.user, row, form) if isinstance(request.user, User) else [],
+        "players": names(row.slug),
+        "own_agents": own_agents,
+        "others": environment_groups(),
+        "seasons": [] if row.is_scored else season_list(row),
+        "is_waiting": any(entry.is_moving for entry in own_agents),
+    }
+
+
+def _address(request: HttpRequest, base: str) -> dict[str, str]:
+    """base: of the page. page: the same with what was asked for, to be asked again."""
+    return {"base": base, "page": f"{base}?{request.GET.urlencode()}" if request.GET else base}
+
+
+def _table(request: HttpRequest, row: Environment, tournament: Tournament | None, *, is_newest: bool) -> dict[str, Any]:
+    """A page of an edition's table, and where one's own agents are that it does not show."""
+    if tournament is None:
+        return {"tournament": None, "is_running": False}
+    assert request.user.is_anonymous or isinstance(request.user, User)
+    if not results_visible(tournament, request.user):
+        return {
+            "tournament": tournament,
+            "is_running": tournament.state == TournamentState.RUNNING,
+            "held_back": held_back_because(tournament),
+            "progress": tournament_progress(tournament),
+            "window": edition_window(row, tournament.edition),
+        }
+    if tournament.is_ladder:
+        return ladder_table(request, tournament)
+    form = TableForm(request.GET, auto_id="table_%s")
+    wanted = form.wanted
+    rows = table_rows(tournament, wanted, is_newest=is_newest)
+    table = Paginator(rows, PARTICIPANTS_A_PAGE).get_page(page_number(request.GET))
+    # Places are counted in the whole table, by rank.
+    is_whole = not wanted.is_filtered and wanted.sort == DEFAULT_SORT
+    own = own_place_list(tournament, request.user) if is_whole and isinstance(request.user, User) else []
+    elsewhere = [place for place in own if not table.start_index() <= place.row <= table.end_index()]
+    return {
+        "tournament": tournament,
+        "is_running": tournament.state == TournamentState.RUNNING,
+        "rows": with_ratings(table.object_list, is_newest=is_newest),
+        "is_newest": is_newest,
+        "pool": rating_pool_get(row) if is_newest else None,
+        "as_of": AsOfForm(),
+        "table": table,
+        "wanted": wanted,
+        "sorts": SORT_TITLES,
+        "filter": form,
+        "own_elsewhere": [(place, -(-place.row // PARTICIPANTS_A_PAGE)) for place in elsewhere[:OWN_PLACES]],
+        "progress": tournament_progress(tournament),
+        "window": edition_window(row, tournament.edition),
+    }

@@ -1,0 +1,1 @@
+"""Pages and API of evaluations and the boards that rank by score."""

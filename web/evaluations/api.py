@@ -1,0 +1,144 @@
+"""Evaluations and their episodes. Hidden seeds never come out of here, nor what tells of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.evaluations.board import board_rank
+from core.evaluations.episodes import episode_get, episode_list
+from core.listing import evaluation_rows
+from core.models import Evaluation, JobState, Verdict
+from core.submissions.selectors import agent_source_visible
+from core.submissions.visibility import error_shown, records_visible
+from web.api.authentication import viewer_of
+from web.api.fields import JobFields, Version
+from web.api.listing import RowFilter
+from web.api.views import Listed, Shown, one
+
+HIDDEN = "The actions would tell the hidden seeds. They can be read once these are revealed."
+
+
+class EvaluationAnswer(JobFields):
+    """score and the rest: null until it has succeeded. is_current: the agent stands on the board with it."""
+
+    submission = Version()
+    environment = serializers.CharField(source="environment.slug")
+    environment_version = serializers.CharField()
+    is_verified = serializers.BooleanField(help_text="The arena itself held the environment.")
+    is_current = serializers.BooleanField()
+    seeds_sha256 = serializers.CharField(source="seed_list.sha256", default=None, allow_null=True)
+    episode_count = serializers.IntegerField()
+    episodes_done = serializers.IntegerField()
+    score = serializers.FloatField(allow_null=True)
+    score_low = serializers.FloatField(allow_null=True, help_text="Of the mean's 95% interval.")
+    score_high = serializers.FloatField(allow_null=True)
+    interquartile_mean = serializers.FloatField(allow_null=True)
+    median = serializers.FloatField(allow_null=True)
+    worst_decile = serializers.FloatField(allow_null=True)
+    seconds_per_move = serializers.FloatField(allow_null=True)
+    record_sha256 = serializers.CharField()
+    player_digest = serializers.CharField(help_text="Content id of the image that played.")
+    verdict = serializers.ChoiceField(
+        choices=Verdict.choices, allow_blank=True, help_text="What came of playing its record again."
+    )
+
+
+class EvaluationFullAnswer(EvaluationAnswer):
+    rank = serializers.SerializerMethodField(help_text="On the board, null when it does not stand there.")
+    error = serializers.SerializerMethodField(help_text="Why it failed, as far as you may know.")
+    metrics = serializers.JSONField(help_text="What a script reported beside its score.")
+    runtime = serializers.CharField(help_text="Versions of the environment's packages.")
+
+    def get_rank(self, row: Evaluation) -> int | None:
+        return board_rank(row)
+
+    def get_error(self, row: Evaluation) -> str:
+        viewer = viewer_of(self.context["request"])
+        return error_shown(row, viewer, can_see_source=agent_source_visible(row.submission.agent, viewer))
+
+
+class EvaluationFilter(filters.FilterSet):
+    environment = filters.CharFilter(field_name="environment__slug", help_text="Slug of the environment.")
+    submission = filters.UUIDFilter(field_name="submission__public_id")
+    agent = RowFilter(field_name="agent_id")
+    state = filters.ChoiceFilter(choices=JobState.choices)
+    is_verified = filters.BooleanFilter()
+    is_current = filters.BooleanFilter()
+
+    class Meta:
+        model = Evaluation
+        fields = ["environment", "submission", "agent", "state", "is_verified", "is_current"]
+
+
+class EvaluationList(Listed[Evaluation]):
+    """All evaluations, newest first."""
+
+    tag = "evaluations"
+    queryset = evaluation_rows()
+    serializer_class = EvaluationAnswer
+    filterset_class = EvaluationFilter
+    ordering_fields = ("created_at",)
+
+
+class EvaluationShown(Shown[Evaluation]):
+    """One evaluation."""
+
+    tag = "evaluations"
+    queryset = evaluation_rows()
+    serializer_class = EvaluationFullAnswer
+
+
+class EpisodeAnswer(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    score = serializers.FloatField()
+    length = serializers.IntegerField(help_text="Steps.")
+    thinking_seconds = serializers.FloatField()
+    seed = serializers.IntegerField(allow_null=True, help_text="null while it is hidden.")
+
+
+class EpisodesAnswer(serializers.Serializer[Any]):
+    count = serializers.IntegerField()
+    results = EpisodeAnswer(many=True)
+
+
+class EpisodeList(APIView):
+    """The finished episodes of an evaluation, while it runs, too."""
+
+    tag = "evaluations"
+
+    @extend_schema(responses=EpisodesAnswer)
+    def get(self, request: Request, pk: int) -> Response:
+        episodes = episode_list(one(evaluation_rows(), pk=pk))
+        return Response(EpisodesAnswer({"count": len(episodes), "results": episodes}).data)
+
+
+class EpisodeFullAnswer(serializers.Serializer[Any]):
+    """An episode, complete: with the rules of its version it can be played again."""
+
+    number = serializers.IntegerField()
+    seed = serializers.IntegerField()
+    score = serializers.FloatField()
+    truncated = serializers.BooleanField(help_text="Whether a limit of steps ended it.")
+    length = serializers.IntegerField()
+    actions = serializers.JSONField(help_text="Whole numbers, or lists of numbers where an action is an array.")
+
+
+class EpisodeShown(APIView):
+    """One episode with its actions, once its seed is public."""
+
+    tag = "evaluations"
+
+    @extend_schema(responses={200: EpisodeFullAnswer, 403: OpenApiResponse(description=HIDDEN)})
+    def get(self, request: Request, pk: int, number: int) -> Response:
+        row = one(evaluation_rows(), pk=pk)
+        if not records_visible(row, viewer_of(request)):
+            raise PermissionDenied(HIDDEN)
+        return Response(EpisodeFullAnswer(episode_get(row, number)).data)

@@ -1,0 +1,173 @@
+"""A board as its page shows it: what an address asks for, its rows on one scale, its pages; and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import combinations
+from uuid import UUID
+
+from django import forms
+from django.http import QueryDict
+
+from arena_kit.ranking.scores import Interval
+from core.evaluations.board import COMPARED, SORTS, BoardFilter, BoardRow, board_page
+from core.models import Environment, Evaluation
+from web.evaluations.charts import Series, Whisker, overlaid, whiskers
+from web.evaluations.parts import page_number
+from web.ratings.as_of import MomentField
+from web.site.plots import Plot
+
+PAGE_ROWS = 50
+LOOKS = (
+    ("A", "--first", ()),
+    ("B", "--second", (7, 3)),
+    ("C", "--third", (2, 3)),
+    ("D", "--fourth", (9, 3, 2, 3)),
+)
+"""Of those compared: by their colours, and without any."""
+SORT_TITLES = {"score_desc": "Best first", "date_desc": "Newest first", "date_asc": "Oldest first"}
+
+
+class BoardForm(forms.Form):
+    """The filter of a board, with the names that the API has for it; what is wrong is said and not applied."""
+
+    user = forms.CharField(required=False, max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    algorithm = forms.CharField(required=False, max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    score_min = forms.FloatField(required=False, label="Score from", widget=forms.NumberInput(attrs={"step": "any"}))
+    score_max = forms.FloatField(required=False, label="Score to", widget=forms.NumberInput(attrs={"step": "any"}))
+    date_from = forms.DateField(required=False, label="Day from", widget=forms.DateInput(attrs={"type": "date"}))
+    date_to = forms.DateField(required=False, label="Day to", widget=forms.DateInput(attrs={"type": "date"}))
+    id_query = forms.CharField(
+        required=False, max_length=40, label="Id", widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+    as_of = MomentField(required=False, label="As it stood on (UTC)")
+    verified = forms.BooleanField(required=False, label="Verified only")
+
+    def clean_verified(self) -> bool | None:
+        """A box that is not ticked asks for nothing. It is no False: that equals a bound of 0, which does."""
+        return self.cleaned_data["verified"] or None
+
+    @property
+    def wanted(self) -> BoardFilter:
+        """What of the address is understood."""
+        self.full_clean()
+        found = {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
+        sort = self.data.get("sort", "")
+        return BoardFilter(**found, sort=sort if sort in SORTS else "score_desc")
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """A row with its place on the scale that all rows share."""
+
+    row: BoardRow
+    whisker: Whisker | None
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """A page of a board.
+
+    solved_at: where on the scale a task counts as solved, None where nobody has said. as_of: None for now.
+    """
+
+    rows: Sequence[RowView]
+    total: int
+    number: int
+    count: int
+    sort: str
+    is_filtered: bool
+    solved_at: float | None
+    as_of: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One of the submissions side by side. letter: by which the differences name it. colour, dash: of its line."""
+
+    letter: str
+    colour: str
+    dash: tuple[int, ...]
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two of them on the same seeds. difference: None where the seeds differ; better, worse, equal: episodes."""
+
+    first: Compared
+    second: Compared
+    difference: Interval | None
+    better: int = 0
+    worse: int = 0
+    equal: int = 0
+
+
+def board_view(environment: Environment, query: QueryDict, username: str, solved: float | None) -> BoardView:
+    """The rows that an address asks for. username: whose rows are marked; solved: score from which a task is solved."""
+    wanted = BoardForm(query).wanted
+    number = page_number(query)
+    page = board_page(environment, wanted, offset=(number - 1) * PAGE_ROWS, limit=PAGE_ROWS)
+    count = max(1, -(-page.total // PAGE_ROWS))
+    marks = () if solved is None else (solved,)
+    spans = [(_or(row.score_low, row.score), row.score, _or(row.score_high, row.score)) for row in page.rows]
+    placed, solved_at = whiskers(spans, *marks, scaled_by=[row.is_verified for row in page.rows])
+    rows = [
+        RowView(row, whisker, is_own=bool(username) and not row.user_label and row.owner == username)
+        for row, whisker in zip(page.rows, placed, strict=True)
+    ]
+    is_filtered = wanted != BoardFilter(sort=wanted.sort, as_of=wanted.as_of)
+    place = solved_at[0] if solved_at else None
+    return BoardView(rows, page.total, number, count, wanted.sort, is_filtered, place, wanted.as_of)
+
+
+def public_ids(query: QueryDict) -> list[UUID]:
+    """The submissions that an address names with ?id=…&id=…; what is no id is left out."""
+    found = []
+    for word in query.getlist("id")[: 4 * COMPARED]:
+        try:
+            found.append(UUID(word))
+        except ValueError:
+            continue
+    return list(dict.fromkeys(found))
+
+
+def side_by_side(evaluations: Sequence[Evaluation]) -> list[Compared]:
+    return [Compared(*look, evaluation) for look, evaluation in zip(LOOKS, evaluations, strict=False)]
+
+
+def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Interval | None]]) -> list[Pair]:
+    """Every two of them, with the mean of the differences seed by seed and its 95% interval."""
+    return [
+        _pair(compared[row], compared[column], differences[row][column])
+        for row, column in combinations(range(len(compared)), 2)
+    ]
+
+
+def distributions(compared: Sequence[Compared]) -> Plot | None:
+    """The scores of all of them in one chart; None when no episode of any is known."""
+    return overlaid(
+        [
+            Series(one.letter, str(one.evaluation.submission), scores(one.evaluation), one.colour, one.dash)
+            for one in compared
+        ]
+    )
+
+
+def scores(evaluation: Evaluation) -> list[float]:
+    return [float(score) for _, score, _, _ in evaluation.episodes]
+
+
+def _pair(first: Compared, second: Compared, difference: Interval | None) -> Pair:
+    if difference is None:
+        return Pair(first, second, None)
+    own, other = scores(first.evaluation), scores(second.evaluation)
+    signs = [(one > two) - (one < two) for one, two in zip(own, other, strict=True)]
+    return Pair(first, second, difference, signs.count(1), signs.count(-1), signs.count(0))
+
+
+def _or(value: float | None, other: float) -> float:
+    return other if value is None else value

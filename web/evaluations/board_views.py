@@ -1,0 +1,75 @@
+"""Environments that are ranked by score: the board, and submissions side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+
+from core.evaluations.board import COMPARED, compare
+from core.evaluations.episodes import spec_or_none
+from core.evaluations.selectors import board_can_change, practice_list, ranking_list, revealed_lists
+from core.models import Environment, User
+from web.environments.contract import contract
+from web.evaluations.board_parts import (
+    SORT_TITLES,
+    BoardForm,
+    board_view,
+    distributions,
+    pairs,
+    public_ids,
+    side_by_side,
+)
+from web.site.fragments import render_page
+
+Context = dict[str, Any]
+FRAGMENTS = {"leaderboard": "web/evaluations/board.html", "own-agents": "web/environments/own_agents.html"}
+
+
+def scored_page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
+    """The page of an environment whose agents are ranked by score. context: what all environments' pages have."""
+    row: Environment = context["environment"]
+    spec = spec_or_none(row.spec_id)
+    solved = spec.solved_score if spec else None
+    base = reverse("web:environment", args=[row.slug])
+    username = request.user.username if isinstance(request.user, User) else ""
+    ranking, practice = ranking_list(row), practice_list(row)
+    context |= {
+        "base": base,
+        "page": f"{base}?{request.GET.urlencode()}" if request.GET else base,
+        "board": board_view(row, request.GET, username, solved),
+        "filter": BoardForm(request.GET, auto_id="board_%s"),
+        "sorts": SORT_TITLES,
+        "solved": solved,
+        "most": COMPARED,
+        "ranking": ranking,
+        "revealed": revealed_lists(row),
+        "practice": practice,
+        "contract": contract(spec, practice.seeds if practice else []) if spec else None,
+        "script": settings.SCRIPT_LIMITS,
+        "is_live": context["is_waiting"] or board_can_change(row),
+    }
+    return render_page(request, "web/evaluations/environment.html", context, FRAGMENTS, status)
+
+
+def comparison(request: HttpRequest, slug: str) -> HttpResponse:
+    """Up to four submissions of an environment side by side."""
+    row = get_object_or_404(Environment, slug=slug)
+    if not row.is_scored:
+        raise Http404(f"{row} is not ranked by score; its duels compare agents.")
+    asked = public_ids(request.GET)
+    found = compare(row, asked)
+    compared = side_by_side(found.evaluations)
+    context: Context = {
+        "environment": row,
+        "compared": compared,
+        "pairs": pairs(compared, found.differences),
+        "chart": distributions(compared),
+        "most": COMPARED,
+        "left_out": max(0, len(asked) - COMPARED),
+        "missing": len(asked[:COMPARED]) - len(compared),
+    }
+    return render(request, "web/evaluations/compare.html", context)

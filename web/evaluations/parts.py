@@ -1,0 +1,128 @@
+"""An evaluation's episodes and recordings as its page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.spec import EnvironmentSpec
+from core.duels.selectors import NotStored
+from core.evaluations.episodes import Episode, TextReplay, recording_steps
+from core.jobs.waits import Wait, waits_of
+from core.models import Evaluation, JobState, Recording
+from core.operations.removed import removed_on
+from web.duels.replays import FrameView
+from web.evaluations.charts import over_time
+from web.site.media import media_type
+from web.site.plots import Plot
+
+PAGE_ROWS = 25
+ORDERS = {"number": "By number", "best": "Best first", "worst": "Worst first", "longest": "Longest first"}
+CHOICES = (Recording.Choice.BEST, Recording.Choice.MEDIAN, Recording.Choice.WORST)
+WAITS = "Not drawn yet."
+SENTENCES = {
+    JobState.RUNNING: "Is being drawn.",
+    JobState.FAILED: "Could not be drawn. The score stands.",
+    JobState.CANCELLED: "Will not be drawn. The score stands.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodePage:
+    """One page of the table of episodes. order: key of ORDERS."""
+
+    episodes: Sequence[Episode]
+    order: str
+    number: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingView:
+    """A recorded episode. video_type: empty while there is no video. sentence: what there is instead.
+
+    plots: what it earned, step by step, each by the name of its figure.
+    """
+
+    recording: Recording
+    episode: Episode | None
+    sentence: str = ""
+    video_type: str = ""
+    is_cut: bool = False
+    has_text: bool = False
+    plots: tuple[tuple[str, Plot], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """`best`, `median` or `worst`."""
+        return self.recording.choice.lower()
+
+
+def episode_page(episodes: Sequence[Episode], query: QueryDict) -> EpisodePage:
+    """The part of the episodes that an address asks for; what is not understood counts as not asked."""
+    order = query.get("order", "")
+    order = order if order in ORDERS else "number"
+    keys = {
+        "number": lambda episode: (episode.number,),
+        "best": lambda episode: (-episode.score, episode.number),
+        "worst": lambda episode: (episode.score, episode.number),
+        "longest": lambda episode: (-episode.length, episode.number),
+    }
+    ordered = sorted(episodes, key=keys[order])
+    count = max(1, -(-len(ordered) // PAGE_ROWS))
+    number = min(page_number(query), count)
+    return EpisodePage(ordered[(number - 1) * PAGE_ROWS : number * PAGE_ROWS], order, number, count)
+
+
+def page_number(query: QueryDict) -> int:
+    """Which page an address asks for with ?page=N, from 1."""
+    asked = query.get("page", "")
+    return max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 1
+
+
+def recording_views(evaluation: Evaluation, episodes: Sequence[Episode], choice: str = "") -> list[RecordingView]:
+    """The recordings of an evaluation: best, median, worst; `choice` asks for one alone."""
+    by_number = {episode.number: episode for episode in episodes}
+    rows = {row.choice: row for row in evaluation.recordings.all()}
+    wanted = [row for key in CHOICES if (row := rows.get(key)) and choice in ("", key)]
+    waits = waits_of(wanted)
+    return [_view(row, by_number.get(row.episode_number), waits.get((row.KIND, row.pk))) for row in wanted]
+
+
+def episode_frames(spec: EnvironmentSpec | None, replay: TextReplay) -> list[FrameView]:
+    """Every state of an episode of text, as the viewer of matches shows states. Raises NotStored."""
+    if spec is None:
+        raise NotStored("This was played with rules that this arena no longer has, so it cannot be drawn.")
+    views = []
+    for step, (text, action, total) in enumerate(zip(replay.frames, replay.actions, replay.returns, strict=True)):
+        is_last = step == len(replay.frames) - 1
+        frame = {"text": text, "action": action, "step": step, "return": total, "over": is_last}
+        caption = f"Step {step}: {action}. Return {total:.5g}" if step else "Start"
+        views.append(FrameView(_drawn(spec, frame), text, f"{caption}. End" if is_last else caption, ()))
+    return views
+
+
+def _drawn(spec: EnvironmentSpec, frame: dict[str, object]) -> str:
+    try:
+        return spec.render(frame)
+    except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
+        raise NotStored("The text of this episode is damaged and cannot be drawn.") from None
+
+
+def _view(row: Recording, episode: Episode | None, wait: Wait | None) -> RecordingView:
+    if wait is not None:
+        return RecordingView(row, episode, f"{WAITS} {wait.sentence}")
+    if row.state != JobState.SUCCEEDED:
+        return RecordingView(row, episode, SENTENCES[JobState(row.state)])
+    kind, has_text = media_type(row.video), bool(row.text) and not removed_on(row.text.name)
+    sentence = "" if kind or has_text else "There is no video of this environment."
+    try:
+        steps = recording_steps(row)
+    except NotStored as missing:
+        return RecordingView(row, episode, str(missing), kind, has_text=has_text)
+    figures = {"return": steps.returns, "reward": steps.rewards}
+    plots = tuple((what, plot) for what, values in figures.items() if (plot := over_time(values, what)))
+    return RecordingView(row, episode, sentence, kind, steps.is_cut, has_text, plots)

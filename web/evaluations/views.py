@@ -1,0 +1,183 @@
+"""Evaluations: how a score forms, what it is made of, its episodes and files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.gzip import gzip_page
+
+from core.duels.selectors import NotStored, file_get
+from core.evaluations import episodes as selectors
+from core.jobs.waits import wait_of
+from core.models import Evaluation, JobState, User
+from core.submissions import visibility
+from core.submissions.selectors import agent_source_visible
+from core.tournaments.results import Viewer
+from web.duels.downloads import TEXT, ZIP, attachment, text
+from web.duels.replays import FrameView
+from web.duels.views import frame_number
+from web.evaluations.charts import formation, histogram
+from web.evaluations.parts import (
+    ORDERS,
+    RecordingView,
+    episode_frames,
+    episode_page,
+    recording_views,
+)
+from web.site.fragments import render_page
+from web.site.media import media_response
+from web.site.refusals import explained, status_of
+
+Context = dict[str, Any]
+CHOICES = ("best", "median", "worst")
+
+
+def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
+    """An evaluation; asked by htmx, the part that changes while it runs or is drawn."""
+    row = get_evaluation(evaluation_id)
+    episodes = selectors.episode_list(row)
+    wanted = request.headers.get("HX-Target", "").removeprefix("recording-")
+    recordings = recording_views(row, episodes, wanted.upper() if wanted in CHOICES else "")
+    context: Context = {
+        **_common(row),
+        **_charts(row),
+        **_visible(row, viewer_of(request)),
+        "wait": wait_of(row),
+        "mean": selectors.mean_so_far(row),
+        "tenths": 10 * row.episodes_done // row.episode_count if row.episode_count else 0,
+        "recordings": recordings,
+        "view": recordings[0] if recordings else None,
+        "table": episode_page(episodes, request.GET),
+        "orders": ORDERS,
+        "has_seeds": any(episode.seed is not None for episode in episodes),
+        "metrics": selectors.metric_list(row),
+    }
+    fragments = {"evaluation": "web/evaluations/body.html"}
+    fragments |= {f"recording-{view.key}": "web/evaluations/recording.html" for view in recordings}
+    return render_page(request, "web/evaluations/evaluation.html", context, fragments)
+
+
+@explained
+def episode(request: HttpRequest, evaluation_id: int, choice: str) -> HttpResponseBase:
+    """The viewer on a recorded episode of text."""
+    row = get_evaluation(evaluation_id)
+    view = _recording(row, choice)
+    states = _states(row, view)
+    position = frame_number(request, len(states))
+    context: Context = {
+        **_common(row),
+        "view": view,
+        "states": states,
+        "state": states[position],
+        "position": position,
+        "last": len(states) - 1,
+        "others": [other.key for other in recording_views(row, []) if other.has_text and other.key != choice],
+        "frames_url": reverse("web:episode_frames", args=[row.pk, choice]),
+    }
+    return render(request, "web/evaluations/episode.html", context)
+
+
+@gzip_page
+def episode_states(request: HttpRequest, evaluation_id: int, choice: str) -> JsonResponse:
+    """{"frames": [{"svg", "text", "caption", "seats"}]}, or {"error"} with a sentence."""
+    row = get_evaluation(evaluation_id)
+    try:
+        states = _states(row, _recording(row, choice))
+    except NotStored as missing:
+        return JsonResponse({"error": str(missing)}, status=status_of(missing))
+    return JsonResponse({"frames": [asdict(state) for state in states]})
+
+
+@explained
+def recording_file(request: HttpRequest, evaluation_id: int, choice: str, name: str) -> HttpResponseBase:
+    """The video of an episode, or the picture that stands for it until it plays."""
+    view = _recording(get_evaluation(evaluation_id), choice)
+    fields = {"video": view.recording.video, "poster": view.recording.poster}
+    if name not in fields:
+        raise Http404("There is no such file.")
+    return media_response(request, fields[name], f"The {name} of this episode is")
+
+
+@explained
+def records(request: HttpRequest, evaluation_id: int) -> HttpResponseBase:
+    """The records, once their seeds are public."""
+    row = get_evaluation(evaluation_id)
+    if not visibility.records_visible(row, viewer_of(request)):
+        raise PermissionDenied("The records name the hidden seeds. They can be downloaded once these are revealed.")
+    return attachment(file_get(row.records, "The records are"), f"evaluation-{row.pk}-records.zip", ZIP)
+
+
+@explained
+def log(request: HttpRequest, evaluation_id: int, log: str) -> HttpResponseBase:
+    """The arena's log, and what the player or script printed, each for those who may read it."""
+    row = get_evaluation(evaluation_id)
+    viewer = viewer_of(request)
+    name = f"evaluation-{row.pk}-{log}.log"
+    if log == "arena" and visibility.arena_log_visible(row, viewer):
+        return text(row.log, name)
+    if log == "player" and visibility.player_log_visible(row, viewer):
+        return attachment(file_get(row.player_log, "Nothing was printed, or the log is"), name, TEXT)
+    raise Http404("There is no such log, or it is not for everyone.")
+
+
+def get_evaluation(evaluation_id: int) -> Evaluation:
+    try:
+        return selectors.evaluation_get(evaluation_id)
+    except Evaluation.DoesNotExist:
+        raise Http404("There is no such evaluation.") from None
+
+
+def viewer_of(request: HttpRequest) -> Viewer:
+    assert request.user.is_anonymous or isinstance(request.user, User)
+    return request.user
+
+
+def _common(row: Evaluation) -> Context:
+    return {
+        "evaluation": row,
+        "submission": row.submission,
+        "agent": row.submission.agent,
+        "environment": row.submission.agent.environment,
+        "page": reverse("web:evaluation", args=[row.pk]),
+    }
+
+
+def _visible(row: Evaluation, viewer: Viewer) -> Context:
+    """What of it this person may read and download."""
+    return {
+        "error": visibility.error_shown(row, viewer, can_see_source=agent_source_visible(row.submission.agent, viewer)),
+        "can_see_records": visibility.records_visible(row, viewer),
+        "can_see_player_log": visibility.player_log_visible(row, viewer),
+        "can_see_arena_log": visibility.arena_log_visible(row, viewer),
+    }
+
+
+def _charts(row: Evaluation) -> Context:
+    """What forms the score while it runs, and how it is made up afterwards."""
+    scores = [float(score) for _, score, _, _ in row.episodes]
+    context: Context = {"formation": formation(scores, row.episode_count)}
+    spec = selectors.spec_or_none(row.environment_version)
+    context["solved"] = spec.solved_score if spec else None
+    if row.state == JobState.SUCCEEDED and row.score is not None and row.score_low is not None:
+        high = row.score if row.score_high is None else row.score_high
+        plot = context["histogram"] = histogram(scores, row.score, row.score_low, high, context["solved"])
+        context["is_solved_drawn"] = plot is not None and any(mark.at == context["solved"] for mark in plot.marks)
+    return context
+
+
+def _recording(row: Evaluation, choice: str) -> RecordingView:
+    views = recording_views(row, selectors.episode_list(row), choice.upper()) if choice in CHOICES else []
+    if not views:
+        raise Http404("This episode was not recorded.")
+    return views[0]
+
+
+def _states(row: Evaluation, view: RecordingView) -> list[FrameView]:
+    if view.sentence and not view.has_text:
+        raise NotStored(view.sentence)
+    return episode_frames(selectors.spec_or_none(row.environment_version), selectors.recording_text(view.recording))

@@ -1,0 +1,176 @@
+"""Jobs: what waits, runs, or went wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.jobs.lifecycle import JOB_MODELS
+from core.jobs.selectors import attempts_of, queue_counts
+from core.jobs.waits import Wait, WaitCode, wait_of
+from core.listing import job_rows
+from core.models import Duel, Job, JobFault, JobState
+from core.submissions.visibility import job_error_shown, job_log_visible, submission_of
+from core.tournaments.results import duel_check, held_back_from
+from web.api.authentication import viewer_of
+from web.api.fields import JobFields
+from web.api.views import Listed, Shown, one
+from web.duels.api import HELD_BACK
+from web.submissions.version_api import PRIVATE
+
+KIND = OpenApiParameter("kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=sorted(JOB_MODELS))
+
+
+class JobAnswer(JobFields):
+    kind = serializers.CharField(source="KIND")
+    not_before = serializers.DateTimeField(allow_null=True, help_text="It rests until then after a fault.")
+    submission = serializers.SerializerMethodField(help_text="null for a duel: see /api/v1/duels/ID/.")
+    error = serializers.SerializerMethodField(help_text="A sentence, as far as you may know.")
+
+    def get_submission(self, row: Job) -> str | None:
+        submission = submission_of(row)
+        return None if submission is None else str(submission.public_id)
+
+    def get_error(self, row: Job) -> str:
+        return job_error_shown(row, viewer_of(self.context["request"]))
+
+
+class WaitAnswer(serializers.Serializer[Any]):
+    code = serializers.ChoiceField(choices=WaitCode.choices)
+    sentence = serializers.CharField()
+    is_stuck = serializers.BooleanField(help_text="Patience alone does not help; the organisers have to act.")
+    until = serializers.DateTimeField(allow_null=True, help_text="When it is tried again, where that is known.")
+
+
+class AttemptAnswer(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField()
+    code = serializers.CharField()
+    error = serializers.CharField()
+
+
+class JobFullAnswer(JobAnswer):
+    queue_place = serializers.SerializerMethodField(help_text="Among the waiting jobs of its kind, from 1.")
+    wait = serializers.SerializerMethodField(help_text="Why it is not being done; null when it is, or is over.")
+    history = serializers.SerializerMethodField(
+        help_text="Attempts that came to nothing; null for those who may not read its log."
+    )
+
+    _wait: Wait | None = None
+
+    def to_representation(self, instance: Job) -> dict[str, Any]:
+        self._wait = wait_of(instance)
+        return super().to_representation(instance)
+
+    def get_queue_place(self, row: Job) -> int | None:
+        return None if self._wait is None else self._wait.place
+
+    @extend_schema_field(WaitAnswer(allow_null=True))
+    def get_wait(self, row: Job) -> dict[str, Any] | None:
+        return None if self._wait is None else dict(WaitAnswer(self._wait).data)
+
+    @extend_schema_field(AttemptAnswer(many=True, allow_null=True))
+    def get_history(self, row: Job) -> list[dict[str, Any]] | None:
+        if not job_log_visible(row, viewer_of(self.context["request"])):
+            return None
+        return list(AttemptAnswer(attempts_of(row), many=True).data)
+
+
+class JobFilter(filters.FilterSet):
+    state = filters.ChoiceFilter(choices=JobState.choices)
+    fault = filters.ChoiceFilter(choices=JobFault.choices)
+
+    class Meta:
+        model = Job
+        fields = ["state", "fault"]
+
+
+class OfKind:
+    """Rows of the kind that the address names."""
+
+    kwargs: dict[str, Any]
+
+    def get_queryset(self) -> QuerySet[Job]:
+        kind = self.kwargs.get("kind", "build")
+        if kind not in JOB_MODELS:
+            raise Http404(f"There is no such kind of job. There are: {', '.join(sorted(JOB_MODELS))}.")
+        return job_rows(kind)
+
+
+@extend_schema(parameters=[KIND])
+class JobList(OfKind, Listed[Job]):
+    """The jobs of a kind, newest first."""
+
+    tag = "jobs"
+    serializer_class = JobAnswer
+    filterset_class = JobFilter
+    ordering_fields = ("created_at",)
+
+    def get_queryset(self) -> QuerySet[Job]:
+        rows = super().get_queryset()
+        if rows.model is not Duel:
+            return rows
+        # When a duel ends says something of how it went.
+        held_back = held_back_from(viewer_of(self.request))
+        return rows.exclude(pk__in=Duel.objects.filter(tournament__in=held_back))
+
+
+@extend_schema(parameters=[KIND], responses={200: JobFullAnswer, 403: HELD_BACK})
+class JobShown(OfKind, Shown[Job]):
+    """One job."""
+
+    tag = "jobs"
+    serializer_class = JobFullAnswer
+
+    def get_object(self) -> Job:
+        row = super().get_object()
+        if isinstance(row, Duel):
+            # As in the list.
+            duel_check(row, viewer_of(self.request))
+        return row
+
+
+class LogAnswer(serializers.Serializer[Any]):
+    log = serializers.CharField()
+
+
+class JobLog(OfKind, APIView):
+    """The log of a job; of a private agent for its owner alone."""
+
+    tag = "jobs"
+
+    @extend_schema(parameters=[KIND], responses={200: LogAnswer, 403: OpenApiResponse(description=PRIVATE)})
+    def get(self, request: Request, kind: str, pk: int) -> Response:
+        row = one(self.get_queryset(), pk=pk)
+        if isinstance(row, Duel):
+            duel_check(row, viewer_of(request))
+        if not job_log_visible(row, viewer_of(request)):
+            raise PermissionDenied(PRIVATE)
+        return Response({"log": row.log})
+
+
+class QueueAnswer(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    waiting = serializers.IntegerField()
+    running = serializers.IntegerField()
+
+
+class Queues(APIView):
+    """How many jobs of each kind wait and run."""
+
+    tag = "jobs"
+
+    @extend_schema(responses=QueueAnswer(many=True))
+    def get(self, request: Request) -> Response:
+        return Response(QueueAnswer(queue_counts(), many=True).data)

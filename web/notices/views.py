@@ -1,0 +1,79 @@
+"""What somebody is told: their inbox, how they want to hear of what, and the way out of mails."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from core.models import NoticeKind, User
+from core.notices import selectors as notices
+from core.notices.mails import unsubscribe_find
+from core.notices.services import choices_save, mail_stop, notices_read
+
+NOTICES_A_PAGE = 30
+
+
+@login_required
+def inbox(request: HttpRequest) -> HttpResponse:
+    """Everything that somebody was told, newest first."""
+    assert isinstance(request.user, User)
+    page = Paginator(notices.inbox(request.user), NOTICES_A_PAGE).get_page(request.GET.get("page"))
+    return render(request, "web/people/inbox.html", {"page": page, "has_unread": notices.unread_count(request.user)})
+
+
+@require_POST
+@login_required
+def read(request: HttpRequest, notice_id: int) -> HttpResponse:
+    """Mark a notice as read, and lead to what it is about where that is wanted."""
+    assert isinstance(request.user, User)
+    row = get_object_or_404(notices.inbox(request.user), pk=notice_id)
+    notices_read(user=request.user, notice_id=row.pk)
+    is_ours = url_has_allowed_host_and_scheme(row.address, None)
+    if "open" in request.POST and row.address and is_ours:
+        return redirect(row.address)
+    # Back to the same notice: who goes by keyboard goes on from there.
+    number = request.POST.get("page", "")
+    page = f"?page={number}" if number.isascii() and number.isdecimal() and len(number) < 9 and number != "1" else ""
+    return redirect(f"{reverse('web:inbox')}{page}#notice-{row.pk}")
+
+
+@require_POST
+@login_required
+def read_all(request: HttpRequest) -> HttpResponse:
+    """Mark the whole inbox as read."""
+    assert isinstance(request.user, User)
+    notices_read(user=request.user)
+    return redirect("web:inbox")
+
+
+@login_required
+def choices(request: HttpRequest) -> HttpResponse:
+    """Save how somebody wants to hear of what. Who comes here from the login gets the table."""
+    assert isinstance(request.user, User)
+    if request.method == "POST":
+        wanted = {kind: (f"{kind}-inbox" in request.POST, f"{kind}-mail" in request.POST) for kind in NoticeKind}
+        choices_save(user=request.user, wanted=wanted)
+        messages.success(request, "Saved how you want to be told.")
+    return redirect(f"{reverse('web:profile')}#notices")
+
+
+@csrf_exempt  # the signed link is the permission: mail programs send this without a page of ours (RFC 8058)
+@never_cache
+def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
+    """Stop mails of one kind, or all, by a link in one of them. Opening the link alone changes nothing."""
+    found = unsubscribe_find(token)
+    if found is None:
+        raise Http404("This link is not complete, or its account is gone. Your profile page has all settings.")
+    user, kind = found
+    if request.method == "POST":
+        mail_stop(user=user, kinds=NoticeKind if "all" in request.POST else [kind])
+    context = {"kind": kind, "is_done": request.method == "POST", "is_all": "all" in request.POST}
+    return render(request, "web/people/unsubscribe.html", context)

@@ -1,0 +1,130 @@
+"""Tokens: made with e-mail and password, listed, revoked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.http import Http404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.errors import Refused
+from core.models import ApiToken, AuditEntry
+from core.people.audit_log import account_record
+from core.people.second_factor import second_factor_check
+from core.people.second_factor_selectors import second_factor_get
+from core.people.services import user_authenticate
+from core.people.tokens import MAX_DAYS, token_create, token_revoke
+from web.api.views import Acting, checked, refusals
+from web.people.logins import login_succeeded
+from web.site.throttling import AccountThrottle, LoginAccountThrottle, LoginDayThrottle, LoginThrottle, StrangerThrottle
+
+API = AuditEntry.Channel.API
+WRONG = "E-mail and password do not match an account."
+CODE_NEEDED = "This account has a second factor: send a code of it as `code`, too."
+
+
+class TokenRequest(serializers.Serializer[Any]):
+    email = serializers.CharField(max_length=254)
+    password = serializers.CharField(max_length=1000, trim_whitespace=False, style={"input_type": "password"})
+    code = serializers.CharField(
+        max_length=32, default="", help_text="Of the second factor, where the account has one; or a recovery code."
+    )
+    name = serializers.CharField(max_length=50, default="API", help_text="What it is for.")
+    days = serializers.IntegerField(
+        min_value=1, max_value=MAX_DAYS, default=90, allow_null=True, help_text="How long it is good; null: for ever."
+    )
+
+
+class TokenAnswer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    hint = serializers.CharField(help_text="How it begins.")
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(allow_null=True, help_text="To the day.")
+
+
+class NewTokenAnswer(TokenAnswer):
+    token = serializers.SerializerMethodField(help_text="The token itself: it is never shown again.")
+
+    def get_token(self, row: ApiToken) -> str:
+        return str(self.context["token"])
+
+
+class TokenList(Acting):
+    """Your tokens."""
+
+    tag = "tokens"
+    throttle_classes = [StrangerThrottle, AccountThrottle, LoginThrottle, LoginDayThrottle, LoginAccountThrottle]
+
+    @extend_schema(responses=TokenAnswer(many=True))
+    def get(self, request: Request) -> Response:
+        """Your tokens, newest first, without what they are."""
+        return Response(TokenAnswer(self.account(request).api_tokens.all(), many=True).data)
+
+    @extend_schema(request=TokenRequest, responses={201: NewTokenAnswer})
+    def post(self, request: Request) -> Response:
+        """Make a token with your e-mail and password, and a code where you have a second factor."""
+        form = checked(TokenRequest, request)
+        owner = user_authenticate(request=request._request, email=form["email"], password=form["password"])
+        if owner is None:
+            raise AuthenticationFailed(WRONG)
+        if has_factor := second_factor_get(owner) is not None:
+            if not form["code"]:
+                # Somebody knows the password.
+                account_record(request, owner, "log_in_failed", note="Without a code.", channel=API, is_known=False)
+                raise AuthenticationFailed(CODE_NEEDED)
+            try:
+                second_factor_check(user=owner, code=form["code"])
+            except Refused as refusal:
+                account_record(request, owner, "log_in_failed", note="Wrong code.", channel=API, is_known=False)
+                raise AuthenticationFailed(str(refusal)) from None
+        login_succeeded(request._request, owner)
+        with refusals(), transaction.atomic():
+            row, token = token_create(owner=owner, name=form["name"], days=form["days"], now=timezone.now())
+            if not has_factor and second_factor_get(owner) is not None:
+                # Set up at this very moment; what the password alone had made until then is revoked.
+                raise AuthenticationFailed(CODE_NEEDED)
+            account_record(request, owner, "make_token", row=row, channel=API)
+        return Response(NewTokenAnswer(row, context={"token": token}).data, status=201)
+
+
+class TokenShown(Acting):
+    """One of your tokens."""
+
+    tag = "tokens"
+
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is good for nothing any more.")})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Revoke a token of yours."""
+        owner = self.account(request)
+        with transaction.atomic():
+            row = token_revoke(owner=owner, token_id=pk)
+            if row is None:
+                raise Http404("You have no such token.")
+            account_record(request, owner, "revoke_token", row=row, channel=API)
+        return Response(status=204)
+
+
+class AccountAnswer(serializers.Serializer[Any]):
+    username = serializers.CharField()
+    email = serializers.CharField()
+    team = serializers.CharField()
+    github = serializers.CharField()
+    is_staff = serializers.BooleanField()
+
+
+class Me(Acting):
+    """Who you are here."""
+
+    tag = "tokens"
+
+    @extend_schema(responses=AccountAnswer)
+    def get(self, request: Request) -> Response:
+        return Response(AccountAnswer(self.account(request)).data)

@@ -1,0 +1,229 @@
+"""Accounts: sign up, log in, password, profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, views
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, PasswordResetForm, SetPasswordForm
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.urls import reverse, reverse_lazy
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from core.errors import Refused
+from core.models import User
+from core.notices.selectors import choice_list
+from core.people import tokens as services
+from core.people.audit_log import account_record
+from core.people.second_factor_selectors import second_factor_get
+from core.people.services import user_create, user_update
+from core.people.token_selectors import token_list
+from web.forms import LoginForm, ProfileForm, SignUpForm, TokenForm, refuse
+from web.people.logins import login_succeeded
+from web.people.quota_parts import own_quotas
+from web.people.second_factor_views import ask_for_code
+
+
+@sensitive_post_parameters()
+def sign_up(request: HttpRequest) -> HttpResponse:
+    """A new account, logged in at once and sent on to where it was wanted for."""
+    wanted = request.POST.get("next", "") or request.GET.get("next", "")
+    if not url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure()):
+        wanted = ""
+    if request.user.is_authenticated:
+        return redirect("web:home")
+    form = SignUpForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            user = user_create(
+                email=data["email"],
+                username=data["username"],
+                password=data["password1"],
+                team=data.get("team", ""),
+                github=data.get("github", ""),
+            )
+        except Refused as refusal:
+            refuse(form, refusal)
+        else:
+            login(request, user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+            return redirect(wanted or "web:home")
+    return render(request, "web/people/sign_up.html", {"form": form, "next": wanted})
+
+
+class Login(views.LoginView):
+    template_name = "web/people/login.html"
+    authentication_form = LoginForm
+    redirect_authenticated_user = True
+
+    def get_success_url(self) -> str:
+        """Where it was wanted to go; not here again, which Django takes for a mistake of the site."""
+        wanted: str = super().get_success_url()
+        return self.get_default_redirect_url() if wanted.partition("?")[0] == self.request.path else wanted
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Who has a second factor is asked for it before being logged in."""
+        user = form.get_user()
+        assert isinstance(user, User)
+        if second_factor_get(user) is None:
+            return super().form_valid(form)
+        return ask_for_code(self.request, user, self.get_redirect_url())
+
+
+class Logout(views.LogoutView):
+    """Leads to LOGOUT_REDIRECT_URL."""
+
+
+class Answered(HttpResponseRedirect):
+    """Leads on at once; what is to be done takes place when the visitor has the answer."""
+
+    def __init__(self, to: str, then: Callable[[], object]) -> None:
+        super().__init__(to)
+        self.then = then
+
+    def close(self) -> None:
+        try:
+            self.then()
+        finally:
+            super().close()
+
+
+class PasswordReset(views.PasswordResetView):
+    template_name = "web/people/form.html"
+    email_template_name = "web/people/password_reset_email.txt"
+    subject_template_name = "web/people/password_reset_subject.txt"
+    success_url = reverse_lazy("web:password_reset_done")
+    extra_context = {
+        "title": "Reset your password",
+        "lead": "We send a link to the e-mail of your account.",
+        "button": "Send the link",
+    }
+
+    def form_valid(self, form: PasswordResetForm) -> HttpResponse:
+        # Sending a mail takes time: nobody shall learn from it whether there was one to send.
+        return Answered(str(self.success_url), partial(super().form_valid, form))
+
+
+class PasswordResetSent(views.PasswordResetDoneView):
+    template_name = "web/people/notice.html"
+    extra_context = {
+        "title": "Look into your mail",
+        "lead": "If there is an account with this e-mail, a link to choose a new password is on its way.",
+    }
+
+
+class PasswordResetConfirm(views.PasswordResetConfirmView):
+    template_name = "web/people/form.html"
+    success_url = reverse_lazy("web:password_reset_complete")
+    extra_context = {"title": "Choose a new password", "button": "Save the password"}
+
+    def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
+        # Whoever reads the account's mail has not guessed: wrong passwords until now are forgotten here.
+        login_succeeded(self.request, form.user)
+        with transaction.atomic():
+            account_record(self.request, form.user, "change_password", note="By a link in a mail.")
+            return super().form_valid(form)
+
+
+class PasswordResetComplete(views.PasswordResetCompleteView):
+    template_name = "web/people/notice.html"
+    extra_context = {
+        "title": "Your password is changed",
+        "lead": "You can log in with it now, and are logged out everywhere.",
+    }
+
+
+class PasswordChange(views.PasswordChangeView):
+    template_name = "web/people/form.html"
+    success_url = reverse_lazy("web:profile")
+    extra_context = {
+        "title": "Change your password",
+        "lead": "Everywhere else you are logged out. API tokens stay good until you revoke them.",
+        "button": "Save the password",
+    }
+
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
+        messages.success(self.request, "Your password is changed. Everywhere else you are logged out.")
+        with transaction.atomic():
+            account_record(self.request, form.user, "change_password")
+            return super().form_valid(form)
+
+
+@login_required
+def profile(request: HttpRequest) -> HttpResponse:
+    assert isinstance(request.user, User)
+    form = ProfileForm(request.POST or None, instance=request.user)
+    if request.method == "POST" and form.is_valid():
+        user_update(user=request.user, **form.cleaned_data)
+        messages.success(request, "Your profile is saved.")
+        return redirect("web:profile")
+    return _profile_page(request, request.user, form=form)
+
+
+@never_cache
+@login_required
+def token_create(request: HttpRequest) -> HttpResponse:
+    """Make a token and show it, this once: no later page can. Who comes here from the login gets the form."""
+    if request.method != "POST":
+        return _to_tokens()
+    assert isinstance(request.user, User)
+    form = TokenForm(request.POST)
+    if form.is_valid():
+        try:
+            with transaction.atomic():
+                row, token = services.token_create(owner=request.user, now=timezone.now(), **form.cleaned_data)
+                account_record(request, request.user, "make_token", row=row)
+        except Refused as refusal:
+            refuse(form, refusal)
+        else:
+            return _profile_page(request, request.user, new_token=token)
+    return _profile_page(request, request.user, token_form=form, status=422)
+
+
+@login_required
+def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
+    """Revoke a token of one's own. As above, who comes from the login gets the list."""
+    if request.method != "POST":
+        return _to_tokens()
+    assert isinstance(request.user, User)
+    with transaction.atomic():
+        row = services.token_revoke(owner=request.user, token_id=token_id)
+        if row is None:
+            raise Http404("You have no such token, or it is revoked already.")
+        account_record(request, request.user, "revoke_token", row=row)
+    messages.success(request, "The token is revoked.")
+    return redirect("web:profile")
+
+
+def _to_tokens() -> HttpResponse:
+    return redirect(f"{reverse('web:profile')}#tokens")
+
+
+def _profile_page(
+    request: HttpRequest,
+    user: User,
+    *,
+    form: ProfileForm | None = None,
+    token_form: TokenForm | None = None,
+    new_token: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "form": form or ProfileForm(instance=user),
+        "tokens": token_list(user, now=timezone.now()),
+        "token_form": token_form or TokenForm(),
+        "new_token": new_token,
+        "quotas": own_quotas(user),
+        "has_second_factor": second_factor_get(user) is not None,
+        "choices": choice_list(user),
+    }
+    return render(request, "web/people/profile.html", context, status=status)

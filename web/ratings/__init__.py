@@ -1,0 +1,1 @@
+"""Pages and API of ratings and other views of results."""

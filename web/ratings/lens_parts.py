@@ -1,0 +1,68 @@
+"""Other views of results as their pages show them: shades of a matrix, and the chart of predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+from core.models import Rating
+from core.ratings.lens_selectors import CalibrationView
+from core.ratings.pairs import SIZES, Matrix, PairTotal
+from web.site.plots import Axis, Line, Plot, Span
+
+STEPS = range(9)
+"""Shades from nothing to all of the points; the middle one holds one half."""
+USUAL_SIZE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a row did against a column. total: None where they have not met. step: its shade."""
+
+    total: PairTotal | None
+    is_self: bool
+
+    @property
+    def step(self) -> int:
+        return 0 if self.total is None else min(int(self.total.share * len(STEPS)), len(STEPS) - 1)
+
+    @property
+    def percent(self) -> int:
+        """Rounded; 0 and 100 are said of nothing else."""
+        share = 0.0 if self.total is None else self.total.share
+        return round(100 * share) if share in (0, 1) else min(99, max(1, round(100 * share)))
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRow:
+    rating: Rating
+    cells: tuple[Cell, ...]
+
+
+def asked_size(query: QueryDict) -> int:
+    """How many agents an address asks for with ?top=N; the usual number for what is none of the sizes."""
+    word = query.get("top", "")
+    return int(word) if word in map(str, SIZES) else USUAL_SIZE
+
+
+def heat_rows(matrix: Matrix) -> list[HeatRow]:
+    return [
+        HeatRow(rating, tuple(Cell(total, row == column) for column, total in enumerate(totals)))
+        for row, (rating, totals) in enumerate(zip(matrix.ratings, matrix.cells, strict=True))
+    ]
+
+
+def reliability_plot(found: CalibrationView) -> Plot:
+    """What happened against what was expected, with its intervals."""
+    bins = found.bins
+    told = [f"of {one.expected:.0%} expected {one.happened:.0%} happened" for one in bins]
+    return Plot(
+        summary=f"What happened against what was expected, in {len(bins)} groups: {'; '.join(told)}.",
+        x=Axis("Expected share of the points", "share", 0.48, 1.02),
+        y=Axis("Happened", "share", min(0.48, *(one.lower - 0.02 for one in bins)), 1.02),
+        xs=[one.expected for one in bins],
+        lines=(Line("happened", [one.happened for one in bins], look="dots"),),
+        spans=(Span("95% interval", [one.lower for one in bins], [one.upper for one in bins], look="bars"),),
+        diagonal=True,
+    )

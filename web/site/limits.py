@@ -1,0 +1,129 @@
+"""Limits on how often anybody may do something, for pages and programs alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+
+from core.errors import QuotaExceeded, Refused
+from web.site.throttling import (
+    ChangeThrottle,
+    LeaderboardThrottle,
+    LoginAccountThrottle,
+    LoginDayThrottle,
+    LoginThrottle,
+    PasswordResetMailThrottle,
+    PasswordResetThrottle,
+    ReplayThrottle,
+    ResultsThrottle,
+    SignUpThrottle,
+    Throttle,
+    UploadThrottle,
+)
+
+Next = Callable[[HttpRequest], HttpResponseBase]
+LOGIN = (LoginThrottle, LoginDayThrottle, LoginAccountThrottle)
+LIMITED: dict[str, Sequence[type[Throttle]]] = {
+    "web:login": LOGIN,
+    "web:login_code": (LoginThrottle, LoginDayThrottle),
+    "web:second_factor": (LoginThrottle, LoginDayThrottle),
+    "web:password_change": (LoginThrottle, LoginDayThrottle),
+    "web:sign_up": (SignUpThrottle,),
+    "web:password_reset": (PasswordResetThrottle, PasswordResetMailThrottle),
+    "web:password_reset_confirm": (PasswordResetThrottle,),
+    "web:agent_create": (UploadThrottle,),
+    "web:submission_create": (UploadThrottle,),
+    "web:agent_rest": (ChangeThrottle,),
+    "web:agent_play": (ChangeThrottle,),
+    "web:submission_activate": (ChangeThrottle,),
+    "web:submission_bench": (ChangeThrottle,),
+    "web:register": (ChangeThrottle,),
+    "web:withdraw": (ChangeThrottle,),
+    "web:match": (ReplayThrottle,),
+    "web:match_frames": (ReplayThrottle,),
+    "web:validation_match": (ReplayThrottle,),
+    "web:validation_frames": (ReplayThrottle,),
+    "web:episode": (ReplayThrottle,),
+    "web:episode_frames": (ReplayThrottle,),
+    "web:duel_results": (ResultsThrottle,),
+    "web:duel_records": (ResultsThrottle,),
+    "web:leaderboard_file": (LeaderboardThrottle,),
+}
+"""Pages that are counted, by the name of their address: posts that try or make something, and what takes long to draw.
+
+The API's views name their own.
+"""
+
+
+class TooMany(Refused):
+    """It was asked too often. retry_after_seconds: when to ask again."""
+
+    def __init__(self, message: str, *, code: str, retry_after_seconds: int) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class RateLimits:
+    """Counts requests for the pages of LIMITED, and tells programs how much of their limit is left."""
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        allowance = Throttle.allowance_of(request)
+        if allowance is not None:
+            response.headers.setdefault("X-RateLimit-Limit", str(allowance.limit))
+            response.headers.setdefault("X-RateLimit-Remaining", str(allowance.remaining))
+            response.headers.setdefault("X-RateLimit-Reset", str(allowance.resets_at))
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: object, arguments: list[Any], named: dict[str, Any]
+    ) -> HttpResponse | None:
+        name = request.resolver_match.view_name if request.resolver_match else ""
+        for kind in LIMITED.get(name, ()):
+            throttle = kind()
+            if not throttle.allow(request):
+                seconds = throttle.seconds_left()
+                sentence = f"{throttle.sentence} Please try again in {duration(seconds)}."
+                return too_many(request, TooMany(sentence, code="too_many_requests", retry_after_seconds=seconds))
+        return None
+
+
+def too_many(
+    request: HttpRequest, refusal: TooMany, *, title: str = "One moment, please", offers_reset: bool = False
+) -> HttpResponse:
+    """The answer 429: a page for people, JSON for programs and for the viewer of matches."""
+    response: HttpResponse
+    if request.path_info.startswith("/api/"):
+        response = JsonResponse({"detail": str(refusal), "code": refusal.code}, status=429)
+    elif request.path_info.endswith("/frames.json"):
+        response = JsonResponse({"error": str(refusal)}, status=429)
+    else:
+        context = {"title": title, "sentence": str(refusal), "offers_reset": offers_reset}
+        response = render(request, "429.html", context, status=429)
+    response.headers["Retry-After"] = str(refusal.retry_after_seconds)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def answer_refused(refusal: Refused | None, page: Callable[[int], HttpResponse]) -> HttpResponse:
+    """The page of a refused form, drawn with its status: 429 with Retry-After where waiting helps, else 422."""
+    seconds = refusal.retry_after_seconds if isinstance(refusal, QuotaExceeded) else None
+    response = page(422 if seconds is None else 429)
+    if seconds is not None:
+        response.headers["Retry-After"] = str(seconds)
+    return response
+
+
+def duration(seconds: int) -> str:
+    """About how long, in words: 50 seconds, 3 minutes, 7 hours."""
+    for size, word in ((3600, "hour"), (60, "minute")):
+        if seconds >= 2 * size:
+            return f"{round(seconds / size)} {word}s"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"

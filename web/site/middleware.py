@@ -1,0 +1,81 @@
+"""What every answer of the site has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.defaults import page_not_found
+
+from core.models import User
+from core.people.second_factor_selectors import second_factor_missing
+
+Next = Callable[[HttpRequest], HttpResponseBase]
+
+# Nothing here asks for a camera, a place or a payment; what is not named here is off by the browser's own default.
+FEATURES = ("accelerometer", "autoplay", "browsing-topics", "camera", "display-capture", "encrypted-media",
+            "geolocation", "gyroscope", "hid", "magnetometer", "microphone", "midi", "payment",
+            "publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock", "serial", "usb",
+            "xr-spatial-tracking")  # fmt: skip
+HEADERS = {
+    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in FEATURES),
+    # No other site may show our pictures, videos or files as its own.
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class SitePages:
+    """Adds headers that Django has no setting for, and shows the arena's 404 page instead of Django's debug page.
+
+    An arena for oneself runs with DEBUG on, and its pages should say the same sentences.
+    """
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: object, args: object, names: dict[str, Any]
+    ) -> HttpResponse | None:
+        # No row has such a name, and PostgreSQL does not even take the question. The API answers for itself.
+        is_page = request.resolver_match is not None and request.resolver_match.namespace == "web"
+        unheard_of = is_page and any("\0" in str(name) for name in names.values())
+        return page_not_found(request, Http404()) if unheard_of else None
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        return page_not_found(request, exception) if isinstance(exception, Http404) else None
+
+
+class SecondFactor:
+    """Lets organisers whose session lacks its second factor go nowhere but where they can show it or set it up."""
+
+    OPEN = frozenset({"web:login", "web:login_code", "web:logout", "web:second_factor", "admin:logout"})
+    SENTENCE = "Your account needs its second factor. Log in on the site, where you are asked for it."
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
+        assert request.user.is_anonymous or isinstance(request.user, User)
+        if not second_factor_missing(request.user):
+            return None
+        address = request.resolver_match.view_name if request.resolver_match else ""
+        if address in self.OPEN:
+            return None
+        if address.startswith("api:") or request.path_info.startswith("/api/"):
+            return JsonResponse({"detail": self.SENTENCE}, status=403)
+        wanted = request.get_full_path() if request.method in ("GET", "HEAD") else ""
+        return redirect(f"{reverse('web:login_code')}?{urlencode({'next': wanted})}" if wanted else "web:login_code")

@@ -1,0 +1,100 @@
+"""What every request leaves behind: an id, a line in the log, and its count."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
+from django.urls import resolve
+from django.utils.functional import SimpleLazyObject
+
+from arena_kit.log_context import bound, without_secrets
+from core.operations.metrics import OTHER, request_answered
+
+logger = logging.getLogger(__name__)
+Next = Callable[[HttpRequest], HttpResponseBase]
+
+HEADER = "X-Request-ID"
+GOOD_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+LONGEST_PATH = 200
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+FOR_MACHINES = frozenset({"/health", "/health/live", "/metrics"})
+"""Asked by the address of this process: no name of the site, no redirect, no session."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""Of these answers, which other middleware does not see."""
+
+
+class Observed:
+    """Comes before everything else, so that its figures are of the whole answer.
+
+    The id of a request is its proxy's, if TRUSTED_PROXIES says that there is one, else a new one. It stands in every
+    record of the log that is written meanwhile, and in the answer.
+    """
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        started = time.perf_counter()
+        path = request.path_info
+        shown = without_secrets(path)[:LONGEST_PATH]
+        is_for_machines, is_static = path.removesuffix("/") in FOR_MACHINES, path.startswith(settings.STATIC_URL)
+        request_id, method = _id(request), request.method if request.method in METHODS else OTHER
+        with bound(request_id=request_id, method=method, path=shown):
+            response = _answer(request) if is_for_machines else self.get_response(request)
+            seconds = time.perf_counter() - started
+            _tell(request, response.status_code, seconds, is_quiet=is_for_machines or is_static)
+        handler = "static" if is_static else _handler(request)
+        request_answered(handler=handler, method=method, status=response.status_code, seconds=seconds)
+        response.headers[HEADER] = request_id
+        # Django would say it once more, without the id.
+        response._has_been_logged = True  # type: ignore[attr-defined]  # of Django's own
+        return response
+
+
+def _answer(request: HttpRequest) -> HttpResponseBase:
+    request.resolver_match = match = resolve(request.path_info)
+    response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response.render() if isinstance(response, SimpleTemplateResponse) else response
+
+
+def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) -> None:
+    failed = status >= 500
+    # A part that is not healthy has its own line.
+    level = logging.DEBUG if is_quiet and status != 500 else logging.ERROR if failed else logging.INFO
+    fields: dict[str, object] = {"status_code": status, "duration_ms": round(seconds * 1000, 1)}
+    if (user := _user(request)) is not None:
+        fields["user"] = user
+    logger.log(level, "request_failed" if failed else "request_completed", extra=fields)
+
+
+def _id(request: HttpRequest) -> str:
+    given = request.headers.get(HEADER, "")
+    is_trusted = settings.REST_FRAMEWORK["NUM_PROXIES"] > 0 and GOOD_ID.fullmatch(given)
+    return given if is_trusted else uuid.uuid4().hex
+
+
+def _handler(request: HttpRequest) -> str:
+    match = request.resolver_match
+    return "unmatched" if match is None else match.view_name
+
+
+def _user(request: HttpRequest) -> int | None:
+    """The key of who asked, if anybody has looked: nobody is looked up for the log."""
+    user = request.__dict__.get("user")
+    if type(user) is SimpleLazyObject:
+        user = getattr(request, "_cached_user", None)
+    return getattr(user, "pk", None)

@@ -1,0 +1,197 @@
+"""Agents: listed, made, given new versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from arena_kit.upload.packing import pack_files
+from core.listing import agent_rows, environment_rows
+from core.models import Agent, AuditEntry
+from core.models.agent import agent_name
+from core.operations.metrics import BAD_FORM, upload_mode, upload_refused
+from core.submissions.services import Labels, agent_create, submission_create
+from web.api.views import Acting, Listed, Shown, checked, one, refusals
+from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
+from web.site.uploads import archive_upload, too_large
+from web.submissions.resting import rest
+from web.submissions.version_api import SubmissionFullAnswer, submission_shown
+
+USED_UP = "Your quota of agents or of storage is used up: delete something first. See /api/v1/me/quotas/."
+
+
+class AgentAnswer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    environment = serializers.CharField(source="environment.slug")
+    owner = serializers.CharField(source="owner.username")
+    is_public = serializers.BooleanField(help_text="Everyone may read its source and logs.")
+    is_disabled = serializers.BooleanField(help_text="It takes part in nothing.")
+    is_quarantined = serializers.BooleanField(
+        help_text="Disabled by the arena itself, for crashing: a new version that validates brings it back."
+    )
+    is_resting = serializers.BooleanField(help_text="Its owner lets it take part in nothing new.")
+    latest_number = serializers.IntegerField(allow_null=True, help_text="Of its newest version.")
+    created_at = serializers.DateTimeField()
+
+
+class AgentFilter(filters.FilterSet):
+    environment = filters.CharFilter(field_name="environment__slug", help_text="Slug of the environment.")
+    owner = filters.CharFilter(field_name="owner__username", lookup_expr="iexact")
+    name = filters.CharFilter(lookup_expr="icontains", help_text="Part of the name, in any case.")
+    is_public = filters.BooleanFilter()
+
+    class Meta:
+        model = Agent
+        fields = ["environment", "owner", "name", "is_public"]
+
+
+class UploadRequest(serializers.Serializer[Any]):
+    """A new version: a zip as `archive`, or single `files`, of which `main_file` is run."""
+
+    archive = serializers.FileField(required=False, help_text="A zip with player.py or submission.py at its root.")
+    files = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True), required=False, help_text="Single files instead."
+    )
+    main_file = serializers.CharField(
+        required=False, max_length=200, help_text="Of several Python files the one to run; not needed with player.py."
+    )
+    algorithm = serializers.CharField(required=False, default="", max_length=100, help_text="How it learned.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        files: list[UploadedFile[bytes]] = attrs.get("files") or []
+        archive: UploadedFile[bytes] | None = attrs.get("archive")
+        if bool(files) == (archive is not None):
+            raise ValidationError({"archive": ["Send either a zip as archive, or single files."]})
+        if sum(file.size or 0 for file in (*files, *([archive] if archive else []))) > settings.MAX_UPLOAD_BYTES:
+            raise ValidationError({"archive": [too_large()]})
+        attrs["mode"] = upload_mode([file.name or "" for file in files]) if files else "zip"
+        if files:
+            with refusals():
+                attrs["archive"] = archive_upload(
+                    pack_files(files, attrs.get("main_file", "")), self.context["request"].FILES
+                )
+        return attrs
+
+
+class AgentRequest(UploadRequest):
+    """A new agent with its first version."""
+
+    environment = serializers.CharField(max_length=50, help_text="Slug of the environment.")
+    name = serializers.CharField(max_length=50, validators=[agent_name])
+    is_public = serializers.BooleanField(default=False, help_text="Cannot be changed later.")
+
+
+class Uploading(Acting):
+    """Something that takes files."""
+
+    parser_classes = [MultiPartParser]
+    throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
+
+    def checked(self, form: type[UploadRequest], request: Request) -> dict[str, Any]:
+        """As `checked`; what is refused is counted as an upload."""
+        try:
+            return checked(form, request)
+        except ValidationError:
+            upload_refused(BAD_FORM)
+            raise
+
+
+class AgentList(Listed[Agent], Uploading):
+    """All agents, newest first."""
+
+    tag = "agents"
+    queryset = agent_rows()
+    serializer_class = AgentAnswer
+    filterset_class = AgentFilter
+    ordering_fields = ("name", "created_at")
+
+    @extend_schema(
+        request={"multipart/form-data": AgentRequest},
+        responses={201: SubmissionFullAnswer, 409: OpenApiResponse(description=USED_UP)},
+    )
+    def post(self, request: Request) -> Response:
+        """Make an agent of yours and upload its first version. The same once more gives the same again."""
+        owner = self.account(request)
+        form = self.checked(AgentRequest, request)
+        environment = environment_rows().filter(slug=form["environment"]).first()
+        if environment is None:
+            raise ValidationError({"environment": ["There is no such environment. See /api/v1/environments/."]})
+        with refusals():
+            submission = agent_create(
+                owner=owner,
+                environment=environment,
+                name=form["name"],
+                is_public=form["is_public"],
+                archive=form["archive"],
+                labels=Labels(algorithm=form["algorithm"], mode=form["mode"]),
+            )
+        return submission_shown(request, submission, status=201)
+
+
+class AgentShown(Shown[Agent]):
+    """One agent."""
+
+    tag = "agents"
+    queryset = agent_rows()
+    serializer_class = AgentAnswer
+
+
+class AgentVersions(Uploading):
+    """New versions of an agent."""
+
+    tag = "agents"
+
+    @extend_schema(
+        request={"multipart/form-data": UploadRequest},
+        responses={
+            201: SubmissionFullAnswer,
+            403: OpenApiResponse(description="It is not yours."),
+            409: OpenApiResponse(description=USED_UP),
+        },
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Upload a new version of an agent of yours. The archive of the latest version is that version."""
+        account = self.account(request)
+        agent = one(agent_rows(), pk=pk)
+        if agent.owner_id != account.pk:
+            raise PermissionDenied("Only the owner of an agent may change it.")
+        form = self.checked(UploadRequest, request)
+        with refusals():
+            submission = submission_create(
+                agent=agent, archive=form["archive"], labels=Labels(algorithm=form["algorithm"], mode=form["mode"])
+            )
+        return submission_shown(request, submission, status=201)
+
+
+class AgentRest(Acting):
+    """Whether an agent rests."""
+
+    tag = "agents"
+    throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]
+
+    @extend_schema(request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="It is not yours.")})
+    def put(self, request: Request, pk: int) -> Response:
+        """Let an agent of yours rest: it takes part in nothing new, and leaves a running ladder at once."""
+        return self._answer(request, pk, is_resting=True)
+
+    @extend_schema(request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="It is not yours.")})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Let an agent of yours play again."""
+        return self._answer(request, pk, is_resting=False)
+
+    def _answer(self, request: Request, pk: int, *, is_resting: bool) -> Response:
+        account = self.account(request)
+        agent = one(agent_rows(), pk=pk)
+        with refusals():
+            rest(request, account, agent, is_resting=is_resting, channel=AuditEntry.Channel.API)
+        return Response(AgentAnswer(one(agent_rows(), pk=pk)).data)

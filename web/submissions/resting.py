@@ -1,0 +1,27 @@
+"""Agents that rest: their owner may let them, and an organiser, who is written down."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest
+from rest_framework.request import Request
+
+from core.models import Agent, AuditEntry, User
+from core.people.audit_log import audit_record, operator_of
+from core.tournaments.ladders import agent_rest
+
+
+def rest(
+    request: HttpRequest | Request, account: User, agent: Agent, *, is_resting: bool, channel: AuditEntry.Channel
+) -> None:
+    """Let an agent rest, or play again. Raises PermissionDenied, and Refused where nothing would change."""
+    is_own = agent.owner_id == account.pk
+    if not is_own and not account.is_staff:
+        raise PermissionDenied("Only the owner of an agent may let it rest.")
+    # Together, so that nothing is done that is not written down.
+    with transaction.atomic():
+        agent_rest(agent=agent, is_resting=is_resting)
+        if not is_own:
+            operator = operator_of(request, channel)
+            audit_record(operator=operator, action="let_rest" if is_resting else "let_play", row=agent)

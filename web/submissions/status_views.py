@@ -1,0 +1,48 @@
+"""How far a submission is, by the id that its uploader was given."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from core.evaluations.episodes import submission_by_id
+from core.submissions.client_selectors import failure_visible
+from core.submissions.phase_selectors import evaluation_of, is_moving, phases_of, status_of
+from web.evaluations.views import viewer_of
+from web.site.fragments import render_page
+
+NO_ID = "This is no id. Ids look like 123e4567-e89b-12d3-a456-426614174000."
+UNKNOWN = "There is no submission with this id."
+
+
+def status(request: HttpRequest) -> HttpResponse:
+    """A field for the id, and what is known of the submission."""
+    asked = request.GET.get("id", "").strip()[:100]
+    found = _found(request, asked) if asked else {}
+    context = {"asked": asked, **found}
+    fragments = {"found": "web/submissions/status_found.html"} if "submission" in found else {}
+    code = 404 if "problem" in found else 200
+    return render_page(request, "web/submissions/status.html", context, fragments, code)
+
+
+def _found(request: HttpRequest, asked: str) -> dict[str, Any]:
+    try:
+        row = submission_by_id(UUID(asked))
+    except ValueError:
+        return {"problem": NO_ID}
+    if row is None:
+        return {"problem": UNKNOWN}
+    return {
+        "submission": row,
+        "agent": row.agent,
+        "environment": row.agent.environment,
+        "status": status_of(row),
+        "phases": phases_of([row], is_publishing=bool(settings.PUBLISHER_REMOTE))[0],
+        "evaluation": evaluation_of(row),
+        "is_moving": is_moving(row),
+        "is_owner": row.agent.owner_id == request.user.pk,
+        "can_see_source": failure_visible(row.agent, viewer_of(request)),
+    }

@@ -1,0 +1,170 @@
+"""Submissions: how far each is, its source, and how to delete it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import FileResponse
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.duels.selectors import NotStored, file_get
+from core.listing import submission_rows
+from core.models import JobFault, JobState, Promotion, PromotionState, Submission, SubmissionForm
+from core.submissions.phase_selectors import Status, status_of
+from core.submissions.selectors import agent_source_visible
+from core.submissions.visibility import error_shown
+from web.api.authentication import viewer_of
+from web.api.deleting import delete
+from web.api.fields import AgentName
+from web.api.listing import RowFilter
+from web.api.views import Acting, Listed, Shown, one
+
+PRIVATE = "This agent is private: its source and logs are for its owner."
+
+
+class PhaseAnswer(serializers.Serializer[Any]):
+    """A job of a submission. Of each kind the latest one is shown."""
+
+    kind = serializers.CharField(source="KIND")
+    id = serializers.IntegerField(help_text="As in /api/v1/jobs/KIND/ID/.")
+    state = serializers.ChoiceField(choices=JobState.choices)
+    fault = serializers.ChoiceField(choices=JobFault.choices)
+    error_code = serializers.CharField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class PromotionAnswer(serializers.Serializer[Any]):
+    """The test of a version against the one that played for its agent when it was validated."""
+
+    state = serializers.ChoiceField(choices=PromotionState.choices)
+    verdict = serializers.CharField(help_text="What came out and why.")
+    incumbent = serializers.IntegerField(source="incumbent.number", help_text="Number of the version tested against.")
+    duel = serializers.SerializerMethodField(help_text="Id of the last duel of the test.")
+    test = serializers.JSONField(help_text="Bounds, fixed before the first match.")
+    created_at = serializers.DateTimeField()
+    decided_at = serializers.DateTimeField(allow_null=True)
+
+    def get_duel(self, row: Promotion) -> int | None:
+        return max((duel.pk for duel in row.duels.all()), default=None)
+
+
+class SubmissionAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField(source="public_id")
+    agent = AgentName()
+    environment = serializers.CharField(source="agent.environment.slug")
+    number = serializers.IntegerField(help_text="Version of the agent, from 1.")
+    form = serializers.ChoiceField(choices=SubmissionForm.choices)
+    algorithm = serializers.CharField()
+    user_label = serializers.CharField(help_text="Who an anonymous client says it is.")
+    archive_sha256 = serializers.CharField()
+    archive_bytes = serializers.IntegerField()
+    is_benched = serializers.BooleanField(
+        help_text="It does not play for its agent: the newest valid one that is not benched does."
+    )
+    promotion = serializers.SerializerMethodField(help_text="Its last test, where its environment has a gate.")
+    created_at = serializers.DateTimeField()
+    deleted_at = serializers.DateTimeField(allow_null=True)
+    status = serializers.SerializerMethodField(help_text="How far it is, in one word.")
+    phases = serializers.SerializerMethodField()
+
+    @extend_schema_field(PromotionAnswer(allow_null=True))
+    def get_promotion(self, row: Submission) -> Any:
+        last = max(row.promotions.all(), key=lambda promotion: promotion.pk, default=None)
+        return None if last is None else PromotionAnswer(last).data
+
+    @extend_schema_field({"type": "string", "enum": [status.name for status in Status]})
+    def get_status(self, row: Submission) -> str:
+        return status_of(row).name
+
+    @extend_schema_field(PhaseAnswer(many=True))
+    def get_phases(self, row: Submission) -> Any:
+        latest = (row.latest_build, row.latest_validation, row.latest_evaluation, row.latest_publication)
+        return PhaseAnswer([job for job in latest if job is not None], many=True).data
+
+
+class SubmissionFullAnswer(SubmissionAnswer):
+    """With what only those may know who may read its source."""
+
+    error = serializers.SerializerMethodField(help_text="Why its latest failed phase failed.")
+    warnings = serializers.SerializerMethodField(help_text="Of the build.")
+
+    def get_warnings(self, row: Submission) -> list[str]:
+        visible = agent_source_visible(row.agent, viewer_of(self.context["request"]))
+        return list(row.warnings) if visible else []
+
+    def get_error(self, row: Submission) -> str:
+        viewer = viewer_of(self.context["request"])
+        jobs = (row.latest_evaluation, row.latest_validation, row.latest_build)
+        failed = next((job for job in jobs if job is not None and job.state == JobState.FAILED), None)
+        if failed is None:
+            return ""
+        return error_shown(failed, viewer, can_see_source=agent_source_visible(row.agent, viewer))
+
+
+class SubmissionFilter(filters.FilterSet):
+    agent = RowFilter(field_name="agent_id")
+    environment = filters.CharFilter(field_name="agent__environment__slug", help_text="Slug of the environment.")
+    owner = filters.CharFilter(field_name="agent__owner__username", lookup_expr="iexact")
+    form = filters.ChoiceFilter(choices=SubmissionForm.choices)
+
+    class Meta:
+        model = Submission
+        fields = ["agent", "environment", "owner", "form"]
+
+
+class SubmissionList(Listed[Submission]):
+    """All submissions with their phases, newest first."""
+
+    tag = "submissions"
+    queryset = submission_rows()
+    serializer_class = SubmissionAnswer
+    filterset_class = SubmissionFilter
+    ordering_fields = ("created_at",)
+
+
+class SubmissionShown(Shown[Submission], Acting):
+    """One submission."""
+
+    tag = "submissions"
+    queryset = submission_rows()
+    serializer_class = SubmissionFullAnswer
+    lookup_field = "public_id"
+
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is deleted; its results stay.")})
+    def delete(self, request: Request, public_id: str) -> Response:
+        """Delete the archive and the image of a submission of yours. Its results stay: they are others' history."""
+        account = self.account(request)
+        row = one(submission_rows(), public_id=public_id)
+        delete(request, account, row)
+        return Response(status=204)
+
+
+class SubmissionArchive(APIView):
+    """What was uploaded, as a zip; of a private agent for its owner alone."""
+
+    tag = "submissions"
+
+    @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY, 403: OpenApiResponse(description=PRIVATE)})
+    def get(self, request: Request, public_id: str) -> FileResponse:
+        row = one(submission_rows(), public_id=public_id)
+        if not agent_source_visible(row.agent, viewer_of(request)):
+            raise PermissionDenied(PRIVATE)
+        if row.deleted_at is not None:
+            raise NotStored("This version has been deleted by its owner.")
+        name = f"{row.agent.name}-v{row.number}.zip"
+        file = file_get(row.archive, "This archive is")
+        return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
+
+
+def submission_shown(request: Request, submission: Submission, status: int = 200) -> Response:
+    """A submission as its owner sees it."""
+    row = submission_rows().get(pk=submission.pk)
+    return Response(SubmissionFullAnswer(row, context={"request": request}).data, status=status)

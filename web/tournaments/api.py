@@ -1,0 +1,167 @@
+"""Tournaments, who takes part, and ratings."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django_filters import rest_framework as filters
+from rest_framework import serializers
+
+from core.listing import participant_rows, rating_rows, tournament_rows
+from core.models import Audience, Participant, Rating, Tournament, TournamentState
+from core.tournaments.results import results_check
+from web.api.authentication import viewer_of
+from web.api.fields import Version
+from web.api.views import Listed, Shown, one
+
+
+class TournamentAnswer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    environment = serializers.CharField(source="environment.slug")
+    edition = serializers.IntegerField()
+    name = serializers.CharField(allow_blank=True, help_text="Empty for editions of the arena itself.")
+    state = serializers.ChoiceField(choices=TournamentState.choices)
+    format = serializers.CharField(help_text="round-robin, swiss, single-elimination, double-elimination, ...")
+    settings = serializers.DictField(help_text="Of the format; an edition of the arena itself has none.")
+    is_automatic = serializers.BooleanField(help_text="Whether the arena made it itself.")
+    is_rated = serializers.BooleanField(help_text="Whether it counts for ratings, once everybody sees its results.")
+    results = serializers.ChoiceField(choices=Audience.choices, help_text="Who sees how it stands.")
+    registration_opens_at = serializers.DateTimeField(allow_null=True, help_text="Null: nobody has to register.")
+    registration_closes_at = serializers.DateTimeField(allow_null=True)
+    freezes_at = serializers.DateTimeField(
+        allow_null=True, help_text="Versions that were uploaded later do not take part."
+    )
+    starts_at = serializers.DateTimeField(allow_null=True, help_text="When it is planned to begin.")
+    ends_at = serializers.DateTimeField(allow_null=True, help_text="When a ladder is planned to end.")
+    max_participants = serializers.IntegerField(allow_null=True)
+    season = serializers.IntegerField(source="season_id", allow_null=True)
+    cancel_reason = serializers.CharField(allow_blank=True)
+    started_at = serializers.DateTimeField(allow_null=True, help_text="Null while it is planned.")
+    ended_at = serializers.DateTimeField(allow_null=True)
+    shortfall = serializers.CharField(help_text="Why a ladder plays nothing at the moment: a sentence, mostly empty.")
+
+
+class TournamentFilter(filters.FilterSet):
+    environment = filters.CharFilter(field_name="environment__slug", help_text="Slug of the environment.")
+    state = filters.ChoiceFilter(choices=TournamentState.choices)
+    is_automatic = filters.BooleanFilter(help_text="true: editions of the arena itself; false: those of organisers.")
+
+    class Meta:
+        model = Tournament
+        fields = ["environment", "state", "is_automatic"]
+
+
+class TournamentList(Listed[Tournament]):
+    """All tournaments, newest first."""
+
+    tag = "tournaments"
+    queryset = tournament_rows()
+    serializer_class = TournamentAnswer
+    filterset_class = TournamentFilter
+    ordering_fields = ("started_at", "edition")
+
+
+class TournamentShown(Shown[Tournament]):
+    """One tournament."""
+
+    tag = "tournaments"
+    queryset = tournament_rows()
+    serializer_class = TournamentAnswer
+
+
+class ParticipantAnswer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(help_text="Ties share: 1, 1, 3.")
+    submission = Version()
+    points = serializers.IntegerField()
+    wins = serializers.IntegerField(help_text="Duels won.")
+    draws = serializers.IntegerField()
+    losses = serializers.IntegerField()
+    total_score = serializers.FloatField()
+    rating = serializers.FloatField(allow_null=True, help_text="As it stood when the edition ended.")
+    rating_low = serializers.FloatField(allow_null=True, help_text="Begin of its 95% interval then.")
+    rating_high = serializers.FloatField(allow_null=True, help_text="End of its 95% interval then.")
+    withdrawn_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When it was taken out of the edition: its duels count for nobody's standing. In a ladder they "
+        "count, and it may join again.",
+    )
+
+
+class ParticipantFilter(filters.FilterSet):
+    """As on the page of an edition; texts are looked for anywhere and in any case."""
+
+    q = filters.CharFilter(method="search", help_text="In the names of agent, owner and team.")
+    owner = filters.CharFilter(field_name="submission__agent__owner__username", lookup_expr="icontains")
+    team = filters.CharFilter(field_name="submission__agent__owner__team", lookup_expr="icontains")
+    matches_min = filters.NumberFilter(
+        field_name="submission__rating__match_count", lookup_expr="gte", min_value=0, max_value=2**31 - 1,
+        help_text="Rated matches behind the rating that it has now.",
+    )  # fmt: skip
+
+    class Meta:
+        model = Participant
+        fields = ["q", "owner", "team", "matches_min"]
+
+    def search(self, rows: QuerySet[Participant], name: str, value: str) -> QuerySet[Participant]:
+        agent = "submission__agent__"
+        columns = (f"{agent}name", f"{agent}owner__username", f"{agent}owner__team")
+        return rows.filter(reduce(or_, (Q(**{f"{column}__icontains": value}) for column in columns)))
+
+
+class ParticipantList(Listed[Participant]):
+    """Who takes part in a tournament, by rank; 403 while its results are held back from you."""
+
+    tag = "tournaments"
+    queryset = participant_rows()
+    serializer_class = ParticipantAnswer
+    filterset_class = ParticipantFilter
+    ordering_fields = ("rank", "points", "total_score", "rating")
+
+    def get_queryset(self) -> QuerySet[Participant]:
+        tournament = one(tournament_rows(), pk=self.kwargs["pk"])
+        results_check(tournament, viewer_of(self.request))
+        return super().get_queryset().filter(tournament=tournament)
+
+
+class RatingAnswer(serializers.Serializer[Any]):
+    submission = Version()
+    environment = serializers.CharField(source="submission.agent.environment.slug")
+    value = serializers.FloatField(help_text="Strength in points of the Elo scale, fitted to all rated matches.")
+    low = serializers.FloatField(help_text="Begin of its 95% interval.")
+    high = serializers.FloatField(help_text="End of its 95% interval.")
+    is_fitted = serializers.BooleanField(help_text="False until the first fit: value, low and high are all Elo then.")
+    rank = serializers.IntegerField(
+        allow_null=True,
+        help_text="Among the newest versions of all agents that may play: 1, 1, 3. Null: it does not stand there.",
+    )
+    best_rank = serializers.IntegerField(allow_null=True, help_text="First of the ranks that it may truly have.")
+    worst_rank = serializers.IntegerField(allow_null=True, help_text="Last of them.")
+    best_chance = serializers.FloatField(allow_null=True, help_text="Probability to be the strongest that is ranked.")
+    live = serializers.FloatField(
+        help_text="Elo, which moves with every duel; where very many were played, with the next fit."
+    )
+    duel_count = serializers.IntegerField()
+    match_count = serializers.IntegerField()
+    updated_at = serializers.DateTimeField()
+
+
+class RatingFilter(filters.FilterSet):
+    environment = filters.CharFilter(field_name="submission__agent__environment__slug", help_text="Slug of it.")
+    owner = filters.CharFilter(field_name="submission__agent__owner__username", lookup_expr="iexact")
+
+    class Meta:
+        model = Rating
+        fields = ["environment", "owner"]
+
+
+class RatingList(Listed[Rating]):
+    """Skill over all editions, best first. Compare within one environment only."""
+
+    tag = "ratings"
+    queryset = rating_rows()
+    serializer_class = RatingAnswer
+    filterset_class = RatingFilter
+    ordering_fields = ("value", "duel_count")

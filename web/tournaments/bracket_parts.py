@@ -1,0 +1,240 @@
+"""Brackets, cross tables and Swiss tables as pages draw them: what stands where, and which lines join it. Pure.
+
+A bracket is columns of equally high slots. A column has as many slots as the next one, or twice as many; so every
+meeting stands in the middle of those that lead to it whatever its height, and the style sheet draws all lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from arena_kit.ranking.meetings import Decision, Source, StageKind
+from core.models import Participant
+from core.tournaments.brackets import Drawn, Meeting, Row, Side, Stage
+from web.templatetags.scores import ordinal
+
+MOST_CROSSED = 32
+"""Participants of a cross table."""
+ROUND_NAMES = {1: "Final", 2: "Semi-finals", 4: "Quarter-finals"}
+
+
+class Join(StrEnum):
+    """How the line goes from a slot to the next column."""
+
+    NONE = ""
+    STRAIGHT = "straight"
+    DOWN = "down"
+    UP = "up"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place in a column. bye: who goes on from here without a meeting. is_fed: whether a line comes in."""
+
+    meeting: Meeting | None
+    bye: Side | None
+    join: Join
+    is_fed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A round of a bracket."""
+
+    name: str
+    round: int
+    slots: tuple[Slot, ...]
+
+
+class Result(StrEnum):
+    """How a meeting ended for one of its players."""
+
+    OPEN = "open"
+    WON = "won"
+    DRAWN = "drawn"
+    LOST = "lost"
+    NONE = "counts for nobody"
+
+    @property
+    def sign(self) -> str:
+        """As cross tables write it."""
+        return {"won": "1", "drawn": "½", "lost": "0", "open": "·"}.get(self, "–")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A meeting as one of its players sees it. opponent: None in a bye. points: match points, own and the other's."""
+
+    meeting: Meeting
+    opponent: Participant | None
+    is_player_1: bool
+    points: tuple[int, int]
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class CrossRow:
+    """A participant against everybody, in the order of the table.
+
+    cells: None against oneself; none at all where too many play for anybody to find a line.
+    """
+
+    row: Row
+    cells: tuple[tuple[Seen, ...] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SwissRow:
+    """A participant's way through the rounds; None where they did not take part."""
+
+    row: Row
+    rounds: tuple[Seen | None, ...]
+
+
+def source_words(source: Source | None) -> str:
+    """Who will come from there: winner of W1.2, 1st of group A, seed 3."""
+    if source is None:
+        return "nobody"
+    if source.kind == "place":
+        return f"{ordinal(int(source.of[1:]))} of group {source.of[:1]}"
+    return f"{source.kind} {source.of}" if source.kind == "seed" else f"{source.kind} of {source.of}"
+
+
+def bracket_columns(stage: Stage) -> tuple[Column, ...]:
+    """The columns of a bracket, by rounds."""
+    counts = _slot_counts(stage)
+    placed = [{meeting.number: meeting for meeting in meetings} for meetings in stage.rounds]
+    fed: set[tuple[int, int]] = set()
+    columns = []
+    for place, (count, meetings) in enumerate(zip(counts, placed, strict=True)):
+        is_last = place + 1 == len(counts)
+        after = {} if is_last else placed[place + 1]
+        is_halved = not is_last and counts[place + 1] < count
+        slots = []
+        for number in range(1, count + 1):
+            to = (number + 1) // 2 if is_halved else number
+            meeting = meetings.get(number)
+            following = after.get(to)
+            bye = _bye(following, number) if is_halved and meeting is None and not place else None
+            is_joined = following is not None and (
+                bye is not None or (meeting is not None and _leads(meeting, following))
+            )
+            if is_joined:
+                fed.add((place + 1, to))
+            turn = Join.DOWN if number % 2 else Join.UP
+            join = (turn if is_halved else Join.STRAIGHT) if is_joined else Join.NONE
+            slots.append(Slot(meeting, bye, join, (place, number) in fed))
+        number = stage.rounds[place][0].round
+        columns.append(Column(_round_name(stage, count, number), number, tuple(slots)))
+    return tuple(columns)
+
+
+def _slot_counts(stage: Stage) -> list[int]:
+    """How many slots each column has, so that they fit to the next one."""
+    counts: list[int] = []
+    for place in reversed(range(len(stage.rounds))):
+        meetings = stage.rounds[place]
+        highest = max(meeting.number for meeting in meetings)
+        if not counts:
+            counts.append(highest)
+            continue
+        after = stage.rounds[place + 1]
+        is_straight = highest <= counts[0] and all(
+            meeting.number == following.number
+            for meeting in meetings
+            for following in after
+            if _leads(meeting, following)
+        )
+        counts.insert(0, counts[0] if is_straight else max(2 * counts[0], highest))
+    return counts
+
+
+def _leads(meeting: Meeting, following: Meeting) -> bool:
+    """Whether the winner of one goes on to the other."""
+    return any(side.source == Source("winner", meeting.key) for side in following.sides)
+
+
+def _bye(following: Meeting | None, number: int) -> Side | None:
+    """Who comes to a meeting from slot `number` without having met anybody."""
+    if following is None:
+        return None
+    side = following.sides[(number + 1) % 2]
+    return side if side.source is not None and side.source.kind in ("seed", "place") else None
+
+
+def _round_name(stage: Stage, count: int, number: int) -> str:
+    # Only where all who are left meet in the column it is what people call so.
+    if stage.key == "knock-out":
+        return ROUND_NAMES.get(count, f"Round of {2 * count}")
+    return f"Round {number}"
+
+
+def seen(meeting: Meeting, participant: Participant, kind: StageKind) -> Seen:
+    """A meeting as one of its two players sees it."""
+    own = 0 if meeting.sides[0].participant == participant else 1
+    mine, theirs = meeting.sides[own], meeting.sides[1 - own]
+    if meeting.is_open:
+        result = Result.OPEN
+    elif mine.is_winner or theirs.is_winner:
+        result = Result.WON if mine.is_winner else Result.LOST
+    else:
+        # In a Swiss round what the arena could not play brings half of the points to each.
+        is_shared = kind == StageKind.SWISS or meeting.decision == Decision.PLAYED.value
+        result = Result.DRAWN if is_shared else Result.NONE
+    return Seen(meeting, theirs.participant, own == 0, (mine.points, theirs.points), result)
+
+
+def cross_table(stage: Stage) -> tuple[CrossRow, ...]:
+    """Everybody of a stage against everybody, both ways in the order of its table."""
+    assert stage.table is not None
+    rows = stage.table.rows
+    if len(rows) > MOST_CROSSED:
+        return tuple(CrossRow(row, ()) for row in rows)
+    met: dict[tuple[int, int], list[Seen]] = {}
+    for meetings in stage.rounds:
+        for meeting in meetings:
+            for side in meeting.sides:
+                if side.participant is not None:
+                    view = seen(meeting, side.participant, stage.kind)
+                    if view.opponent is not None:
+                        met.setdefault((side.participant.pk, view.opponent.pk), []).append(view)
+    return tuple(
+        CrossRow(
+            row,
+            tuple(
+                None if row is other else tuple(met.get((row.participant.pk, other.participant.pk), ()))
+                for other in rows
+            ),
+        )
+        for row in rows
+    )
+
+
+def swiss_rows(stage: Stage, rows: Sequence[Row]) -> tuple[SwissRow, ...]:
+    """The rounds of the participants of some rows of the table."""
+    rounds = [
+        {
+            side.participant.pk: seen(meeting, side.participant, stage.kind)
+            for meeting in meetings
+            for side in meeting.sides
+            if side.participant is not None
+        }
+        for meetings in stage.rounds
+    ]
+    return tuple(SwissRow(row, tuple(views.get(row.participant.pk) for views in rounds)) for row in rows)
+
+
+def cell_words(column: str, value: float, last_round: int, *, is_over: bool) -> str:
+    """A figure of a table as people say it: in brackets who is not out has reached one round more than there are."""
+    if column == "Reached round" and value > last_round:
+        return "won" if is_over else "still in"
+    if column == "Third place":
+        return "won" if value else "–"
+    return f"{value:.2f}".rstrip("0").rstrip(".").replace("-", "−")
+
+
+def last_round(drawn: Drawn) -> int:
+    """The last round of all stages, 0 before there is any."""
+    return max((meetings[0].round for stage in drawn.stages for meetings in stage.rounds if meetings), default=0)

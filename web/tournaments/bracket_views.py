@@ -1,0 +1,151 @@
+"""Organisers' tournaments: the page of one, and those of an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from arena_kit.ranking.meetings import StageKind
+from core.duels.stopping import tournament_test
+from core.models import Environment, Tournament, TournamentState
+from core.tournaments.brackets import Drawn, Meeting, Stage, bracket_get, standing_stamp
+from core.tournaments.calendar import (
+    tournament_past_list,
+    tournament_past_rows,
+    tournament_planned_list,
+    tournament_running_list,
+)
+from core.tournaments.results import results_visible
+from core.tournaments.seasons import season_list
+from core.tournaments.selectors import tournament_progress
+from web.evaluations.parts import page_number
+from web.site.fragments import render_page
+from web.tournaments.bracket_parts import bracket_columns, cell_words, cross_table, last_round, swiss_rows
+from web.tournaments.format_parts import RULES, round_count, settings_words, stopping_words
+from web.tournaments.registration_views import shown_registration
+
+FRAGMENTS = {"tournament": "web/tournaments/live.html"}
+ROWS_A_PAGE = 100
+PAST_A_PAGE = 25
+SMALL_GROUP = 4
+"""So many stand beside another group."""
+PODIUM = 3
+
+
+def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """All tournaments of an environment: those that run, those to come, those that are over."""
+    environment = get_object_or_404(Environment, slug=slug)
+    page = Paginator(tournament_past_rows(environment), PAST_A_PAGE).get_page(page_number(request.GET))
+    context = {
+        "environment": environment,
+        "running": tournament_running_list(environment),
+        "planned": tournament_planned_list(environment),
+        "past": tournament_past_list(page.object_list),
+        "page": page,
+        "seasons": season_list(environment),
+    }
+    return render(request, "web/tournaments/list.html", context)
+
+
+def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
+    """The page of an organisers' tournament; asked by htmx, the part that changes while it is played."""
+    stamp = standing_stamp(tournament)
+    if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
+        # Whoever watches has it already. Nothing is replaced.
+        return HttpResponse(status=204)
+    is_held_back = not results_visible(tournament, request.user)
+    drawn = None if is_held_back else bracket_get(tournament)
+    test = tournament_test(tournament=tournament, match_count=tournament.environment.matches_per_duel)
+    context = {
+        "tournament": tournament,
+        "environment": tournament.environment,
+        "rule": RULES.get(tournament.format, ""),
+        "settings_words": settings_words(tournament),
+        "stopping": stopping_words(tournament, test),
+        "is_running": tournament.state == TournamentState.RUNNING,
+        "is_over": tournament.state == TournamentState.FINISHED,
+        "is_planned": tournament.state == TournamentState.PLANNED,
+        "is_held_back": is_held_back,
+        "stamp": stamp,
+        "page_address": request.get_full_path(),
+        "drawn": drawn,
+        **_registered(request, tournament),
+        **(_drawing(request, tournament, drawn) if drawn else {}),
+    }
+    return render_page(request, "web/tournaments/tournament.html", context, FRAGMENTS)
+
+
+def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
+    """Who takes part: as registered while it is planned, else how many."""
+    if tournament.state != TournamentState.PLANNED:
+        return {"participant_count": tournament.participants.count()}
+    card = shown_registration(request, tournament)
+    return {"registration": card, "registrations": card.registrations, "places_left": card.places_left}
+
+
+def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
+    rounds = last_round(drawn)
+    best = [row for row in drawn.table.rows if row.rank <= PODIUM and not row.participant.withdrawn_at]
+    return {
+        "round_count": round_count(tournament, len(drawn.table.rows), rounds),
+        "progress": tournament_progress(tournament),
+        "podium": best[:PODIUM] if tournament.state == TournamentState.FINISHED else [],
+        **_stages(drawn),
+        **_table(request, tournament, drawn, rounds),
+        **_one_round(request, drawn),
+    }
+
+
+def _stages(drawn: Drawn) -> dict[str, Any]:
+    grouped = [stage for stage in drawn.stages if stage.kind == StageKind.ALL_PLAY_ALL]
+    sizes = [len(stage.table.rows) for stage in grouped if stage.table]
+    brackets = [stage for stage in drawn.stages if stage.kind == StageKind.BRACKET and stage.rounds]
+    return {
+        "crossed": [(stage, cross_table(stage)) for stage in grouped],
+        "are_groups_small": len(grouped) > 1 and max(sizes) <= SMALL_GROUP,
+        "has_table": _has_table(drawn, grouped),
+        "brackets": [(stage, bracket_columns(stage)) for stage in brackets],
+    }
+
+
+def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, rounds: int) -> dict[str, Any]:
+    """A page of the table of the whole, in a Swiss tournament with everybody's way through the rounds."""
+    is_over = tournament.state == TournamentState.FINISHED
+    page = Paginator(drawn.table.rows, ROWS_A_PAGE).get_page(page_number(request.GET))
+    rows, columns = list(page.object_list), drawn.table.columns
+    words = [
+        [cell_words(*cell, rounds, is_over=is_over) for cell in zip(columns, row.values, strict=True)] for row in rows
+    ]
+    swiss = next((stage for stage in drawn.stages if stage.kind == StageKind.SWISS), None)
+    return {
+        "table": page,
+        "columns": columns,
+        "rows": list(zip(rows, words, strict=True)),
+        "swiss": swiss,
+        "swiss_rows": swiss_rows(swiss, rows) if swiss else (),
+    }
+
+
+def _has_table(drawn: Drawn, grouped: Sequence[Stage]) -> bool:
+    """Whether the table of the whole says more than those of its stages: not while all are in their groups."""
+    if len(grouped) == 1:
+        return False
+    return drawn.round is None or all(drawn.round > len(stage.rounds) for stage in grouped)
+
+
+def _one_round(request: HttpRequest, drawn: Drawn) -> dict[str, Any]:
+    """The meetings of one round outside brackets: of the one that is asked for, of the current one, or of the last."""
+    rounds: dict[int, list[tuple[Stage, Sequence[Meeting]]]] = {}
+    for stage in drawn.stages:
+        for meetings in stage.rounds if stage.kind != StageKind.BRACKET else ():
+            rounds.setdefault(meetings[0].round, []).append((stage, meetings))
+    if not rounds:
+        return {"round_numbers": []}
+    asked = request.GET.get("round", "")
+    number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else drawn.round
+    shown = number if number in rounds else max(rounds)
+    return {"round_numbers": sorted(rounds), "shown_round": shown, "shown_meetings": rounds[shown]}

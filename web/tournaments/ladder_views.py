@@ -1,0 +1,76 @@
+"""A ladder: its table, who meets next and why, what was played last, and who waits on the side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from core.models import Tournament, TournamentState, User
+from core.tournaments.ladder_selectors import ladder_duels, ladder_field
+from core.tournaments.results import results_check
+from core.tournaments.selectors import edition_window, own_place_list, rating_pool_get
+from core.tournaments.tables import DEFAULT_SORT, table_rows
+from web.evaluations.parts import page_number
+from web.ratings.as_of import AsOfForm
+from web.ratings.parts import with_ratings
+from web.site.fragments import render_page
+from web.tournaments.table_parts import SORT_TITLES, TableForm
+
+TABLE = "web/tournaments/ladder_table.html"
+FRAGMENTS = {"leaderboard": TABLE, "ladder-duels": "web/tournaments/ladder_duels.html"}
+PARTICIPANTS_A_PAGE = 50
+OWN_PLACES = 5
+
+
+def ladder_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
+    """The page of a ladder, which is an edition of its environment. Raises HeldBack."""
+    assert request.user.is_anonymous or isinstance(request.user, User)
+    results_check(tournament, request.user)
+    environment = tournament.environment
+    is_running = tournament.state == TournamentState.RUNNING
+    base = reverse("web:edition", args=[environment.slug, tournament.edition])
+    context = {
+        "environment": environment,
+        "base": base,
+        "page": f"{base}?{request.GET.urlencode()}" if request.GET else base,
+        "duels": ladder_duels(tournament),
+        "aside": ladder_field(environment).aside if is_running else (),
+        **ladder_table(request, tournament),
+    }
+    return render_page(request, "web/tournaments/ladder.html", context, FRAGMENTS)
+
+
+def ladder_table(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
+    """A page of those who play in a ladder, by rating, and where one's own agents are that it does not show.
+
+    One that has ended shows who played at its end, with the ratings of then.
+    """
+    is_running = tournament.state == TournamentState.RUNNING
+    form = TableForm(request.GET, auto_id="table_%s")
+    wanted = form.wanted
+    rows = table_rows(tournament, wanted, is_newest=is_running).filter(withdrawn_at=None)
+    table = Paginator(rows, PARTICIPANTS_A_PAGE).get_page(page_number(request.GET))
+    # Places are counted in the whole table, by rank.
+    is_whole = not wanted.is_filtered and wanted.sort == DEFAULT_SORT
+    own = own_place_list(tournament, request.user) if is_whole and isinstance(request.user, User) else []
+    shown = range(table.start_index(), table.end_index() + 1)
+    elsewhere = [place for place in own if place.rank is not None and place.row not in shown]
+    return {
+        "tournament": tournament,
+        "is_running": is_running,
+        "is_live": is_running,
+        "rows": with_ratings(table.object_list, is_newest=is_running),
+        "is_newest": is_running,
+        "pool": rating_pool_get(tournament.environment) if is_running else None,
+        "as_of": AsOfForm(),
+        "table": table,
+        "wanted": wanted,
+        # Ranks are by rating.
+        "sorts": {key: title for key, title in SORT_TITLES.items() if key != "rating"},
+        "filter": form,
+        "own_elsewhere": [(place, -(-place.row // PARTICIPANTS_A_PAGE)) for place in elsewhere[:OWN_PLACES]],
+        "window": edition_window(tournament.environment, tournament.edition),
+    }

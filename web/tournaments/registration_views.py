@@ -1,0 +1,52 @@
+"""Agents registered for planned tournaments, by their owners."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from core.models import Agent, Tournament, User
+from core.tournaments.registration_selectors import RegistrationCard, registration_card
+from core.tournaments.registrations import registration_create, registration_withdraw
+from web.site.refusals import said
+
+
+@require_POST
+@login_required
+def register(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
+    """Register the agent that the form names."""
+    tournament, agent, user = _asked(request, slug, edition)
+    change = partial(registration_create, tournament=tournament, agent=agent, by=user, now=timezone.now())
+    said(request, f"{agent} is registered. It plays with its newest version that may play then.", change)
+    return redirect("web:edition", slug, edition)
+
+
+@require_POST
+@login_required
+def withdraw(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
+    """Take back the registration of the agent that the form names."""
+    tournament, agent, user = _asked(request, slug, edition)
+    change = partial(registration_withdraw, tournament=tournament, agent=agent, by=user)
+    said(request, f"{agent} is not registered any more.", change)
+    return redirect("web:edition", slug, edition)
+
+
+def shown_registration(request: HttpRequest, tournament: Tournament) -> RegistrationCard:
+    """What `web/tournaments/registration.html` shows, as `registration`."""
+    viewer = request.user if isinstance(request.user, User) else None
+    return registration_card(tournament, viewer, now=timezone.now())
+
+
+def _asked(request: HttpRequest, slug: str, edition: int) -> tuple[Tournament, Agent, User]:
+    """The tournament, and one's own agent; others' are not found."""
+    assert isinstance(request.user, User)
+    tournament = get_object_or_404(Tournament, environment__slug=slug, edition=edition)
+    key = request.POST.get("agent", "")
+    own = Agent.objects.filter(environment=tournament.environment_id, owner=request.user)
+    agent = get_object_or_404(own, pk=int(key) if key.isdecimal() and len(key) < 19 else 0)
+    return tournament, agent, request.user

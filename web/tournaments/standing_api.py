@@ -1,0 +1,103 @@
+"""How an organisers' tournament stands: brackets, groups, rounds and tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from arena_kit.ranking.meetings import StageKind
+from core.models import Tournament
+from core.tournaments.brackets import bracket_get
+from core.tournaments.results import held_back_because, results_visible
+from web.api.authentication import viewer_of
+from web.api.fields import Version
+from web.api.views import one
+
+KINDS = [(kind.value, kind.value) for kind in StageKind]
+
+
+class SourceAnswer(serializers.Serializer[Any]):
+    """Where a side of a meeting comes from: seed 3, the winner or the loser of meeting W1.2, place A1 of a group."""
+
+    kind = serializers.ChoiceField(choices=["seed", "winner", "loser", "place"])
+    of = serializers.CharField()
+
+
+class SideAnswer(serializers.Serializer[Any]):
+    submission = Version(
+        source="participant.submission", allow_null=True, default=None, help_text="Null: not known yet, or nobody."
+    )
+    # A serializer has a source of its own, which is set when it is made.
+    source = SourceAnswer(allow_null=True)  # type: ignore[assignment]
+    points = serializers.IntegerField(help_text="2 for a match won or forfeited by the other, 1 for a draw.")
+    score = serializers.FloatField(help_text="Sum over all matches; it decides between equal points.")
+    is_winner = serializers.BooleanField()
+
+
+class MeetingAnswer(serializers.Serializer[Any]):
+    key = serializers.CharField(help_text="Its name within the tournament.")
+    number = serializers.IntegerField(help_text="Its place in the round, from 1.")
+    round = serializers.IntegerField()
+    sides = SideAnswer(many=True, help_text="Player 1 and player 2.")
+    duels = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of those that count.")
+    decision = serializers.CharField(allow_blank=True, help_text="How it was decided, a sentence; empty while open.")
+
+
+class TableRowAnswer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(help_text="Ties share: 1, 1, 3.")
+    submission = Version(source="participant.submission")
+    values = serializers.ListField(child=serializers.FloatField(), help_text="In the order of the columns.")
+    notes = serializers.ListField(child=serializers.CharField())
+
+
+class TableAnswer(serializers.Serializer[Any]):
+    columns = serializers.ListField(child=serializers.CharField(), help_text="The first ranks, the next break ties.")
+    rows = TableRowAnswer(many=True)
+
+
+class StageAnswer(serializers.Serializer[Any]):
+    """A group, a bracket, or all rounds of a Swiss tournament."""
+
+    key = serializers.CharField()
+    name = serializers.CharField()
+    kind = serializers.ChoiceField(choices=KINDS)
+    rounds = serializers.ListField(child=MeetingAnswer(many=True))
+    table = TableAnswer(allow_null=True, help_text="Of a group.")
+
+
+class StruckAnswer(serializers.Serializer[Any]):
+    round = serializers.IntegerField()
+    reason = serializers.CharField()
+    duel_count = serializers.IntegerField()
+
+
+class StandingAnswer(serializers.Serializer[Any]):
+    round = serializers.IntegerField(allow_null=True, help_text="The earliest with something to play; null when over.")
+    stages = StageAnswer(many=True)
+    table = TableAnswer()
+    notes = serializers.ListField(child=serializers.CharField(), help_text="Sentences on the whole.")
+    struck = StruckAnswer(many=True, help_text="Duels taken out of the ledger; what is needed is played again.")
+
+
+class TournamentStanding(APIView):
+    """Stages, meetings and tables of an organisers' tournament; editions of the arena have their participants alone."""
+
+    tag = "tournaments"
+
+    @extend_schema(responses=StandingAnswer)
+    def get(self, request: Request, pk: int) -> Response:
+        tournament = one(Tournament.objects.all(), pk=pk)
+        if not results_visible(tournament, viewer_of(request)):
+            raise PermissionDenied(held_back_because(tournament))
+        drawn = bracket_get(tournament)
+        if drawn is None:
+            sentence = "It has not begun." if not tournament.is_automatic else "It has no rounds: see its participants."
+            raise Http404(sentence)
+        return Response(StandingAnswer(drawn).data)

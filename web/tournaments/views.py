@@ -1,0 +1,82 @@
+"""Who takes part in a tournament."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from core.errors import Refused
+from core.models import Participant, TournamentState, User
+from core.people import moderation as bars
+from core.submissions.selectors import agent_source_visible
+from core.tournaments.results import results_check
+from core.tournaments.selectors import opponent_list, participant_progress
+from web.evaluations.parts import page_number
+from web.site.refusals import explained
+
+DUELS_A_PAGE = 50
+
+
+@explained
+def participant(request: HttpRequest, slug: str, edition: int, name: str) -> HttpResponse:
+    """A participant's duels against each opponent; asked by htmx, the part that changes while they are played."""
+    related = ("tournament__environment", "submission__agent__owner", "submission__rating")
+    rows = Participant.objects.select_related(*related).filter(
+        tournament__environment__slug=slug,
+        tournament__edition=edition,
+        submission__agent__name__iexact=name,
+    )
+    version = request.GET.get("version", "")
+    # In a ladder, and there alone, an agent may have played with several versions.
+    if version.isdecimal() and len(version) < 9:
+        rows = rows.filter(submission__number=version)
+    row = rows.order_by("-submission__number").first()
+    if row is None:
+        raise Http404("It does not take part there.")
+    assert request.user.is_anonymous or isinstance(request.user, User)
+    results_check(row.tournament, request.user)
+    progress = participant_progress(row)
+    page = Paginator(range(progress.total), DUELS_A_PAGE).get_page(page_number(request.GET))
+    context = {
+        "participant": row,
+        "agent": row.submission.agent,
+        "tournament": row.tournament,
+        "environment": row.tournament.environment,
+        "is_running": row.tournament.state == TournamentState.RUNNING or progress.done < progress.total,
+        "opponents": opponent_list(row, offset=max(0, page.start_index() - 1), limit=DUELS_A_PAGE),
+        "progress": progress,
+        "page": page,
+        "can_see_source": agent_source_visible(row.submission.agent, request.user),
+    }
+    part = request.headers.get("HX-Target") == "participant"
+    return render(request, "web/tournaments/body.html" if part else "web/tournaments/participant.html", context)
+
+
+@require_POST
+@login_required
+def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: str) -> HttpResponse:
+    """Withdraw one's own agent from a running tournament of organisers."""
+    assert isinstance(request.user, User)
+    rows = Participant.objects.select_related("submission__agent").filter(
+        tournament__environment__slug=slug,
+        tournament__edition=edition,
+        submission__agent__name__iexact=name,
+    )
+    # In a ladder an agent may have stood there with several versions.
+    row = rows.order_by("-submission__number").first()
+    if row is None:
+        raise Http404("No such agent takes part.")
+    if row.submission.agent.owner_id != request.user.pk:
+        raise PermissionDenied("Only the owner of an agent may withdraw it.")
+    try:
+        bars.participant_withdraw(participant=row, user=request.user)
+    except Refused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"{row.submission.agent} has withdrawn; what it has played stays in its history.")
+    return redirect("web:edition", slug, edition)
