@@ -1,12 +1,19 @@
-"""Words that people give things: what can be seen, in the order in which it stands there."""
+"""Text that people and players give: without what is invisible, and without what harms terminals and databases."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters, marks and signs that show nothing, though Unicode calls them neither spaces nor controls."""
 MARKS_IN_A_ROW = 2
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain_text(text: str) -> str:
+    """Text of a player without control characters and lone surrogates, which databases and terminals dislike."""
+    return _CONTROL.sub("", text)
 
 
 def plain_line(text: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from example_players.package import make_archive, zip_bytes
+from arena_kit.examples import make_archive, zip_bytes
 
 FAILING_PLAYER = b'''"""Raises an exception in one of ten steps."""
 

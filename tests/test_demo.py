@@ -14,6 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
+from arena_kit.examples import names
 from core.demo.accounts import ORGANISER_EMAIL, organiser_create, secret_key_path
 from core.demo.agents import examples_upload, images_follow_sandbox
 from core.demo.processes import Child, port_is_free
@@ -21,7 +22,6 @@ from core.demo.progress import leaderboard, measure
 from core.management.commands.demo import only_one
 from core.models import Agent, Build, Environment, JobState, Participant, Tournament, User
 from core.tests import factories
-from example_players.package import names
 from tests.samples import FIRST, LAST, tic_tac_toe, upload
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,8 +22,8 @@ from arena_kit.image.packages import Network
 from arena_kit.image.recipe import DockerRecipe
 from arena_kit.sandbox.base import Launch, PlayerDidNotStart
 from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.inside.player_server.site import arena_packages
 from arena_kit.tests.image.archives import archive, trap_wheel
-from builder.image.player_server.site import arena_packages
 
 LIMITS = Limits(memory_limit_bytes=512 << 20, start_seconds=60.0)
 LOOK = """

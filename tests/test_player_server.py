@@ -12,7 +12,7 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import ActionArraySpec, ArraySpec
 from arena_kit.referee.match import Match
 from arena_kit.referee.wire import TYPECODES, Answer, Decoder, Encoder, Kind, Question, hello
-from builder.image.player_server import serving
+from arena_kit.sandbox.inside.player_server import serving
 
 serving.import_numpy()
 SPEC = get_spec("tic-tac-toe")

@@ -26,9 +26,9 @@ from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee.run import PlatformFault, PlayedEvaluation, run_evaluation
-from arena_kit.referee.wire import plain_text
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import free_core
+from arena_kit.text import plain_text
 
 SCORED, NOT_PLAYED, FAILED = 0, 1, 3
 FIRST_SEED = 1

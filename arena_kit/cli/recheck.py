@@ -16,7 +16,7 @@ from arena_kit.environment.records import record_sha256
 from arena_kit.environment.registry import get_spec, use_folder
 from arena_kit.referee.recheck import duels, evaluations
 from arena_kit.referee.recheck.mismatch import CannotCheck, Mismatch
-from arena_kit.referee.wire import plain_text
+from arena_kit.text import plain_text
 
 VERIFIED, MISMATCH, NOT_CHECKED = 0, 1, 2
 

@@ -1,6 +1,6 @@
 """What is kept of matches and duels: seats, seeds, actions and results; everything else is derived from these.
 
-`arena_kit.environment.replay` derives frames from a record; `arena_kit.environment.record_archive` stores a duel's records.
+`replay.py` derives frames from a record; `record_archive.py` stores a duel's records.
 """
 
 from __future__ import annotations

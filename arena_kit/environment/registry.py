@@ -12,9 +12,9 @@ from typing import Any, get_type_hints
 
 import yaml
 
+from arena_kit.content import content_folder
 from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
 from arena_kit.environment.spec import (
-    GYMNASIUM_FOLDER,
     ActionArraySpec,
     ArraySpec,
     EnvironmentSpec,
@@ -22,7 +22,8 @@ from arena_kit.environment.spec import (
     Limits,
 )
 
-FOLDER = Path(__file__).parent
+FOLDER = content_folder("environments")
+GYMNASIUM_FOLDER = FOLDER / "gymnasium"
 GYMNASIUM_DEFAULTS: dict[str, Any] = {
     "version": 1,
     "seats": 1,
@@ -88,8 +89,9 @@ def read_info(path: Path) -> EnvironmentSpec:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadInfo(f"{where} is not YAML: {error}") from None
+    folder = path.parent
     if isinstance(data, Mapping) and "gymnasium" in data:
-        data = {**GYMNASIUM_DEFAULTS, **data}
+        data, folder = {**GYMNASIUM_DEFAULTS, **data}, GYMNASIUM_FOLDER
     spec = EnvironmentSpec(
         **_checked(
             where,
@@ -99,7 +101,8 @@ def read_info(path: Path) -> EnvironmentSpec:
             action=lambda value: ActionArraySpec(**_checked(f"{where}: action", ActionArraySpec, value)),
             gymnasium=lambda value: GymnasiumSource(**_checked(f"{where}: gymnasium", GymnasiumSource, value)),
             limits=lambda value: Limits(**_checked(f"{where}: limits", Limits, value)),
-        )
+        ),
+        folder=folder,
     )
     try:
         spec.validate()
@@ -112,7 +115,7 @@ def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, A
     """The arguments for a dataclass from what YAML holds: every key known, none missing, every value of its type."""
     if not isinstance(data, Mapping):
         raise BadInfo(f"{where} must be a mapping of keys to values.")
-    known = {field.name: field for field in fields(kind)}
+    known = {field.name: field for field in fields(kind) if field.name != "folder"}
     types = get_type_hints(kind)
     if unknown := [str(key) for key in data if key not in known]:
         raise BadInfo(f"{where}: {unknown[0]}: there is no such key.")

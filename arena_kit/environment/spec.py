@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from arena_kit.environment.loading import load
 from arena_kit.environment.protocol import Environment, Frame
 
 WIRE_RANGES: dict[str, tuple[float, float]] = {
@@ -29,9 +29,6 @@ WIRE_RANGES: dict[str, tuple[float, float]] = {
 WIRE_CODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 """What `struct` calls them."""
 WIRE_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
-
-
-GYMNASIUM_FOLDER = Path(__file__).parent / "gymnasium"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +111,7 @@ class EnvironmentSpec:
     image: str
     """File name under the `static/` folder of `folder`."""
     entry_point: str
-    """`module:Class` of the Environment. With `gymnasium` it is called with this spec, else without arguments."""
+    """`module:Class` of the Environment, in `folder` or installed. With `gymnasium` it is called with this spec."""
     renderer: str
     """`module:function` taking a frame and returning SVG text."""
     seats: int
@@ -145,20 +142,13 @@ class EnvironmentSpec:
     """What each value of an observation is, for people; empty where there are too many to name."""
     action_names: tuple[str, ...] = ()
     """What each action does, or with `action` each of its values, for people; empty where nobody has said."""
+    folder: Path = field(default=Path(), compare=False)
+    """The folder of its code and of `static/`; all that Gymnasium has registered share one. Set by the registry."""
 
     @property
     def id(self) -> str:
         """`connect-four-v1`: the name of these exact rules, written into every record."""
         return f"{self.slug}-v{self.version}"
-
-    @property
-    def folder(self) -> Path:
-        """The environment's own folder, holding `static/`; all that Gymnasium has registered share one."""
-        if self.gymnasium is not None:
-            return GYMNASIUM_FOLDER
-        module_file = import_module(self.entry_point.partition(":")[0]).__file__
-        assert module_file is not None
-        return Path(module_file).parent
 
     @property
     def runtime(self) -> str:
@@ -243,13 +233,13 @@ class EnvironmentSpec:
 
     def make(self) -> Environment:
         """A new, not yet reset environment. Raises MissingExtra when a package that it needs is not installed."""
-        factory = _load(self.entry_point)
+        factory = load(self.entry_point, self.folder)
         environment: Environment = factory() if self.gymnasium is None else factory(self)
         return environment
 
     def render(self, frame: Frame) -> str:
         """The frame as a stand-alone SVG picture."""
-        renderer: Callable[[Frame], str] = _load(self.renderer)
+        renderer: Callable[[Frame], str] = load(self.renderer, self.folder)
         return renderer(frame)
 
 
@@ -269,8 +259,3 @@ def _array_faults(name: str, array: ArraySpec) -> list[tuple[str, str]]:
     if array.wire not in WIRE_RANGES:
         faults.append((f"{name}.wire", f"must be one of {', '.join(WIRE_RANGES)}."))
     return faults
-
-
-def _load(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)

@@ -15,7 +15,7 @@ from arena_kit.image.errors import BuilderUnavailable
 
 CALL_SECONDS = 120
 BASE_BUILD_SECONDS = 600
-IMAGE_FOLDER = Path(__file__).parent / "image"
+IMAGE_FOLDER = Path(__file__).parent / "base"
 BASE_IMAGE_MISSING = "base_image_missing"
 
 
@@ -55,7 +55,8 @@ def base_image_id(client: docker.DockerClient, name: str) -> str:
             return str(client.images.get(name).id)
         except ImageNotFound:
             raise BuilderUnavailable(
-                f"The base image {name} is not on this engine. Make it with `docker build -t {name} builder/image`, "
+                f"The base image {name} is not on this engine. Make it with "
+                f"`docker build -t {name} arena_kit/image/base`, "
                 "or without a registry with arena_kit/image/base/make-base-image.sh.",
                 code=BASE_IMAGE_MISSING,
             ) from None

@@ -1,8 +1,8 @@
 """An image per set of requirements, shared by all submissions that ask for the same.
 
-pip runs in a locked-down container of the base image, as an unknown user, on lines that `arena_kit.upload.requirements` has parsed:
-wheels only, no options, no addresses. No code of a submission is there, and nothing of a wheel is run. What pip needs
-to reach the index (addresses with passwords, maybe) is given to its process alone, so no image ever holds it.
+pip runs in a locked-down container of the base image, as an unknown user, on lines that the package `upload` has
+parsed: wheels only, no options, no addresses. No code of a submission is there, and nothing of a wheel is run. What
+pip needs to reach the index (addresses with passwords, maybe) is given to its process alone, so no image ever holds it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from core.errors import Refused
+from arena_kit.errors import Refused
 
 Value = bool | int | None
 MOST_PAIRS = 1000

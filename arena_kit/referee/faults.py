@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from arena_kit.referee.wire import plain_text
+from arena_kit.text import plain_text
 
 
 class PlayerFault(StrEnum):

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from arena_kit.referee.wire import plain_text
 from arena_kit.sandbox.base import Ending, Sandbox
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, ScriptLimits, Watch, plain_output
+from arena_kit.text import plain_text
 
 MAX_LINE_CHARACTERS = 64 * 1024
 """Longer lines of output are no score."""

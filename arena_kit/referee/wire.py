@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from array import array
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
@@ -17,6 +16,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from arena_kit.environment.spec import ActionArraySpec, ArraySpec
+from arena_kit.text import plain_text
 
 if TYPE_CHECKING:
     from arena_kit.referee.match import Match
@@ -92,12 +92,6 @@ _QUESTIONS_HEAD = Struct("<IBI")
 _MATCH = Struct("<II")
 _ACTION_HEAD_BYTES = 13
 _INTEGER_ACTION_FRAME = Struct("<IBIIq")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-def plain_text(text: str) -> str:
-    """Text of a player without control characters and lone surrogates, which databases and terminals dislike."""
-    return _CONTROL.sub("", text)
 
 
 def hello(

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from arena_kit.referee.wire import plain_text
 from arena_kit.sandbox.base import EXIT_SECONDS, Ending, Host, Launch, PlayerDidNotStart, SandboxError
 from arena_kit.sandbox.channel import Channel, Listener
 from arena_kit.sandbox.control import Control
+from arena_kit.text import plain_text
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arena_kit.log_context import bind
-from arena_kit.referee.wire import plain_text
 from arena_kit.sandbox.base import Ending, SandboxError
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.control import Control
@@ -23,6 +22,7 @@ from arena_kit.sandbox.scripts import (
     Watch,
     plain_output,
 )
+from arena_kit.text import plain_text
 
 KILL_SECONDS = 15.0
 """How much later than its time a script's supervisor may end it, on its share of a processor, before the host does."""

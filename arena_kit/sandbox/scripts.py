@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from arena_kit.referee.wire import plain_text
 from arena_kit.sandbox.base import Ending
+from arena_kit.text import plain_text
 
 MAX_LOG_BYTES = 512 << 10
 """A byte of output can take six in a message of the supervisor, whose lines end at `control.LINE_BYTES`."""

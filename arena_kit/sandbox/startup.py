@@ -7,7 +7,7 @@ from pathlib import Path
 
 from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
 
-PLAYER_SERVER = Path(__file__).resolve().parents[2] / "builder" / "image" / "player_server"
+PLAYER_SERVER = Path(__file__).with_name("inside") / "player_server"
 PLAYER_ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PYTHONHASHSEED": "0",

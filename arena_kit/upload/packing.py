@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol, cast
 
+from arena_kit.errors import Refused
 from arena_kit.upload.archive import ENTRY_POINTS, READ_BYTES, SCRIPT_ENTRY_POINT
-from core.errors import Refused
 
 PLAYER_FILES = ("player.py", "agent.py")
 """A file of such a name holds a player; any other main file is a script."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from arena_kit.examples import EXAMPLES, Example, make_archive, names
 from core.models import Agent, Environment, Submission, Tournament, TournamentState, User
 from core.submissions.services import agent_create, submission_rebuild
 from core.tournaments.services import tournament_cancel
-from example_players.package import EXAMPLES, Example, make_archive, names
 
 SCORED = {
     "CartPole-v1": ("dummy", "random", "cem"),

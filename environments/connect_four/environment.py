@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from arena_kit.environment.protocol import Frame, IllegalAction, MatchOver, Observation
 from arena_kit.environment.svg import result_text
-from environments.connect_four.rules import COLUMNS, ROWS, winning_line
+
+from .rules import COLUMNS, ROWS, winning_line
 
 SEATS = ("The first seat (X)", "The second seat (O)")
 MARKS = {0: ".", 1: "X", -1: "O"}

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from arena_kit.environment.protocol import Frame, IllegalAction, MatchOver, Observation
 from arena_kit.environment.svg import result_text
-from environments.quarto.rules import winning_line
+
+from .rules import winning_line
 
 FIRST_PIECE = 15
 SEATS = ("The first seat", "The second seat")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from arena_kit.environment.protocol import Frame, IllegalAction, MatchOver, Observation
 from arena_kit.environment.svg import result_text
-from environments.tic_tac_toe.rules import winning_line
+
+from .rules import winning_line
 
 SEATS = ("X", "O")
 MARKS = {1: "X", -1: "O"}

@@ -13,8 +13,8 @@ import gymnasium
 import numpy
 import pytest
 
+from arena_kit.sandbox.inside.player_server import loading, serving
 from arena_kit.upload.archive import unpack_archive
-from builder.image.player_server import loading, serving
 
 
 @dataclass

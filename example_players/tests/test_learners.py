@@ -14,8 +14,8 @@ from typing import Any
 import numpy
 import pytest
 
+from arena_kit.examples import EXAMPLES, make_archive
 from arena_kit.upload.archive import inspect_archive
-from example_players.package import EXAMPLES, make_archive
 from example_players.tests.episodes import make_players, returns
 from example_players.tests.playing import FOLDER, player_class
 

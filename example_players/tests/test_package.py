@@ -11,8 +11,7 @@ import pytest
 
 from arena_kit.environment.registry import all_specs, get_spec
 from arena_kit.environment.spec import GymnasiumSource
-from arena_kit.upload.archive import check_python_compiles, inspect_archive
-from example_players.package import (
+from arena_kit.examples import (
     BOXES,
     EXAMPLES,
     GAMES,
@@ -23,6 +22,7 @@ from example_players.package import (
     names,
     write_archives,
 )
+from arena_kit.upload.archive import check_python_compiles, inspect_archive
 
 
 @pytest.mark.parametrize("name", names())
@@ -49,7 +49,7 @@ def test_only_players_that_fit_are_offered() -> None:
 
 def test_nobody_is_offered_for_arrays_that_no_example_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     own = replace(get_spec("pendulum"), slug="my-car", gymnasium=GymnasiumSource("MountainCarContinuous-v0"))
-    monkeypatch.setattr("example_players.package.get_spec", lambda name: own)
+    monkeypatch.setattr("arena_kit.examples.get_spec", lambda name: own)
     assert names("my-car") == ()
 
 
@@ -84,7 +84,7 @@ def test_caches_and_hidden_files_stay_out(tmp_path: Path, monkeypatch: pytest.Mo
     for name in ("player.py", "weights/table.json", "__pycache__/player.pyc", ".git/config", ".env"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("x = 1\n")
-    monkeypatch.setattr("example_players.package.FOLDER", tmp_path)
+    monkeypatch.setattr("arena_kit.examples.FOLDER", tmp_path)
 
     with zipfile.ZipFile(io.BytesIO(make_archive("mine"))) as archive:
         assert archive.namelist() == ["player.py", "weights/table.json"]
@@ -126,7 +126,7 @@ def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     (folder / "player.py").write_text("class Player: ...\n")
     (folder / "train.py").write_text(LEARNER)
-    monkeypatch.setattr("example_players.package.FOLDER", folder.parent)
+    monkeypatch.setattr("arena_kit.examples.FOLDER", folder.parent)
     return folder
 
 

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from arena_kit.environment.registry import all_specs
-from example_players.package import names
+from arena_kit.examples import names
 from example_players.tests.playing import FOLDER, play_match, player_class, points
 
 SLUGS = [spec.slug for spec in all_specs() if spec.seats == 2]

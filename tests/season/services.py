@@ -237,7 +237,7 @@ class Engine:
                 theirs.close()
         except (NoEngine, ImageNotFound):
             # Relative to the repository, where benchmarks are run.
-            script = Path(__file__).resolve().parents[2] / "builder" / "image" / "make-base-image.sh"
+            script = Path(__file__).resolve().parents[2] / "arena_kit" / "image" / "base" / "make-base-image.sh"
             command = [str(script)]
             environment = {**os.environ, "DOCKER_HOST": self.host, "NAME": self._base_image}
             subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
+from arena_kit.examples import make_archive, names
 from core.models import Environment, Tournament, TournamentState, User
 from core.submissions.selectors import edition_expected, own_agent_list
 from core.tournaments.ladder_selectors import ladder_outlook
@@ -24,7 +25,6 @@ from core.tournaments.selectors import (
     tournament_progress,
 )
 from core.tournaments.tables import DEFAULT_SORT, table_rows
-from example_players.package import make_archive, names
 from web.evaluations.board_views import scored_page
 from web.evaluations.parts import page_number
 from web.forms import AgentForm, agent_form

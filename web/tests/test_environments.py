@@ -12,11 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
+from arena_kit.examples import make_archive
 from core.models import Environment, JobState, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.selectors import edition_window
-from example_players.package import make_archive
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db

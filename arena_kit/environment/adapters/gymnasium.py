@@ -1,7 +1,7 @@
 """Any environment that Gymnasium has registered, as one of the arena with one seat.
 
 As a program it writes the file about one:
-`python -m environments.adapters.gymnasium Foo-v0 > data/environments/foo.yml`
+`python -m arena_kit.environment.adapters.gymnasium Foo-v0 > data/environments/foo.yml`
 """
 
 from __future__ import annotations

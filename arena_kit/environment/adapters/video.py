@@ -1,7 +1,7 @@
 """Draws a finished episode again: a video with a still picture, a text replay, and the rewards beside them.
 
 As a program it does so in a process of its own, without a display and with limits: `record_apart` starts it, and
-`python -m environments.adapters.video FOLDER < job.json` with a job as `Job.to_json` writes it.
+`python -m arena_kit.environment.adapters.video FOLDER < job.json` with a job as `Job.to_json` writes it.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def record_apart(
     seconds: after which it is ended; twice what the bounds allow where None. watch: called about once a second; what
     it raises ends the process and comes through. Raises CannotRecord, also when the process dies, and ReplayMismatch.
     """
-    command = [sys.executable, "-m", "environments.adapters.video", str(folder.absolute())]
+    command = [sys.executable, "-m", "arena_kit.environment.adapters.video", str(folder.absolute())]
     environment = {"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     until = time.monotonic() + (seconds or 2 * job.bounds.seconds)
     with subprocess.Popen(

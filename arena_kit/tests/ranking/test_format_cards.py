@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
+from arena_kit.errors import Refused
 from arena_kit.ranking.format_settings import FORMATS as CARDS
 from arena_kit.ranking.format_settings import fewest_participants, settings_checked
 from arena_kit.ranking.formats import FORMATS, Impossible, format_make, settings_of
-from core.errors import Refused
 
 
 def test_forms_know_every_format_by_name_with_its_settings() -> None:

@@ -25,9 +25,9 @@ from arena_kit.referee.wire import (
     ProtocolViolation,
     Question,
     hello,
-    plain_text,
 )
 from arena_kit.tests.fake import action, done, frame, ready, text_answer
+from arena_kit.text import plain_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = get_spec("tic-tac-toe")

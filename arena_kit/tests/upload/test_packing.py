@@ -6,9 +6,9 @@ from typing import IO
 
 import pytest
 
+from arena_kit.errors import Refused
 from arena_kit.upload.archive import inspect_archive
 from arena_kit.upload.packing import MAX_FILES, pack_files, pack_script
-from core.errors import Refused
 
 
 class Sent(BytesIO):

@@ -1,4 +1,4 @@
-"""Packs example players into archives: `python -m example_players.package [NAME ...] --output FOLDER`.
+"""Packs example players into archives: `python -m arena_kit.examples [NAME ...] --output FOLDER`.
 
 Players that learn are trained first, each for one environment, unless that was done before: what they have learned is
 kept in `data/examples`, never in git.
@@ -22,10 +22,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from arena_kit.content import content_folder
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 
-FOLDER = Path(__file__).parent
+FOLDER = content_folder("example_players")
 ENTRY_POINT = "player.py"
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The first moment a zip can name: with the real times of the files no two archives would be equal."""
@@ -167,7 +168,7 @@ def write_archives(
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line. Returns the exit status."""
     parser = ArgumentParser(
-        prog="python -m example_players.package", description="Pack example players into zips; train those that learn."
+        prog="python -m arena_kit.examples", description="Pack example players into zips; train those that learn."
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all that fit ({', '.join(names())})")
     parser.add_argument(
