@@ -13,7 +13,8 @@ from arena_kit.referee.match import Match, pair_seed
 from arena_kit.referee.processor_time import Processor
 from arena_kit.referee.stalls import Stalls
 from arena_kit.referee.wire import ACTION, END, ERROR, Answer, Encoder, Question
-from arena_kit.sandbox.base import Container, Ending
+from arena_kit.sandbox.base import Container
+from arena_kit.sandbox.ending import Ending
 
 LOG_LINES = 200
 POLL_SECONDS = 1.0

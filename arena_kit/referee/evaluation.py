@@ -14,7 +14,8 @@ from arena_kit.referee.faults import PlatformFault, PlayerFault, sentence
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.stalls import Stalls
 from arena_kit.referee.wire import ACTION, END, ERROR, START, STEP, Answer, Encoder, Question, new_tuple
-from arena_kit.sandbox.base import Container, Ending
+from arena_kit.sandbox.base import Container
+from arena_kit.sandbox.ending import Ending
 
 POLL_SECONDS = 1.0
 

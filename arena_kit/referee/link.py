@@ -22,7 +22,8 @@ from arena_kit.referee.wire import (
     Question,
     hello,
 )
-from arena_kit.sandbox.base import Container, Ending, PlayerDidNotStart
+from arena_kit.sandbox.base import Container, PlayerDidNotStart
+from arena_kit.sandbox.ending import Ending
 
 ANSWERS_TO_MOVES = (ACTION, Kind.INVALID, Kind.ERROR)
 ANSWERS_TO_ENDS = (DONE, Kind.ERROR)

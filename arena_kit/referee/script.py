@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from arena_kit.sandbox.base import Ending, Sandbox
+from arena_kit.sandbox.base import Sandbox
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, ScriptLimits, Watch, plain_output
 from arena_kit.text import plain_text
 

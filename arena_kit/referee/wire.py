@@ -13,13 +13,10 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import chain
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from arena_kit.environment.spec import ActionArraySpec, ArraySpec
 from arena_kit.text import plain_text
-
-if TYPE_CHECKING:
-    from arena_kit.referee.match import Match
 
 VERSION = 2
 MAX_ANSWER_BYTES = 64 * 1024
@@ -69,8 +66,8 @@ class Question(NamedTuple):
     """Valid actions, empty for END."""
     observation: bytes
     """From `Encoder.observation`."""
-    match: Match
-    """The referee's own, not sent."""
+    match: Any
+    """The Match or Episode of the referee, not sent."""
     player: int
     """Who is asked, not sent."""
 

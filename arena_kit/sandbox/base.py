@@ -5,13 +5,11 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from arena_kit.environment.spec import Limits
-
-if TYPE_CHECKING:
-    from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
+from arena_kit.sandbox.ending import Ending
+from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
 
 FOLDER_PREFIX = "folder:"
 """An image name with this prefix is an unpacked archive in a folder of this host."""
@@ -30,17 +28,6 @@ class SandboxError(Exception):
 
 class SandboxUnavailable(SandboxError):
     """This sandbox cannot be used on this machine (now)."""
-
-
-class Ending(StrEnum):
-    """How a container ended."""
-
-    RUNNING = "running"
-    EXITED = "exited"
-    OUT_OF_MEMORY = "out_of_memory"
-    KILLED = "killed"
-    TIMED_OUT = "timed_out"
-    """Of scripts only: it had to be ended because its time was over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,10 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.types import Mount, Ulimit
 
 from arena_kit.image.engine import NoEngine, connect
-from arena_kit.sandbox.base import EXIT_SECONDS, Container, Ending, Launch, SandboxError, SandboxUnavailable
+from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.cpu import CpuClock
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost, seat_once
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from arena_kit.sandbox.base import EXIT_SECONDS, Ending, Host, Launch, PlayerDidNotStart, SandboxError
+from arena_kit.sandbox.base import EXIT_SECONDS, Host, Launch, PlayerDidNotStart, SandboxError
 from arena_kit.sandbox.channel import Channel, Listener
 from arena_kit.sandbox.control import Control
+from arena_kit.sandbox.ending import Ending
 from arena_kit.text import plain_text
 
 logger = logging.getLogger(__name__)

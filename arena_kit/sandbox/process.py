@@ -18,8 +18,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from arena_kit.sandbox.base import EXIT_SECONDS, Container, Ending, Launch, SandboxError, SandboxUnavailable
+from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.channel import Channel
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost, seat_once
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch

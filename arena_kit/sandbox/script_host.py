@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arena_kit.log_context import bind
-from arena_kit.sandbox.base import Ending, SandboxError
+from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.control import Control
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import Box
 from arena_kit.sandbox.scripts import (
     BEST_EFFORT,

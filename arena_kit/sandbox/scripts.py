@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from arena_kit.sandbox.base import Ending
+from arena_kit.sandbox.ending import Ending
 from arena_kit.text import plain_text
 
 MAX_LOG_BYTES = 512 << 10

@@ -15,8 +15,9 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.match import Match
 from arena_kit.referee.wire import Answer, Decoder, Encoder, hello
-from arena_kit.sandbox.base import Container, Ending, Host, Launch, PlayerDidNotStart, Sandbox
+from arena_kit.sandbox.base import Container, Host, Launch, PlayerDidNotStart, Sandbox
 from arena_kit.sandbox.docker import DockerBox
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.process import ProcessBox
 

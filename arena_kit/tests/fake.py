@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from arena_kit.referee.wire import TYPECODES, Kind
-from arena_kit.sandbox.base import Ending
+from arena_kit.sandbox.ending import Ending
 
 
 def frame(kind: int, payload: bytes) -> bytes:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication
@@ -16,6 +15,7 @@ from rest_framework.request import Request
 from core.models import ApiToken, User
 from core.people.second_factor_selectors import second_factor_get
 from core.people.tokens import token_find
+from web.site.throttling import BadTokenThrottle
 
 if TYPE_CHECKING:
     from drf_spectacular.openapi import AutoSchema
@@ -37,9 +37,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         try:
             return self._authenticate(request)
         except AuthenticationFailed:
-            # Views ask their throttles only when it is known who comes. Here: that module needs this one.
-            from web.site.throttling import BadTokenThrottle
-
+            # Views ask their throttles only when it is known who comes.
             throttle = BadTokenThrottle()
             if not throttle.allow(request):
                 raise Throttled(throttle.wait()) from None
@@ -70,11 +68,6 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "description": HOW_TO_GET_ONE}
-
-
-def account_of(request: HttpRequest | Request) -> User | None:
-    """The account that a request comes from."""
-    return request.user if isinstance(request.user, User) else None
 
 
 def viewer_of(request: Request) -> User | AnonymousUser:

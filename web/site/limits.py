@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
 
 from core.errors import QuotaExceeded, Refused
 from web.site.throttling import (
@@ -24,6 +23,7 @@ from web.site.throttling import (
     Throttle,
     UploadThrottle,
 )
+from web.site.too_many import TooMany, too_many
 
 Next = Callable[[HttpRequest], HttpResponseBase]
 LOGIN = (LoginThrottle, LoginDayThrottle, LoginAccountThrottle)
@@ -59,14 +59,6 @@ The API's views name their own.
 """
 
 
-class TooMany(Refused):
-    """It was asked too often. retry_after_seconds: when to ask again."""
-
-    def __init__(self, message: str, *, code: str, retry_after_seconds: int) -> None:
-        super().__init__(message, code=code)
-        self.retry_after_seconds = retry_after_seconds
-
-
 class RateLimits:
     """Counts requests for the pages of LIMITED, and tells programs how much of their limit is left."""
 
@@ -93,23 +85,6 @@ class RateLimits:
                 sentence = f"{throttle.sentence} Please try again in {duration(seconds)}."
                 return too_many(request, TooMany(sentence, code="too_many_requests", retry_after_seconds=seconds))
         return None
-
-
-def too_many(
-    request: HttpRequest, refusal: TooMany, *, title: str = "One moment, please", offers_reset: bool = False
-) -> HttpResponse:
-    """The answer 429: a page for people, JSON for programs and for the viewer of matches."""
-    response: HttpResponse
-    if request.path_info.startswith("/api/"):
-        response = JsonResponse({"detail": str(refusal), "code": refusal.code}, status=429)
-    elif request.path_info.endswith("/frames.json"):
-        response = JsonResponse({"error": str(refusal)}, status=429)
-    else:
-        context = {"title": title, "sentence": str(refusal), "offers_reset": offers_reset}
-        response = render(request, "429.html", context, status=429)
-    response.headers["Retry-After"] = str(refusal.retry_after_seconds)
-    response.headers["Cache-Control"] = "no-store"
-    return response
 
 
 def answer_refused(refusal: Refused | None, page: Callable[[int], HttpResponse]) -> HttpResponse:

@@ -16,7 +16,8 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from core.cache import count_key
 from core.people.logins import BY_ACCOUNT
-from web.api.authentication import account_of
+from web.people.logins import is_known_here, is_locked_here, typed_account
+from web.site.accounts import account_of
 from web.site.addresses import client_network
 
 if TYPE_CHECKING:
@@ -194,9 +195,6 @@ class LoginAccountThrottle(LoginThrottle):
     sentence = "Passwords of this account have been tried too often, from many addresses."
 
     def who(self, request: AnyRequest) -> str | None:
-        # Here: django-axes asks for modules that need this one.
-        from web.people.logins import is_known_here, is_locked_here, typed_account
-
         name = typed_account(request)
         plain = request._request if isinstance(request, Request) else request
         return None if is_known_here(name, plain) or is_locked_here(name, plain) else name

@@ -76,7 +76,7 @@ def slug(registered_id: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line: YAML on standard output, or a sentence on standard error and exit code 1."""
     parser = argparse.ArgumentParser(
-        prog="python -m arena_kit.environment.adapters.gymnasium",
+        prog="python -m arena_kit.environment.adapters.describe",
         description="Write the file about an environment that Gymnasium has registered. "
         "Put it into data/environments/ and run `python manage.py sync_environments`.",
     )
@@ -147,3 +147,7 @@ def _played(environment: Any, seed: int) -> list[str]:
         if terminated or truncated:
             break
     return seen
+
+
+if __name__ == "__main__":
+    main()

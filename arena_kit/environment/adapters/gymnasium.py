@@ -1,7 +1,7 @@
 """Any environment that Gymnasium has registered, as one of the arena with one seat.
 
 As a program it writes the file about one:
-`python -m arena_kit.environment.adapters.gymnasium Foo-v0 > data/environments/foo.yml`
+`python -m arena_kit.environment.adapters.describe Foo-v0 > data/environments/foo.yml`
 """
 
 from __future__ import annotations
@@ -226,9 +226,3 @@ def _raw(seen: Observation) -> bytes:
 def _numbers(values: np.ndarray[Any, Any]) -> list[float | None]:
     """The first values as JSON knows them: None for what is not finite."""
     return [value if math.isfinite(value) else None for value in values[:SHOWN_VALUES].tolist()]
-
-
-if __name__ == "__main__":
-    from arena_kit.environment.adapters.describe import main
-
-    main()

@@ -144,7 +144,7 @@ def record_apart(
     until = time.monotonic() + (seconds or 2 * job.bounds.seconds)
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     ) as process:  # fmt: skip
         try:
             printed, complaints = _communicate(process, job.to_json(), until, watch)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from arena_kit.environment.spec import Limits
-from arena_kit.sandbox.base import Ending, PlayerDidNotStart
+from arena_kit.sandbox.base import PlayerDidNotStart
 from arena_kit.sandbox.docker import PIDS_LIMIT
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.probes.walls import Finding
 
 LIMITS = Limits(memory_limit_bytes=256 << 20, start_seconds=60.0, log_limit_bytes=10_000)

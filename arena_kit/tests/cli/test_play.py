@@ -17,7 +17,7 @@ from arena_kit.tests.arenas import until
 from arena_kit.tests.playing import GOOD, folders, player
 from arena_kit.tests.sandbox.test_sandbox_contract import running
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WITHOUT_DJANGO = """
 import runpy, sys
 class Refuse:

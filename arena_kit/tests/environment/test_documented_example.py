@@ -13,7 +13,7 @@ from arena_kit.environment.registry import read_info
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.tests.environment.playing import GAMES, TASKS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
 PACKAGE = "nim_of_the_documentation"
 
 

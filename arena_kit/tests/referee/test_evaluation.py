@@ -14,7 +14,8 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.run import PlatformFault, run_episode
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, Kind
-from arena_kit.sandbox.base import Container, Ending, PlayerDidNotStart
+from arena_kit.sandbox.base import Container, PlayerDidNotStart
+from arena_kit.sandbox.ending import Ending
 from arena_kit.tests.corridors import (
     CORRIDOR,
     FAST,

@@ -13,7 +13,7 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.run import run_duel
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, Kind
-from arena_kit.sandbox.base import Ending
+from arena_kit.sandbox.ending import Ending
 from arena_kit.tests.duels import (
     FAST,
     PATIENT,

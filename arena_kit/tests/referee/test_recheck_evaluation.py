@@ -296,7 +296,7 @@ def test_a_length_that_is_not_that_of_the_actions_is_damage(path: Path, capsys: 
 def test_own_environments_are_checked_with_the_folder_that_describes_them(tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
-    text = (Path(__file__).parents[2] / "environments" / "gymnasium" / "frozen-lake.yml").read_text()
+    text = (Path(__file__).parents[3] / "environments" / "gymnasium" / "frozen-lake.yml").read_text()
     (folder / "own-lake.yml").write_text(text.replace("slug: frozen-lake", "slug: own-lake\nenv_id: OwnLake-v1"))
     path = written(replace(evaluation_record(SPEC, LIST), environment="own-lake-v1"), tmp_path)
     command = [sys.executable, "-m", "duel_runner.verify", str(path)]

@@ -21,7 +21,7 @@ from arena_kit.referee.script import (
     judge,
     read_score,
 )
-from arena_kit.sandbox.base import Ending
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, ScriptLimits
 
 FINITE = st.floats(-LARGEST_SCORE, LARGEST_SCORE)

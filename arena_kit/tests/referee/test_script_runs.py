@@ -12,7 +12,8 @@ import pytest
 
 from arena_kit.referee.script import ScriptFailure, ScriptFault, ScriptRun, ScriptScore, run_script
 from arena_kit.sandbox import process
-from arena_kit.sandbox.base import Ending, SandboxError
+from arena_kit.sandbox.base import SandboxError
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.scripts import IDLE, ScriptLaunch
 from arena_kit.sandbox.startup import player_uid

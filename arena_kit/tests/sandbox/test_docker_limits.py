@@ -13,8 +13,8 @@ import docker
 import pytest
 from django.conf import settings
 
-from arena_kit.sandbox.base import Ending
 from arena_kit.sandbox.docker import PIDS_LIMIT, DockerSandbox
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.probes import LABEL, PROBE, end_of, probe_results
 from arena_kit.sandbox.probes.bombs import BOMBS, LIMITS, PROCESS_BOMB, Bomb
 from arena_kit.sandbox.probes.walls import SOCKETS, WALLS, Result, Wall, judge

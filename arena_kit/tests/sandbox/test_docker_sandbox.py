@@ -15,8 +15,9 @@ from django.conf import settings
 from docker.errors import APIError, NotFound
 
 from arena_kit.environment.spec import Limits
-from arena_kit.sandbox.base import Ending, Launch, PlayerDidNotStart, SandboxError, SandboxUnavailable
+from arena_kit.sandbox.base import Launch, PlayerDidNotStart, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.docker import DockerSandbox, _remove
+from arena_kit.sandbox.ending import Ending
 from arena_kit.tests.arenas import until
 from arena_kit.tests.docker_probes import ENDS, READY, SLEEPER
 

@@ -10,7 +10,8 @@ import pytest
 
 from arena_kit.referee.run import run_duel
 from arena_kit.referee.wire import Kind
-from arena_kit.sandbox.base import Ending, Launch, SandboxError
+from arena_kit.sandbox.base import Launch, SandboxError
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost
 from arena_kit.tests.arenas import COUNTER, FIRST_VALID, LABEL, LIMITS, SPEC, Arena, ask, greet, leave, until
 

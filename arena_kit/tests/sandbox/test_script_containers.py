@@ -14,8 +14,9 @@ import pytest
 from django.conf import settings
 
 from arena_kit.referee.script import ScriptFailure, ScriptFault, ScriptScore, run_script
-from arena_kit.sandbox.base import Ending, SandboxError
+from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.scripts import ScriptLaunch
 from arena_kit.tests.arenas import COUNTER, LABEL, Arena
 from arena_kit.tests.scripts import FINE, LIMITS, Scripts

@@ -7,8 +7,9 @@ import socket
 
 import pytest
 
-from arena_kit.sandbox.base import Ending, SandboxError
+from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.control import Control
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.script_host import KILL_SECONDS, _wait
 from arena_kit.sandbox.scripts import ScriptEnd
 from arena_kit.tests.scripts import LIMITS

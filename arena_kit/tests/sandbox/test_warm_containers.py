@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 
 from arena_kit.referee.wire import Kind
-from arena_kit.sandbox.base import Container, Ending, Host, PlayerDidNotStart
+from arena_kit.sandbox.base import Container, Host, PlayerDidNotStart
+from arena_kit.sandbox.ending import Ending
 from arena_kit.tests.arenas import FIRST_VALID, Arena, greet, loader_of, until
 
 START = "        return valid_actions[0]\n    def step"

@@ -24,11 +24,12 @@ from core.operations.health import UNHEALTHY, health_components
 from core.operations.metrics import upload_refused
 from core.submissions.client_selectors import client_result, client_submission
 from core.submissions.clients import CLIENT_ID_TAKEN, client_submit
-from web.api.authentication import account_of, viewer_of
+from web.api.authentication import viewer_of
 from web.api.compatible import answers, forms
 from web.api.deleting import delete
 from web.api.errors import Conflict
 from web.api.parsers import BoundedFormParser
+from web.site.accounts import account_of
 from web.site.addresses import client_network
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 from web.site.uploads import allow_strangers

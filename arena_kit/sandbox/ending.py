@@ -1,0 +1,16 @@
+"""How a container can end."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Ending(StrEnum):
+    """How a container ended."""
+
+    RUNNING = "running"
+    EXITED = "exited"
+    OUT_OF_MEMORY = "out_of_memory"
+    KILLED = "killed"
+    TIMED_OUT = "timed_out"
+    """Of scripts only: it had to be ended because its time was over."""
