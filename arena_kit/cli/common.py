@@ -1,4 +1,4 @@
-"""What the commands of `python -m duel_runner` have in common."""
+"""What the verbs of `arena` have in common."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def run_command(action: Callable[[Path], int]) -> int:
             folder.chmod(0o711)
             return action(folder)
     except (BadArgument, ArenaEnvironmentError) as error:
-        print(f"duel_runner: {error}", file=sys.stderr)
+        print(f"arena: {error}", file=sys.stderr)
         return BAD_ARGUMENTS
     except KeyboardInterrupt:
-        print("duel_runner: interrupted.", file=sys.stderr)
+        print("arena: interrupted.", file=sys.stderr)
         return INTERRUPTED
 
 

@@ -1,4 +1,4 @@
-"""Try a player as the arena would evaluate it: `python -m duel_runner evaluate --help`."""
+"""Try a player as the arena would evaluate it: `arena evaluate --help`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _spec(options: argparse.Namespace) -> EnvironmentSpec:
         use_folder(options.environments)
     spec = get_spec(options.environment)
     if spec.seats != 1:
-        raise BadArgument(f"{spec.name} is played by {spec.seats}: python -m duel_runner --help")
+        raise BadArgument(f"{spec.name} is played by {spec.seats}: arena play --help")
     # What is missing is said before any player is started.
     spec.make()
     return spec
@@ -58,7 +58,7 @@ def _spec(options: argparse.Namespace) -> EnvironmentSpec:
 def _parser() -> argparse.ArgumentParser:
     ids = ", ".join(spec.public_id for spec in all_specs() if spec.seats == 1)
     parser = argparse.ArgumentParser(
-        prog="python -m duel_runner evaluate",
+        prog="arena evaluate",
         description="Let a player play episodes of a one-seat environment, with the arena's referee and limits.",
         epilog="Exit code: 0 all episodes were played, 3 the player failed, 1 nothing could be tried, 2 bad arguments.",
     )
@@ -111,7 +111,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
                 clock=time.monotonic,
             )
     except (SandboxError, PlatformFault) as error:
-        print(f"duel_runner: the player could not be tried ({error.code}): {error}", file=sys.stderr)
+        print(f"arena: the player could not be tried ({error.code}): {error}", file=sys.stderr)
         return NOT_PLAYED
     if options.records is not None:
         with options.records.open("wb") as file:

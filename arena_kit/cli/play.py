@@ -1,4 +1,4 @@
-"""Play a duel from the command line, without a site and without a database: `python -m duel_runner --help`."""
+"""Play a duel from the command line, without a site and without a database: `arena play --help`."""
 
 from __future__ import annotations
 
@@ -33,43 +33,30 @@ from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import free_core
 
 PLAYED, NOT_PLAYED = 0, 1
-SCRIPT, EVALUATE = "script", "evaluate"
-"""As the first word; a player in a folder of such a name is called ./script."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play a duel and write its classic document; with `evaluate` or `script` as the first word score a submission.
+    """Play a duel and write its classic document.
 
     Returns 0 when the duel was played (whoever won), 1 when the platform failed, 2 for bad arguments.
     """
-    words = sys.argv[1:] if arguments is None else arguments
-    if words[:1] == [SCRIPT]:
-        from arena_kit.cli import script as try_script
-
-        return try_script.main(words[1:])
-    if words[:1] == [EVALUATE]:
-        from arena_kit.cli import evaluate as try_evaluation
-
-        return try_evaluation.main(words[1:])
-    options = _parser().parse_args(words)
+    options = _parser().parse_args(arguments)
     return run_command(lambda folder: _play(_spec(options), options, folder))
 
 
 def _spec(options: argparse.Namespace) -> EnvironmentSpec:
     spec = get_spec(options.environment)
     if spec.seats == 1:
-        raise BadArgument(f"{spec.name} has one seat: python -m duel_runner {EVALUATE} --help")
+        raise BadArgument(f"{spec.name} has one seat: arena evaluate --help")
     return spec
 
 
 def _parser() -> argparse.ArgumentParser:
     slugs = ", ".join(spec.slug for spec in all_specs() if spec.seats == 2)
     parser = argparse.ArgumentParser(
-        prog="python -m duel_runner",
+        prog="arena play",
         description="Play a duel between two players and write its result.",
         epilog="Exit code: 0 the duel was played, 1 it could not be played, 2 wrong arguments. "
-        f"For environments that are ranked by score: `python -m duel_runner {EVALUATE} --help`, and for scripts "
-        f"`python -m duel_runner {SCRIPT} --help`.",
+        "For environments that are ranked by score: `arena evaluate --help`, and for scripts `arena script --help`.",
     )
     parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("player_2", help="the same; may be the same player")
@@ -122,7 +109,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
             )
     except (SandboxError, PlatformFault) as fault:
         error = str(fault)
-        print(f"duel_runner: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
+        print(f"arena: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
         played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""), 0.0)
     _write(spec, played, error, options)
     if error:
@@ -176,7 +163,3 @@ def summary_text(record: DuelRecord, seconds: float) -> str:
         if first is not None:
             lines.append(f"First {match_result(first)}, match {first.number} ({first.error_code}): {first.error}")
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

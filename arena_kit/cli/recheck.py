@@ -1,4 +1,4 @@
-"""Check downloaded records at home, of a duel or of an evaluation: `python -m duel_runner.verify RECORDS.zip`."""
+"""Check downloaded records at home, of a duel or of an evaluation: `arena recheck RECORDS.zip`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m duel_runner.verify",
+        prog="arena recheck",
         description="Check the records of a duel or of an evaluation by playing them again.",
         epilog="Exit code: 0 they verify, 1 they do not, 2 they cannot be checked here.",
     )
@@ -82,7 +82,3 @@ def _evaluation(file: IO[bytes], sha256: str, sha256_of_seeds: str) -> Check:
     mean = sum(episode.score for episode in record.episodes) / max(1, count)
     head = f"{record.environment}, {count} episodes, mean score {mean:g}, sha256 {evaluation_sha256(record)}"
     return Check(found, head, evaluations.CHECKED)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

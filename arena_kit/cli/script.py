@@ -1,4 +1,4 @@
-"""Try a script submission as the arena would run it: `python -m duel_runner script --help`."""
+"""Try a script submission as the arena would run it: `arena script --help`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m duel_runner script",
+        prog="arena script",
         description="Run a script submission with the arena's limits and read the score that it prints.",
         epilog="Exit code: 0 it has a score, 3 it has none, 1 it could not be run, 2 wrong arguments.",
     )
@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         sandbox.check()
         run = run_script(sandbox, launch)
     except SandboxError as error:
-        print(f"duel_runner: the script could not be run ({error.code}): {error}", file=sys.stderr)
+        print(f"arena: the script could not be run ({error.code}): {error}", file=sys.stderr)
         return NOT_RUN
     if str(options.log) == "-":
         sys.stdout.write(run.end.log)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.cli.play import main
+from arena_kit.cli.main import main
 from arena_kit.environment import registry
 from arena_kit.environment.episodes import EvaluationArchive
 
@@ -81,8 +81,8 @@ def test_a_player_that_fails_gets_the_arenas_sentence_and_no_score(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("evaluate", "docs", "--environment", "quarto"), "Quarto is played by 2: python -m duel_runner --help"),
-        (("docs", "docs", "--environment", "CartPole-v1"), "CartPole has one seat: python -m duel_runner evaluate"),
+        (("evaluate", "docs", "--environment", "quarto"), "Quarto is played by 2: arena play --help"),
+        (("docs", "docs", "--environment", "CartPole-v1"), "CartPole has one seat: arena evaluate"),
         (("evaluate", "docs", *BASE), "The folder docs has no player.py, agent.py or main.py."),
         (("evaluate", "docs", *BASE, "--records", "no/such/folder.zip"), "does not exist"),
         (("evaluate", "docs", "--environment", "Chess-v1"), "There is no environment 'Chess-v1'"),

@@ -1,0 +1,40 @@
+"""The command `arena`: its verbs, and where each of them is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+VERBS = {
+    "play": "Play a duel between two players.",
+    "evaluate": "Play episodes of one player, as the arena scores it.",
+    "script": "Run a script submission and read the score that it prints.",
+    "recheck": "Check downloaded records by playing them again.",
+}
+"""Each verb is a module of this package with a function `main(arguments) -> int`."""
+DONE, BAD_ARGUMENTS = 0, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the verb that the first word names; return its exit status, 2 for a verb that does not exist."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in VERBS:
+        status: int = import_module(f"arena_kit.cli.{words[0]}").main(words[1:])
+        return status
+    if words and words[0] in {"-h", "--help"}:
+        print(usage())
+        return DONE
+    problem = f"arena: there is no command {words[0]!r}.\n\n" if words else ""
+    print(problem + usage(), file=sys.stderr)
+    return BAD_ARGUMENTS
+
+
+def usage() -> str:
+    """What `arena --help` prints."""
+    lines = [f"  {verb:10} {what}" for verb, what in VERBS.items()]
+    return "\n".join(["usage: arena COMMAND ...", "", *lines, "", "`arena COMMAND --help` says more about each."])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
