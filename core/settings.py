@@ -43,7 +43,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "core",  # before django_q: its `qcluster` is ours; before django_otp: so are the pages of its devices
+    "core",  # before django_q: its `qcluster` is ours
     "django_q",
     "axes",
     "django_otp",

@@ -34,6 +34,7 @@ from arena_kit.sandbox.cores import free_core
 
 PLAYED, NOT_PLAYED = 0, 1
 
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play a duel and write its classic document.
 

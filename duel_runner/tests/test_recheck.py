@@ -33,7 +33,6 @@ from duel_runner.rules import decided_by
 from duel_runner.tasks import duel_run
 from duel_runner.tests.commands import verify
 from duel_runner.workplace import worker_label
-from environments.tic_tac_toe.environment import TicTacToe
 
 pytestmark = pytest.mark.django_db
 
@@ -268,7 +267,7 @@ def test_what_breaks_a_check_does_not_break_the_next(
 ) -> None:
     finished(duels[0])
     settings.VERIFY_SAMPLE = 1.0
-    monkeypatch.setattr(TicTacToe, "reset", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(get_spec("tic-tac-toe").make()), "reset", lambda *_: 1 / 0)
 
     results_verify()
 

@@ -50,6 +50,12 @@ class OrganiserConfig(AdminConfig):
 
     default_site = "web.admin.site.OrganiserSite"
 
+    def ready(self) -> None:
+        # Before any other package registers pages: django_otp leaves those of its devices to us then.
+        import web.admin.pages  # noqa: F401
+
+        super().ready()
+
 
 class OrganiserSite(AdminSite):
     """Every page that is registered here, of whatever package, writes into the audit log."""

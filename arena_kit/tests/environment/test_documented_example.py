@@ -40,7 +40,7 @@ def test_the_example_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_every_key_of_an_info_file_is_explained() -> None:
     table = PAGE.partition("## `info.yml`")[2].partition("\n## ")[0]
-    keys = {*EnvironmentSpec.__dataclass_fields__, *Limits.__dataclass_fields__}
+    keys = {*EnvironmentSpec.__dataclass_fields__, *Limits.__dataclass_fields__} - {"folder"}
     assert {key for key in keys if f"`{key}`" not in table} == set()
 
 

@@ -20,7 +20,6 @@ from arena_kit.environment.spec import ArraySpec, EnvironmentSpec
 from arena_kit.referee.recheck.duels import compare_plays, verify_record
 from arena_kit.tests.duels import FAST, at, last_valid, mixed, play
 from arena_kit.tests.environment.playing import GAMES
-from environments.tic_tac_toe.environment import TicTacToe
 
 SPEC = get_spec("tic-tac-toe")
 Change = Callable[[MatchRecord], dict[str, Any]]
@@ -142,7 +141,7 @@ class Morra:
 
 
 def test_simultaneous_matches_are_simulated_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{TicTacToe.__module__}.TicTacToe", Morra)
+    monkeypatch.setattr(f"{type(SPEC.make()).__module__}.TicTacToe", Morra)
     spec = replace(SPEC, observation=ArraySpec((1,)), action_count=2)
     record = play(mixed, at(2, 1, lambda _: None), spec=spec, matches=4).record
 
