@@ -201,7 +201,7 @@ def test_records_that_are_gone_raise_no_alarm_and_keep_their_verdict(duel: Duel,
     settings.VERIFY_SAMPLE = 1.0
     results_verify()
     with pytest.raises(CommandError, match="not kept any longer") as failed:
-        call_command("verify_duel", str(duel.pk))
+        call_command("recheck", "duel", str(duel.pk))
     assert failed.value.returncode == 2
     assert not Alarm.objects.exists()
     duel.refresh_from_db()

@@ -319,7 +319,7 @@ def test_the_command_checks_what_has_a_result_alone(duels: list[Duel], duel: Due
         (duel.pk, "cannot be checked: The rules of this duel, tic-tac-toe-v0, are not"),
     ):
         with pytest.raises(CommandError, match=sentence) as refused:
-            call_command("verify_duel", str(number))
+            call_command("recheck", "duel", str(number))
         assert refused.value.returncode == 2
 
 

@@ -308,5 +308,5 @@ def test_the_command_checks_what_the_arena_played_to_its_end_alone(
         (evaluation.pk, "cannot be checked: The rules of this evaluation, cart-pole-v0, are not"),
     ):
         with pytest.raises(CommandError, match=sentence) as refused:
-            call_command("verify_evaluation", str(number))
+            call_command("recheck", "evaluation", str(number))
         assert refused.value.returncode == 2
