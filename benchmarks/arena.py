@@ -73,9 +73,7 @@ class Arena:
             "PLAYER_IMAGE_PREFIX": self._prefix,
             "LOG_LEVEL": "WARNING",
             # One owner uploads whatever is measured.
-            **dict.fromkeys(
-                ("QUOTA_UPLOADS_PER_DAY", "QUOTA_ACTIVE_AGENTS", "QUOTA_STORAGE_BYTES", "QUOTA_CONCURRENT_JOBS"), "0"
-            ),
+            "QUOTAS": "uploads_per_day=0,active_agents=0,storage_bytes=0,concurrent_jobs=0",
         }
         os.environ.pop("REDIS_URL", None)
         (folder / "data").mkdir()

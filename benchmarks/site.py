@@ -139,8 +139,7 @@ def _servers(folder: Path) -> Iterator[Servers]:
 
 
 def _variables(folder: Path, database_url: str) -> dict[str, str]:
-    quotas = ("UPLOADS_PER_DAY", "ACTIVE_AGENTS", "STORAGE_BYTES", "CONCURRENT_JOBS")
-    rates = ("API_RATE_STRANGER", "API_RATE_ACCOUNT", "API_RATE_UPLOAD", "RATE_REPLAY", "RATE_RESULTS")
+    rates = ("stranger", "account", "upload", "replay", "results")
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
     return {
         **kept,
@@ -151,8 +150,8 @@ def _variables(folder: Path, database_url: str) -> dict[str, str]:
         "DATA_DIR": str(folder),
         "METRICS_DIR": str(folder / "metrics"),
         "PYTHONDONTWRITEBYTECODE": "1",
-        **{f"QUOTA_{name}": "0" for name in quotas},
-        **dict.fromkeys(rates, UNLIMITED),
+        "QUOTAS": "uploads_per_day=0,active_agents=0,storage_bytes=0,concurrent_jobs=0",
+        "RATES": ",".join(f"{name}={UNLIMITED}" for name in rates),
     }
 
 

@@ -25,9 +25,9 @@ class CoreConfig(AppConfig):
     name = "core"
 
     def ready(self) -> None:
-        from core import checks  # noqa: F401  (they register the system checks, and listen to logins)
+        from core import checks, retired_variables  # noqa: F401  (they register checks, and listen to logins)
         from core.operations.sentry import sentry_start
-        from core.people import login_log as logins  # noqa: F401  (they register the system checks, and listen to logins)
+        from core.people import login_log as logins  # noqa: F401  (they register checks, and listen to logins)
         from core.undoing import undo_check
 
         sentry_start()

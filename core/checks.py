@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import cache
 from ipaddress import ip_network
@@ -17,13 +18,12 @@ from django.core.exceptions import ImproperlyConfigured
 from arena_kit.environment.registry import BadInfo, all_specs
 from core.operations.logs import FORMATS as LOG_FORMATS
 
+logger = logging.getLogger(__name__)
 TAG = "arena"
 ENGINE_TAG = "engine"
 SANDBOXES = ("docker", "process")
 # sun_path holds 108 bytes; a random folder name and "/wire.sock" follow.
 MAX_CHANNEL_PATH = 80
-# The sign of life of a running job is due every quarter of its lease, and a busy database may be slow to take it.
-MIN_LEASE_SECONDS = 20
 ENGINE_CHECK_SECONDS = 10
 RATE = re.compile(r"[1-9][0-9]*/[smhd][a-z]*")
 MIN_KEY_CHARACTERS, MIN_KEY_LETTERS = 50, 5
@@ -80,7 +80,7 @@ def check_secrets(**_: Any) -> list[CheckMessage]:
         "INVITATION_CODE": settings.INVITATION_CODE,
         "POSTGRES_PASSWORD (or the password in DATABASE_URL)": database.get("PASSWORD", ""),
         "The password in REDIS_URL": urlsplit(settings.REDIS_URL).password or "",
-        "EMAIL_HOST_PASSWORD": settings.EMAIL_HOST_PASSWORD,
+        "The password in EMAIL_URL": settings.EMAIL_HOST_PASSWORD,
         "METRICS_TOKEN": settings.METRICS_TOKEN,
     }
     return [
@@ -122,19 +122,11 @@ def check_channel_dir(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_jobs(**_: Any) -> list[CheckMessage]:
-    """arena.E005: jobs could never run, or would lose their lease while they do."""
-    found: list[CheckMessage] = []
-    for name, smallest in (
-        ("JOB_MAX_ATTEMPTS", 1),
-        ("JOB_LEASE_SECONDS", MIN_LEASE_SECONDS),
-        ("JOB_REST_SECONDS", 1),
-        ("DUEL_PARALLELISM", 1),
-        ("VERIFY_PER_RUN", 0),
-    ):
-        if getattr(settings, name) < smallest:
-            hint = f"Set it to {smallest} or more, or leave it out."
-            found.append(Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E005"))
-    return found
+    """arena.E005: no duel could ever be played."""
+    if settings.DUEL_PARALLELISM >= 1:
+        return []
+    hint = "Set it to 1 or more, or leave it out."
+    return [Error(f"DUEL_PARALLELISM is {settings.DUEL_PARALLELISM}.", hint=hint, id="arena.E005")]
 
 
 @register(TAG)
@@ -151,20 +143,16 @@ def check_environments(**_: Any) -> list[CheckMessage]:
 @register(TAG)
 def check_limits(**_: Any) -> list[CheckMessage]:
     """arena.E010: a quota or a limit is no number that makes sense, or a rate cannot be read."""
-    numbers = {f"QUOTA_{name.upper()}": number for name, number in settings.QUOTAS.items()}
-    numbers |= {f"QUOTA_ANONYMOUS_{name.upper()}": number for name, number in settings.QUOTAS_ANONYMOUS.items()}
-    numbers["QUARANTINE_AFTER"] = settings.QUARANTINE_AFTER
-    hint = "Set it to a number from 0, which is no limit, or leave it out."
+    numbers = {**settings.QUOTAS, **{f"anonymous_{name}": number for name, number in settings.QUOTAS_ANONYMOUS.items()}}
+    hint = "Set it in QUOTAS to a number from 0, which is no limit, or leave it out."
     found: list[CheckMessage] = [
-        Error(f"{name} is {number}.", hint=hint, id="arena.E010") for name, number in numbers.items() if number < 0
+        Error(f"The quota {name} is {number}.", hint=hint, id="arena.E010")
+        for name, number in numbers.items()
+        if number < 0
     ]
-    minutes = settings.AXES_COOLOFF_TIME.total_seconds() / 60
-    for name, number in (("LOGIN_FAILURES", settings.AXES_FAILURE_LIMIT), ("LOGIN_LOCK_MINUTES", minutes)):
-        if number < 1:
-            found.append(Error(f"{name} is {number:g}.", hint="Set it to 1 or more.", id="arena.E010"))
     for name, rate in settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"].items():
         if not RATE.fullmatch(rate):
-            hint = "A rate is NUMBER/second, NUMBER/minute, NUMBER/hour or NUMBER/day."
+            hint = "Set it in RATES to NUMBER/second, NUMBER/minute, NUMBER/hour or NUMBER/day, or leave it out."
             found.append(Error(f"The rate {name} is {rate!r}.", hint=hint, id="arena.E010"))
     return found
 
@@ -248,7 +236,14 @@ def check_engine(**_: Any) -> list[CheckMessage]:
 
 
 def refuse_unsafe_start() -> None:
-    """Stop a program of the arena that no command line has checked. Raises ImproperlyConfigured with what to do."""
-    errors = [message for message in run_checks(tags=[TAG]) if message.is_serious()]
+    """Stop a program of the arena that no command line has checked, and log the warnings that one would print.
+
+    Raises ImproperlyConfigured with what to do.
+    """
+    found = run_checks(tags=[TAG])
+    for message in found:
+        if not message.is_serious():
+            logger.warning("%s %s", message.msg, message.hint or "")
+    errors = [message for message in found if message.is_serious()]
     if errors:
         raise ImproperlyConfigured("The arena does not start like this.\n" + "\n".join(str(error) for error in errors))

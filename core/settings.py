@@ -10,8 +10,9 @@ from typing import Any
 
 import dj_database_url
 
+from core.mail_server import mail_server
 from core.operations.logs import log_configuration
-from core.variables import Variables
+from core.variables import Variables, whole_number
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VARIABLES = Variables(os.environ)
@@ -22,7 +23,6 @@ DEBUG = env.flag("DEBUG", False)
 INSECURE_SECRET_KEY = "insecure-key-for-local-use-only"
 SECRET_KEY = env.secret("SECRET_KEY", INSECURE_SECRET_KEY)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost")
-CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 SITE_NAME = env.text("SITE_NAME", "RL Arena")
 SITE_URL = env.text("SITE_URL").rstrip("/")
 INVITATION_CODE = env.secret("INVITATION_CODE")
@@ -101,30 +101,32 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
     for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
-EMAIL_BACKEND = env.text("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
-EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
-EMAIL_PORT = env.number("EMAIL_PORT", 25)
-EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
-EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
-EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", False)
+# In small letters, so that it is no setting itself: it holds a password.
+mail = mail_server(env.secret("EMAIL_URL"))
+EMAIL_BACKEND = mail.backend
+EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail.host, mail.port, mail.user, mail.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = mail.starts_tls, mail.is_tls
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localhost")
 EMAIL_TIMEOUT = 10
 EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
 ADMINS = [(address, address) for address in env.words("ADMINS")]
-WEBHOOKS_OVER_HTTP = env.flag("WEBHOOKS_OVER_HTTP", False) or DEBUG
 WEBHOOKS_TO_PRIVATE = env.flag("WEBHOOKS_TO_PRIVATE", False)
+# Receivers on a network of one's own seldom have a certificate.
+WEBHOOKS_OVER_HTTP = WEBHOOKS_TO_PRIVATE or DEBUG
 DEFAULT_EXCEPTION_REPORTER_FILTER = "core.operations.error_mails.WithoutSettings"
 DEFAULT_EXCEPTION_REPORTER = "core.operations.error_mails.WithoutRowValues"
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)
+# Forms come from the site itself. A proxy may hide under which scheme and port people reach it; SITE_URL tells.
+CSRF_TRUSTED_ORIGINS = ["/".join(SITE_URL.split("/")[:3])] if "://" in SITE_URL else []
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
 SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("HSTS_SUBDOMAINS", True)
-SECURE_HSTS_PRELOAD = env.flag("HSTS_PRELOAD", False)
-# It wants the word `preload`, which no site should send that has not decided to stand in the lists of browsers.
+# Django's check wants the word `preload`. A site should send it only to be entered into the lists of browsers, which
+# takes months to undo; the proxy in front can send it (docs/operations.md).
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
@@ -154,8 +156,8 @@ PASSWORD_HASHERS = [
 # Counted in the database, so that all processes agree. Only the pair of account and address is locked: who guesses
 # cannot shut the owner out elsewhere. Many accounts from one address are what the rate limits are for.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_FAILURE_LIMIT = env.number("LOGIN_FAILURES", 5)
-AXES_COOLOFF_TIME = timedelta(minutes=env.number("LOGIN_LOCK_MINUTES", 15))
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
 # AXES_RESET_ON_SUCCESS is not needed: web.people.logins does it, for tokens as well.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
@@ -226,14 +228,17 @@ CACHES: dict[str, Any] = {
 # --- Jobs -------------------------------------------------------------------------------------------------
 QUEUES = ("build", "duel", "tournament", "publish")
 EXTRA_QUEUES = ("quick",)  # served where an operator reserves a worker for it
-JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 30)
-JOB_MAX_ATTEMPTS = env.number("JOB_MAX_ATTEMPTS", 5)
-JOB_REST_SECONDS = env.number("JOB_REST_SECONDS", 30)
+# A worker that gives no sign of life for this long counts as dead, and its job goes to another worker. The sign is due
+# every quarter of the lease, and a busy database may be slow to take it: 20 seconds is the least that works.
+JOB_LEASE_SECONDS = 30
+# A job is tried this many times when the arena itself fails. It is delayed by JOB_REST_SECONDS after the first attempt,
+# then by twice as long each time, up to 10 minutes.
+JOB_MAX_ATTEMPTS = 5
+JOB_REST_SECONDS = 30
 QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
 STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
 VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)
-VERIFY_PER_RUN = env.number("VERIFY_PER_RUN", 20)
 _MESSAGE_SECONDS = 4 * 3600
 Q_CLUSTER: dict[str, Any] = {
     "name": "rl-arena",
@@ -260,15 +265,11 @@ Q_CLUSTER: dict[str, Any] = {
 }
 
 # --- Retention --------------------------------------------------------------------------------------------
-KEEP_JOB_LOGS_DAYS = env.number("KEEP_JOB_LOGS_DAYS", 0)
-KEEP_PLAYER_LOGS_DAYS = env.number("KEEP_PLAYER_LOGS_DAYS", 0)
+# The days of what no two arenas keep differently stand in core.operations.retention.
+KEEP_LOGS_DAYS = env.number("KEEP_LOGS_DAYS", 0)
 KEEP_RECORDS_DAYS = env.number("KEEP_RECORDS_DAYS", 0)
 KEEP_RECORDINGS_DAYS = env.number("KEEP_RECORDINGS_DAYS", 0)
 KEEP_IMAGES_DAYS = env.number("KEEP_IMAGES_DAYS", 0)
-KEEP_SESSIONS_DAYS = env.number("KEEP_SESSIONS_DAYS", 1)
-KEEP_MESSAGES_DAYS = env.number("KEEP_MESSAGES_DAYS", 30)
-KEEP_RATINGS_DAYS = env.number("KEEP_RATINGS_DAYS", 30)
-KEEP_NOTICES_DAYS = env.number("KEEP_NOTICES_DAYS", 90)
 
 # --- Players ----------------------------------------------------------------------------------------------
 SANDBOX = env.text("SANDBOX", "docker")
@@ -278,7 +279,6 @@ PLAYER_RUNTIME = env.text("PLAYER_RUNTIME", "runc")
 PLAYER_CGROUP_PARENT = env.text("PLAYER_CGROUP_PARENT")
 CHANNEL_DIR = Path(env.text("CHANNEL_DIR", "/tmp/rl-arena"))
 WARM_PLAYERS = env.number("WARM_PLAYERS", 32)
-WARM_PLAYER_SECONDS = env.number("WARM_PLAYER_SECONDS", 300)
 # Containers that fetch wheels get the worker's own way to the package index.
 PIP_CERTIFICATES = env.text("PIP_CERT")
 # Addresses may hold passwords.
@@ -295,45 +295,31 @@ PIP_ENVIRONMENT = {
 BUILD_NETWORK = env.text("BUILD_NETWORK", "bridge")
 BUILD_SCAN_COMMAND = shlex.split(env.text("BUILD_SCAN_COMMAND"))
 SCRIPT_REQUIREMENTS = env.words("SCRIPT_REQUIREMENTS", "gymnasium")
-# By the names of arena_kit.sandbox.scripts.ScriptLimits.
+# The names are those of arena_kit.sandbox.scripts.ScriptLimits, which holds the other limits.
 SCRIPT_LIMITS: dict[str, Any] = {
     "memory_limit_bytes": env.number("SCRIPT_MEMORY_BYTES", 512 * 1024 * 1024),
     "cpu_count": env.decimal("SCRIPT_CPU_COUNT", 0.5),
-    "pids": env.number("SCRIPT_PIDS", 50),
+    "pids": 50,
     "seconds": env.decimal("SCRIPT_SECONDS", 300.0),
-    "nice": env.number("SCRIPT_NICE", 10),
-    "ionice_class": env.number("SCRIPT_IONICE_CLASS", 2),
-    "ionice_level": env.number("SCRIPT_IONICE_LEVEL", 7),
-    "file_limit_bytes": env.number("SCRIPT_FILE_BYTES", 64 * 1024 * 1024),
-    "open_files": env.number("SCRIPT_OPEN_FILES", 256),
-    "log_limit_bytes": env.number("SCRIPT_LOG_BYTES", 256 * 1024),
 }
 ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR") or DATA_DIR / "environments")
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
-
 # --- Quotas -----------------------------------------------------------------------------------------------
-# By the names of core.models.QuotaName; 0 is no limit. With DEBUG there is none that is not asked for: on a machine of
-# one's own nobody shall be in one's own way.
-def _quota(name: str, default: int) -> int:
-    number = env.number(name, default)
-    return 0 if DEBUG and name not in os.environ else number
-
-
-QUOTAS = {
-    "uploads_per_day": _quota("QUOTA_UPLOADS_PER_DAY", 20),
-    "active_agents": _quota("QUOTA_ACTIVE_AGENTS", 10),
-    "storage_bytes": _quota("QUOTA_STORAGE_BYTES", 2 * 1024**3),
-    "concurrent_jobs": _quota("QUOTA_CONCURRENT_JOBS", 5),
-    "upload_bytes": 0,  # MAX_UPLOAD_BYTES
-    "challenges_per_day": _quota("QUOTA_CHALLENGES_PER_DAY", 20),
-}
-QUOTAS_ANONYMOUS = {
-    "uploads_per_day": _quota("QUOTA_ANONYMOUS_UPLOADS_PER_DAY", 500),
-    "storage_bytes": _quota("QUOTA_ANONYMOUS_STORAGE_BYTES", 20 * 1024**3),
-}
-QUARANTINE_AFTER = env.number("QUARANTINE_AFTER", 5)
+# The names are those of core.models.QuotaName; 0 means no limit. With DEBUG only those quotas hold that the
+# variable names, so that developers are not in their own way.
+_QUOTAS = env.pairs(
+    "QUOTAS",
+    "uploads_per_day=20,active_agents=10,storage_bytes=2147483648,concurrent_jobs=5,challenges_per_day=20,"
+    "anonymous_uploads_per_day=500,anonymous_storage_bytes=21474836480",
+    whole_number,
+    unset=0 if DEBUG else None,
+)
+QUOTAS_ANONYMOUS = {name: _QUOTAS.pop(f"anonymous_{name}") for name in ("uploads_per_day", "storage_bytes")}
+QUOTAS = _QUOTAS | {"upload_bytes": 0}  # MAX_UPLOAD_BYTES
+# An agent that forfeits every match of this many duels in a row is paused until it has a new version; 0 means never.
+QUARANTINE_AFTER = 5
 
 # --- Interface for programs -------------------------------------------------------------------------------
 ANONYMOUS_SUBMISSIONS = env.flag("ANONYMOUS_SUBMISSIONS", False)
@@ -347,19 +333,12 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PARSER_CLASSES": ["web.api.parsers.BoundedJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "web.api.parsers.OnlyJSON",
     "DEFAULT_THROTTLE_CLASSES": ["web.site.throttling.StrangerThrottle", "web.site.throttling.AccountThrottle"],
-    "DEFAULT_THROTTLE_RATES": {
-        "stranger": env.text("API_RATE_STRANGER", "120/minute"),
-        "account": env.text("API_RATE_ACCOUNT", "1200/minute"),
-        "login": env.text("API_RATE_LOGIN", "10/minute"),
-        "login_account": env.text("RATE_LOGIN_ACCOUNT", "100/hour"),
-        "login_day": env.text("RATE_LOGIN_DAY", "300/day"),
-        "upload": env.text("API_RATE_UPLOAD", "60/hour"),
-        "changes": env.text("RATE_CHANGES", "20/hour"),
-        "sign_up": env.text("RATE_SIGN_UP", "60/hour"),
-        "password_reset": env.text("RATE_PASSWORD_RESET", "10/hour"),
-        "replay": env.text("RATE_REPLAY", "600/minute"),
-        "results": env.text("RATE_RESULTS", "30/minute"),
-    },
+    "DEFAULT_THROTTLE_RATES": env.pairs(
+        "RATES",
+        "stranger=120/minute,account=1200/minute,login=10/minute,login_account=100/hour,login_day=300/day,"
+        "upload=60/hour,changes=20/hour,sign_up=60/hour,password_reset=10/hour,replay=600/minute,results=30/minute",
+        str,
+    ),
     "DEFAULT_FILTER_BACKENDS": ["web.api.listing.Filters", "web.api.listing.Ordering"],
     "DEFAULT_PAGINATION_CLASS": "web.api.listing.Pages",
     "DEFAULT_SCHEMA_CLASS": "web.api.schema.DescribedView",
@@ -391,10 +370,9 @@ METRICS_DIR = Path(
     / f"rl-arena-metrics-{os.geteuid()}-{blake2b(bytes(DATA_DIR.resolve()), digest_size=6).hexdigest()}"
 )
 SENTRY_DSN = env.secret("SENTRY_DSN")
-SENTRY_ENVIRONMENT = env.text("SENTRY_ENVIRONMENT", "production")
-SENTRY_TRACES_SAMPLE_RATE = env.share("SENTRY_TRACES_SAMPLE_RATE", 0.1)
+# One request in ten is traced.
+SENTRY_TRACES_SAMPLE_RATE = 0.1
 
 # --- Publishing -------------------------------------------------------------------------------------------
 PUBLISHER_REMOTE = env.secret("PUBLISHER_REMOTE")
 PUBLISHER_WEB_URL = env.text("PUBLISHER_WEB_URL")
-PUBLISHER_BRANCH = env.text("PUBLISHER_BRANCH", "main")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
+Value = TypeVar("Value")
 
 
 class Variables:
@@ -77,3 +79,52 @@ class Variables:
     def words(self, name: str, default: str = "") -> list[str]:
         """A comma-separated list, spaces around its parts dropped."""
         return [part.strip() for part in self.text(name, default).split(",") if part.strip()]
+
+    def pairs(
+        self, name: str, default: str, read: Callable[[str], Value], *, unset: Value | None = None
+    ) -> dict[str, Value]:
+        """A comma-separated list of NAME=VALUE that changes some of the default's pairs, or all.
+
+        read: makes a value of its text; raises ValueError with what is wanted. unset: what names have that the variable
+        leaves out, where it is not their default.
+        """
+        values = {key: read(word) for key, word in _pairs(default).items()}
+        if unset is not None:
+            values = dict.fromkeys(values, unset)
+        text = self.text(name, default)
+        try:
+            given = _pairs(text) if name in self._source else {}
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name} must be a list of NAME=VALUE with commas between; {error}") from None
+        if unknown := [key for key in given if key not in values]:
+            raise ImproperlyConfigured(f"{name} knows no {unknown[0]!r}. It knows {', '.join(sorted(values))}.")
+        for key, word in given.items():
+            try:
+                values[key] = read(word)
+            except ValueError as error:
+                raise ImproperlyConfigured(f"{name}: {key} must be {error}") from None
+        return values
+
+    def is_set(self, name: str) -> bool:
+        """Whether a variable is there, or the NAME_FILE of a secret, also one that nothing reads."""
+        return bool(self._source.get(name) or self._source.get(f"{name}_FILE"))
+
+
+def whole_number(word: str) -> int:
+    """A whole number. Raises ValueError with what is wanted."""
+    try:
+        return int(word)
+    except ValueError:
+        raise ValueError(f"a whole number, not {word!r}.") from None
+
+
+def _pairs(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, sign, value = (word.strip() for word in part.partition("="))
+        if not sign:
+            raise ValueError(f"{part!r} is not NAME=VALUE.")
+        if key in found:
+            raise ValueError(f"{key!r} stands in it twice.")
+        found[key] = value
+    return found

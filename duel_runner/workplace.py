@@ -17,6 +17,9 @@ from arena_kit.sandbox.warm import WarmPlayers
 from core.jobs.worker import PlatformFault
 from core.models import Submission
 
+IDLE_SECONDS = 300.0
+"""A container with a loaded player is removed after it has waited this long for its next duel."""
+
 
 def worker_label() -> str:
     """The label that holds a container's worker. Arenas that share an engine have different ones."""
@@ -46,9 +49,7 @@ class Bench:
         self.sandbox.check()
         self.process = os.getpid()
         self._presence = Presence(settings.CHANNEL_DIR)
-        self.players = WarmPlayers(
-            self.sandbox, capacity=settings.WARM_PLAYERS, idle_seconds=settings.WARM_PLAYER_SECONDS
-        )
+        self.players = WarmPlayers(self.sandbox, capacity=settings.WARM_PLAYERS, idle_seconds=IDLE_SECONDS)
         self._core: Core | None = None
         self._numbers = itertools.count(1)
         self._at_exit = Finalize(self, self._close, exitpriority=10)

@@ -14,6 +14,9 @@ from publisher.git import GitError
 from publisher.repository import Repository
 from publisher.source import SourceRefused, unpack_source
 
+BRANCH = "main"
+"""Every publication is a commit on this branch of the remote repository."""
+
 
 def publication_run(job_id: int) -> None:
     """Put the source of a public submission into the repository of the settings."""
@@ -22,9 +25,7 @@ def publication_run(job_id: int) -> None:
 
 def repository() -> Repository:
     """The repository that the settings name."""
-    return Repository.at(
-        settings.DATA_DIR / "publisher.git", remote=settings.PUBLISHER_REMOTE, branch=settings.PUBLISHER_BRANCH
-    )
+    return Repository.at(settings.DATA_DIR / "publisher.git", remote=settings.PUBLISHER_REMOTE, branch=BRANCH)
 
 
 def _publish(publication: Publication, pulse: Pulse) -> None:

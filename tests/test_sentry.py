@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -113,12 +114,21 @@ def run(tmp_path: Path, **variables: str) -> None:
 
 
 def test_mistakes_of_the_arena_are_sent_without_anything_of_people_or_agents(sink: Sink, tmp_path: Path) -> None:
-    run(tmp_path, SENTRY_DSN=sink.dsn, SENTRY_ENVIRONMENT="rehearsal", SENTRY_TRACES_SAMPLE_RATE="1")
+    # Every request is traced here.
+    (tmp_path / "traced.py").write_text("from core.settings import *\n\nSENTRY_TRACES_SAMPLE_RATE = 1.0\n")
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    run(
+        tmp_path,
+        SENTRY_DSN=sink.dsn,
+        SITE_URL="https://rehearsal.example.org",
+        DJANGO_SETTINGS_MODULE="traced",
+        PYTHONPATH=path,
+    )
 
     events = [content for kind, content in sink.items() if kind == "event"]
     page, job = sorted(events, key=lambda event: "job_id" in event["tags"])
     for event in events:
-        assert event["environment"] == "rehearsal"
+        assert event["environment"] == "rehearsal.example.org"
         assert event["release"].startswith("rl-arena@")
         assert event["tags"]["service"] == "site"
 

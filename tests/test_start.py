@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import subprocess
@@ -68,6 +69,38 @@ def test_the_production_settings_pass_the_check_at_deployment_without_a_warning(
 def test_only_what_a_small_site_does_without_is_warned_of(tmp_path: Path) -> None:
     small = production(DATABASE_URL=f"sqlite:///{tmp_path}/arena.sqlite3", REDIS_URL="")
     assert messages(small) - NEEDS_THE_MACHINE == {"arena.W001", "arena.W002"}
+
+
+SHOWN = """
+import json
+from django.conf import settings as s
+print(json.dumps([s.CSRF_TRUSTED_ORIGINS, s.EMAIL_HOST, s.EMAIL_HOST_PASSWORD, s.EMAIL_USE_TLS,
+                  s.QUOTAS["uploads_per_day"], s.QUOTAS["active_agents"], s.QUOTAS_ANONYMOUS["uploads_per_day"],
+                  s.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]["login"]]))
+"""
+
+
+def test_variables_that_hold_several_values_reach_the_settings(tmp_path: Path) -> None:
+    file = tmp_path / "mail"
+    file.write_text("smtp+tls://arena:k3yK0mbu%40@mail.example.org\n")
+    variables = production(
+        DJANGO_SETTINGS_MODULE="core.settings",
+        SITE_URL="https://arena.example.org:8443/",
+        EMAIL_URL_FILE=str(file),
+        QUOTAS="uploads_per_day=7,anonymous_uploads_per_day=8",
+        RATES="login=9/minute",
+    )
+    done = run(variables, "-c", SHOWN)
+    assert json.loads(done.stdout) == [
+        ["https://arena.example.org:8443"], "mail.example.org", "k3yK0mbu@", True, 7, 10, 8, "9/minute",
+    ]  # fmt: skip
+
+
+def test_a_variable_that_is_not_read_any_more_is_named_at_the_start() -> None:
+    done = run(production(KEEP_JOB_LOGS_DAYS="30"), "manage.py", "check")
+    assert done.returncode == 0
+    assert "(arena.W005) KEEP_JOB_LOGS_DAYS is set" in done.stderr
+    assert "Set KEEP_LOGS_DAYS." in done.stderr
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -15,9 +15,8 @@ from django.core.management.base import BaseCommand
 
 CHANGING = frozenset({
     "addstatictoken", "axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username",
-    "axes_reset_logs", "axes_reset_username", "backup", "changepassword", "createsuperuser", "flush", "ladder",
-    "loaddata", "migrate", "recompute", "restore", "retention", "run_tournament", "schedule_tournament",
-    "sync_environments", "verify_duel", "verify_evaluation", "void_round",
+    "axes_reset_logs", "axes_reset_username", "backup", "changepassword", "createsuperuser", "flush",
+    "loaddata", "migrate", "recheck", "recompute", "restore", "retention", "sync_environments", "tournament",
 })  # fmt: skip
 """Commands by which somebody changes what the arena holds, or takes all of it away."""
 _SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*|-t", re.IGNORECASE)

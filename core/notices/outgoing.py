@@ -54,7 +54,7 @@ def address_problem(url: str) -> str:
     if parts.scheme not in ("https", "http") or not parts.hostname or port == 0:
         return "Enter an address that begins with https://."
     if parts.scheme == "http" and not settings.WEBHOOKS_OVER_HTTP:
-        return "Use https: what is sent could be read and changed on its way otherwise (WEBHOOKS_OVER_HTTP)."
+        return "Use https: what is sent could be read and changed on its way otherwise (WEBHOOKS_TO_PRIVATE)."
     if parts.username is not None or parts.password is not None:
         return "Leave out user name and password."
     if any(not 33 <= ord(letter) <= 126 for letter in url):

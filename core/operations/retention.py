@@ -56,6 +56,14 @@ PLAYER_LOGS: tuple[tuple[type[Job], tuple[str, ...]], ...] = (
     (Evaluation, ("player_log",)),
 )
 RECORDED = ("video", "poster", "steps", "text")
+SESSION_DAYS = 1
+"""Sessions are kept this many days after their end."""
+MESSAGE_DAYS = 30
+"""What the queue notes of a delivered message is kept this many days."""
+RATING_DAYS = 30
+"""Every moment of a rating's history is kept this many days, then only the last of each day."""
+NOTICE_DAYS = 90
+"""Notices that were read, and deliveries to webhooks, are kept this many days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +85,16 @@ def retention_run(_: int = 0) -> None:
 def retention_apply(*, now: datetime, dry_run: bool = False) -> list[Cleared]:
     """Remove what is older than the settings say; with `dry_run` only count it."""
     kinds: tuple[tuple[str, int, Callable[[datetime, datetime, bool], int]], ...] = (
-        ("job logs", settings.KEEP_JOB_LOGS_DAYS, _job_logs),
-        ("players' logs", settings.KEEP_PLAYER_LOGS_DAYS, _player_logs),
+        ("job logs", settings.KEEP_LOGS_DAYS, _job_logs),
+        ("players' logs", settings.KEEP_LOGS_DAYS, _player_logs),
         ("records", settings.KEEP_RECORDS_DAYS, _records),
         ("recorded episodes", settings.KEEP_RECORDINGS_DAYS, _recordings),
         ("images", settings.KEEP_IMAGES_DAYS, _images),
-        ("ended sessions", settings.KEEP_SESSIONS_DAYS, _sessions),
-        ("messages", settings.KEEP_MESSAGES_DAYS, _messages),
-        ("ratings of the past", settings.KEEP_RATINGS_DAYS, _ratings),
-        ("notices", settings.KEEP_NOTICES_DAYS, _notices),
-        ("deliveries to webhooks", settings.KEEP_NOTICES_DAYS, _deliveries),
+        ("ended sessions", SESSION_DAYS, _sessions),
+        ("messages", MESSAGE_DAYS, _messages),
+        ("ratings of the past", RATING_DAYS, _ratings),
+        ("notices", NOTICE_DAYS, _notices),
+        ("deliveries to webhooks", NOTICE_DAYS, _deliveries),
     )
     done = [
         Cleared(what, days, act(now - timedelta(days=days), now, dry_run) if days else 0) for what, days, act in kinds
@@ -128,7 +136,7 @@ def _records(before: datetime, now: datetime, dry_run: bool) -> int:
 def _checked(rows: QuerySet[AnyResult]) -> QuerySet[AnyResult]:
     """Those that nobody will look at again; where a sample is verified, each waits for its turn."""
     agreed = rows.exclude(verdict=Verdict.MISMATCH).exclude(pk__in=_disputed(rows.model.KIND))
-    if settings.VERIFY_SAMPLE and settings.VERIFY_PER_RUN:
+    if settings.VERIFY_SAMPLE:
         return agreed.filter(~Q(state=JobState.SUCCEEDED) | Q(verified_at__isnull=False))
     return agreed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import sentry_sdk
 from django.conf import settings
@@ -10,6 +11,7 @@ from sentry_sdk.integrations.django import DjangoIntegration
 from sentry_sdk.integrations.logging import LoggingIntegration, ignore_logger
 
 from arena_kit.log_context import bound_fields, without_secrets
+from core.notices.links import site_url
 from core.operations.logs import service_name
 from core.version import arena_version
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 TAGS = ("request_id", "job_kind", "job_id", "attempt", "stage", "submission_id", "duel_id", "evaluation_id", "env_id")
 """What of the log's fields goes along: keys of rows and words of the code."""
+MOST_LETTERS = 64
+"""Sentry takes names of environments up to this length; ours is the host of the site."""
 TOLD_BEFORE = ("web.site.observing", "core.jobs.log")
 """Loggers of what became of a request or a job: what went wrong in it was sent when it did."""
 
@@ -30,7 +34,7 @@ def sentry_start() -> None:
         ignore_logger(logger)
     sentry_sdk.init(
         dsn=settings.SENTRY_DSN,
-        environment=settings.SENTRY_ENVIRONMENT,
+        environment=(urlsplit(site_url()).hostname or "production")[:MOST_LETTERS],
         release=f"rl-arena@{arena_version()}",
         traces_sample_rate=settings.SENTRY_TRACES_SAMPLE_RATE,
         # Whatever it may find on this machine is not asked.

@@ -9,7 +9,7 @@ from core.cache import count_key
 from core.models import User
 
 BY_ACCOUNT = "login_account"
-"""The rate of tries for one account, from whatever address (RATE_LOGIN_ACCOUNT); counted by its casefolded e-mail."""
+"""The rate of tries for one account from all addresses, as RATES names it; counted by its casefolded e-mail."""
 
 
 def login_unlock(*, user: User) -> bool:

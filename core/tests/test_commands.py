@@ -171,3 +171,11 @@ def database_url() -> str:
         return f"sqlite:///{database['NAME']}"
     address = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}@{quote(database['HOST'], safe='')}"
     return f"postgresql://{address}:{database['PORT'] or ''}/{database['NAME']}"
+
+
+@pytest.mark.parametrize("command", ["recheck", "tournament"])
+def test_a_command_of_parts_names_them_where_it_is_given_none(command: str) -> None:
+    with pytest.raises(CommandError, match="the following arguments are required: PART"):
+        call_command(command)
+    with pytest.raises(CommandError, match="invalid choice: 'nothing'"):
+        call_command(command, "nothing")

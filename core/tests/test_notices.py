@@ -442,8 +442,7 @@ def test_who_was_in_a_planned_tournament_or_registered_hears_how_it_begins_or_is
     assert Notice.objects.latest("pk").text == "The clock was wrong."
 
 
-def test_notices_that_were_read_go_after_a_while(cast: Cast, settings: Settings) -> None:
-    settings.KEEP_NOTICES_DAYS = 90
+def test_notices_that_were_read_go_after_a_while(cast: Cast) -> None:
     for title in ("old", "new", "unread"):
         notify(user=cast.alice, kind=NoticeKind.VALIDATED, title=title, text="")
     Notice.objects.filter(title="old").update(read_at=NOON - timedelta(days=91))

@@ -25,7 +25,7 @@ def good_settings(settings: Settings) -> None:
 
 def test_every_command_of_the_arena_is_known_to_change_something_or_not() -> None:
     ours = {name for name, app in get_commands().items() if app in OURS}
-    assert {"sync_environments", "recompute", "run_tournament"} <= ours & CHANGING
+    assert {"sync_environments", "recompute", "tournament"} <= ours & CHANGING
     assert ours - CHANGING - READING == set()
     assert get_commands().keys() >= CHANGING
 
@@ -61,7 +61,7 @@ def test_who_types_behind_sudo_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.django_db(transaction=True)
 def test_a_command_that_fails_is_written_down_with_its_status() -> None:
     with pytest.raises(SystemExit):
-        Operated(["manage.py", "verify_duel", "999999"]).execute()
+        Operated(["manage.py", "recheck", "duel", "999999"]).execute()
     assert "(ended with status" in AuditEntry.objects.get().note
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from core.variables import Variables
+from core.variables import Variables, whole_number
 
 
 @pytest.mark.parametrize(("word", "value"), [("0", 0.0), ("0.05", 0.05), ("1", 1.0)])
@@ -51,5 +51,30 @@ def test_nobody_but_the_settings_reads_the_environment_for_a_secret() -> None:
     assert {"SECRET_KEY", "INVITATION_CODE", "DATABASE_URL", "POSTGRES_PASSWORD", "REDIS_URL"} <= secrets
     # Whatever sounds like a secret is one.
     words = ("SECRET", "PASSWORD", "TOKEN", "DSN", "_URL", "INVITATION", "REMOTE")
-    public = {"PUBLISHER_WEB_URL", "SITE_URL", "RATE_PASSWORD_RESET"}
+    public = {"PUBLISHER_WEB_URL", "SITE_URL"}
     assert {name for name in settings.VARIABLES.names if any(word in name for word in words)} - public <= secrets
+
+
+def test_pairs_change_those_that_they_name() -> None:
+    default = "uploads=20,agents=10"
+    assert Variables({}).pairs("LIMITS", default, whole_number) == {"uploads": 20, "agents": 10}
+    assert Variables({"LIMITS": " agents = 0 ,"}).pairs("LIMITS", default, whole_number) == {"uploads": 20, "agents": 0}
+    assert Variables({"LIMITS": "agents=3"}).pairs("LIMITS", default, whole_number, unset=0) == {
+        "uploads": 0,
+        "agents": 3,
+    }
+    assert Variables({}).pairs("LIMITS", default, whole_number, unset=0) == {"uploads": 0, "agents": 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("agent=3", r"LIMITS knows no 'agent'. It knows agents, uploads\."),
+        ("agents=many", r"LIMITS: agents must be a whole number, not 'many'\."),
+        ("agents", r"LIMITS must be a list of NAME=VALUE with commas between; 'agents' is not NAME=VALUE\."),
+        ("agents=1,agents=2", r".*'agents' stands in it twice\."),
+    ],
+)
+def test_pairs_that_make_no_sense_are_refused(text: str, sentence: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"^{sentence}$"):
+        Variables({"LIMITS": text}).pairs("LIMITS", "uploads=20,agents=10", whole_number)

@@ -1,4 +1,4 @@
-"""What the commands `verify_duel` and `verify_evaluation` share."""
+"""What both parts of the command `recheck` share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXIT_CODES = (
 AnyResult = TypeVar("AnyResult", Duel, Evaluation)
 
 
-class VerifyCommand(ABC, BaseCommand, Generic[AnyResult, Record]):
+class Recheck(ABC, BaseCommand, Generic[AnyResult, Record]):
     """Check one finished job from its record, and on demand have it played again."""
 
     kind: ClassVar[type[Duel | Evaluation]]

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 AnyResult = TypeVar("AnyResult", Duel, Evaluation)
 SECONDS = 300.0
 """After so long a run begins no further check of a kind: long episodes take long to play again, and duels wait."""
+MOST_PER_RUN = 100
+"""An hourly run checks at most this many results of a kind."""
 
 
 def results_verify(_: int = 0) -> None:
@@ -33,7 +35,7 @@ def results_verify(_: int = 0) -> None:
 
 
 def _verify(finished: QuerySet[AnyResult], audit: Callable[[AnyResult], Any]) -> None:
-    count = min(settings.VERIFY_PER_RUN, math.ceil(settings.VERIFY_SAMPLE * finished.count()))
+    count = min(MOST_PER_RUN, math.ceil(settings.VERIFY_SAMPLE * finished.count()))
     until = time.monotonic() + SECONDS
     # Ids alone are put in order: rows of evaluations hold all their episodes.
     numbers = finished.order_by(F("verified_at").asc(nulls_first=True), "?").values_list("pk", flat=True)

@@ -14,7 +14,7 @@ def verify(job: Duel | Evaluation, *options: str) -> tuple[object, str]:
     output = io.StringIO()
     code: object = 0
     try:
-        call_command(f"verify_{job.KIND}", str(job.pk), *options, stdout=output, stderr=output)
+        call_command("recheck", job.KIND, str(job.pk), *options, stdout=output, stderr=output)
     except SystemExit as ended:
         code = ended.code
     return code, output.getvalue()

@@ -223,7 +223,7 @@ def test_every_run_checks_a_share_and_never_checked_duels_first(duels: list[Duel
     for duel in duels:
         finished(duel)
     rows = Duel.objects.order_by("verified_at")
-    settings.VERIFY_SAMPLE, settings.VERIFY_PER_RUN = 0.05, 20
+    settings.VERIFY_SAMPLE = 0.05
 
     results_verify()
     (first,) = rows.exclude(verified_at=None)
@@ -236,12 +236,18 @@ def test_every_run_checks_a_share_and_never_checked_duels_first(duels: list[Duel
 
 
 @pytest.mark.parametrize(("sample", "per_run", "checked"), [(0.0, 20, 0), (1.0, 20, 3), (1.0, 2, 2), (0.5, 20, 2)])
-def test_how_many_are_checked_is_a_setting(
-    sample: float, per_run: int, checked: int, duels: list[Duel], settings: Settings
+def test_a_share_is_checked_up_to_the_most_of_a_run(
+    sample: float,
+    per_run: int,
+    checked: int,
+    duels: list[Duel],
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for duel in duels:
         finished(duel)
-    settings.VERIFY_SAMPLE, settings.VERIFY_PER_RUN = sample, per_run
+    settings.VERIFY_SAMPLE = sample
+    monkeypatch.setattr("duel_runner.recheck.sample.MOST_PER_RUN", per_run)
 
     results_verify()
 
@@ -312,7 +318,7 @@ def test_the_command_checks_what_has_a_result_alone(duels: list[Duel], duel: Due
         (duel.pk, "cannot be checked: The rules of this duel, tic-tac-toe-v0, are not"),
     ):
         with pytest.raises(CommandError, match=sentence) as refused:
-            call_command("verify_duel", str(number))
+            call_command("recheck", "duel", str(number))
         assert refused.value.returncode == 2
 
 

@@ -217,12 +217,18 @@ def test_both_kinds_are_sampled_and_scripts_are_not(
 
 
 @pytest.mark.parametrize(("share", "per_run", "checked"), [(0.0, 20, 0), (1.0, 20, 3), (1.0, 2, 2), (0.5, 20, 2)])
-def test_how_many_are_checked_is_a_setting(
-    share: float, per_run: int, checked: int, environment: Environment, settings: Settings
+def test_a_share_is_checked_up_to_the_most_of_a_run(
+    share: float,
+    per_run: int,
+    checked: int,
+    environment: Environment,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("anna", "berta", "clara"):
         finished(environment, name)
-    settings.VERIFY_SAMPLE, settings.VERIFY_PER_RUN = share, per_run
+    settings.VERIFY_SAMPLE = share
+    monkeypatch.setattr(sample, "MOST_PER_RUN", per_run)
 
     results_verify()
 
@@ -302,5 +308,5 @@ def test_the_command_checks_what_the_arena_played_to_its_end_alone(
         (evaluation.pk, "cannot be checked: The rules of this evaluation, cart-pole-v0, are not"),
     ):
         with pytest.raises(CommandError, match=sentence) as refused:
-            call_command("verify_evaluation", str(number))
+            call_command("recheck", "evaluation", str(number))
         assert refused.value.returncode == 2

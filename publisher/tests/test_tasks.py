@@ -22,7 +22,6 @@ def remote(settings: Settings, tmp_path: Path) -> Remote:
     settings.DATA_DIR = tmp_path / "data"
     settings.PUBLISHER_REMOTE = str(tmp_path / "remote.git")
     settings.PUBLISHER_WEB_URL = "https://code.example/arena/"
-    settings.PUBLISHER_BRANCH = "main"
     return new_remote(tmp_path / "remote.git")
 
 

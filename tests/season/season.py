@@ -51,7 +51,7 @@ class Player:
 """
 """Plays as it does for no reason, but always the same from the same state."""
 DUEL_WORKERS = 4
-LEASE_SECONDS, REST_SECONDS, ATTEMPTS = 20, 1, 40
+LEASE_SECONDS = 20
 """The shortest lease that is allowed; and with a fault every few seconds no job may run out of attempts by bad luck."""
 SETTLE_SECONDS = 420.0
 SEED = 20_261
@@ -107,7 +107,7 @@ class Season:
         for path in (self.hooks, self.temporary):
             path.mkdir()
         os.environ |= {
-            "DJANGO_SETTINGS_MODULE": "core.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.season.settings",
             "DEBUG": "false",
             "SECRET_KEY": hashlib.sha256(str(folder).encode()).hexdigest(),
             "DATA_DIR": str(folder),
@@ -115,16 +115,11 @@ class Season:
             "TMPDIR": str(self.temporary),
             "SANDBOX": "docker",
             "PLAYER_RUNTIME": "runc",
-            "JOB_LEASE_SECONDS": str(LEASE_SECONDS),
-            "JOB_REST_SECONDS": str(REST_SECONDS),
-            "JOB_MAX_ATTEMPTS": str(ATTEMPTS),
             "VERIFY_SAMPLE": "0",
             "LOG_LEVEL": "INFO",
             "FAULTS_HOOKS": str(self.hooks),
             # One owner uploads them all.
-            **dict.fromkeys(
-                ("QUOTA_UPLOADS_PER_DAY", "QUOTA_ACTIVE_AGENTS", "QUOTA_STORAGE_BYTES", "QUOTA_CONCURRENT_JOBS"), "0"
-            ),
+            "QUOTAS": "uploads_per_day=0,active_agents=0,storage_bytes=0,concurrent_jobs=0",
             **variables,
         }
         tempfile.tempdir = None

@@ -21,20 +21,20 @@ def run(*arguments: str) -> str:
     return output.getvalue()
 
 
-def test_run_tournament_starts_an_edition() -> None:
+def test_starting_a_tournament_starts_an_edition() -> None:
     players(factories.environment(), 3)
-    assert run("run_tournament", "tic-tac-toe") == "Started Tic-tac-toe edition 1 with 3 duels.\n"
+    assert run("tournament", "start", "tic-tac-toe") == "Started Tic-tac-toe edition 1 with 3 duels.\n"
     assert Tournament.objects.get().duels.count() == 3
 
 
-def test_run_tournament_says_why_not() -> None:
+def test_starting_a_tournament_says_why_not() -> None:
     with pytest.raises(CommandError, match=r"no environment 'chess'\. There are: none; run sync_environments\."):
-        run("run_tournament", "chess")
+        run("tournament", "start", "chess")
     factories.environment()
     with pytest.raises(CommandError, match=r"no environment 'chess'\. There are: tic-tac-toe\."):
-        run("run_tournament", "chess")
+        run("tournament", "start", "chess")
     with pytest.raises(CommandError, match="needs two agents"):
-        run("run_tournament", "tic-tac-toe")
+        run("tournament", "start", "tic-tac-toe")
 
 
 def test_recompute_restores_everything_from_the_ledger() -> None:
@@ -96,12 +96,12 @@ def test_recompute_shows_the_ratings_of_a_date_and_where_pages_show_others() -> 
 def test_void_round_has_a_round_played_again_and_says_why_not() -> None:
     tournament = begun(players(factories.environment(), 4))
     play_on(tournament)
-    assert run("void_round", "tic-tac-toe", "1", "2", "--reason", "The clock was wrong.") == (
+    assert run("tournament", "void-round", "tic-tac-toe", "1", "2", "--reason", "The clock was wrong.") == (
         "Tic-tac-toe: Cup: round 2 is void, 2 duels in all. It is played again.\n"
     )
     with pytest.raises(CommandError, match="Round 7 was not drawn"):
-        run("void_round", "tic-tac-toe", "1", "7", "--reason", "Again.")
+        run("tournament", "void-round", "tic-tac-toe", "1", "7", "--reason", "Again.")
     with pytest.raises(CommandError, match="has no edition 9: the last one is 1"):
-        run("void_round", "tic-tac-toe", "9", "1", "--reason", "Again.")
+        run("tournament", "void-round", "tic-tac-toe", "9", "1", "--reason", "Again.")
     with pytest.raises(CommandError, match="Give a reason"):
-        run("void_round", "tic-tac-toe", "1", "1", "--reason", " ")
+        run("tournament", "void-round", "tic-tac-toe", "1", "1", "--reason", " ")

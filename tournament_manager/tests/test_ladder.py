@@ -375,10 +375,20 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, object], senten
 
 def test_an_organiser_changes_and_ends_a_ladder_from_the_command_line(environment: Environment) -> None:
     with pytest.raises(CommandError, match=r"plays no ladder now\. The ladder begins as soon as"):
-        run("ladder", "tic-tac-toe")
+        run("tournament", "ladder", "tic-tac-toe")
     rivals(environment, 2)
     advance(environment, now=LATER)
-    said = run("ladder", "tic-tac-toe", "--set", "pair_cap=50", "--set", "noise=0.1", "--ends-at", "2999-12-24T18:00")
+    said = run(
+        "tournament",
+        "ladder",
+        "tic-tac-toe",
+        "--set",
+        "pair_cap=50",
+        "--set",
+        "noise=0.1",
+        "--ends-at",
+        "2999-12-24T18:00",
+    )
     assert said == (
         "Tic-tac-toe ladder, edition 1: 2 agents, 0 duels played, 1 wait, until 2999-12-24 18:00 UTC.\n"
         "pair_cap=50 cap_days=30 new_below=20 longest_wait=10 noise=0.1 order_share=0.5\n"
@@ -389,8 +399,8 @@ def test_an_organiser_changes_and_ends_a_ladder_from_the_command_line(environmen
         (("--ends-at", "soon"), "'soon' is no time"),
     ):
         with pytest.raises(CommandError, match=sentence):
-            run("ladder", "tic-tac-toe", *wrong)
-    assert "ends within seconds" in run("ladder", "tic-tac-toe", "--end")
+            run("tournament", "ladder", "tic-tac-toe", *wrong)
+    assert "ends within seconds" in run("tournament", "ladder", "tic-tac-toe", "--end")
     environment.refresh_from_db()
     advance(environment, now=LATER)
     assert edition(environment).state == TournamentState.FINISHED

@@ -83,19 +83,19 @@ def test_schedules_whose_message_was_lost_are_carried_out_by_the_watchdog() -> N
     tournament_scheduled(10**9)
 
 
-def test_run_tournament_begins_one_in_the_format_that_is_asked_for() -> None:
+def test_starting_a_tournament_begins_one_in_the_format_that_is_asked_for() -> None:
     players(factories.environment(), 4)
-    said = run("run_tournament", "tic-tac-toe", "--format", "swiss", "--set", "rounds=2", "--set", "pairs=3", "--name",
-               "Cup", "--unrated", "--seed", "7")  # fmt: skip
+    said = run("tournament", "start", "tic-tac-toe", "--format", "swiss", "--set", "rounds=2", "--set", "pairs=3",
+               "--name", "Cup", "--unrated", "--seed", "7")  # fmt: skip
     cup = Tournament.objects.get()
     assert said == "Started Tic-tac-toe: Cup with 2 duels.\n"
     assert (cup.state, cup.format, cup.is_rated, cup.is_automatic, cup.seed) == ("RUNNING", "swiss", False, False, 7)
     assert cup.settings["rounds"] == 2
 
 
-def test_run_tournament_plans_one_for_later_with_a_registration() -> None:
+def test_starting_a_tournament_plans_one_for_later_with_a_registration() -> None:
     factories.environment()
-    said = run("run_tournament", "tic-tac-toe", "--name", "Cup", "--at", "2126-12-04T18:00", "--registration")
+    said = run("tournament", "start", "tic-tac-toe", "--name", "Cup", "--at", "2126-12-04T18:00", "--registration")
     assert said == "Planned Tic-tac-toe: Cup as edition 1: 4 Dec 2126, 18:00 UTC.\n"
     assert Tournament.objects.get().has_registration
 
@@ -120,36 +120,36 @@ def test_run_tournament_plans_one_for_later_with_a_registration() -> None:
         (["--seed", str(2**64)], "make it a whole number from 1 to 2147483647"),
     ],
 )
-def test_run_tournament_leaves_nothing_behind_when_it_cannot(arguments: list[str], sentence: str) -> None:
+def test_starting_a_tournament_leaves_nothing_behind_when_it_cannot(arguments: list[str], sentence: str) -> None:
     players(factories.environment(), 2)
     with pytest.raises(CommandError) as error:
-        run("run_tournament", "tic-tac-toe", *arguments)
+        run("tournament", "start", "tic-tac-toe", *arguments)
     assert sentence in str(error.value)
     assert not Tournament.objects.exists()
 
 
-def test_run_tournament_waits_for_the_end_and_shows_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starting_a_tournament_waits_for_the_end_and_shows_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     players(factories.environment(), 2)
 
     def ends(_: float) -> None:
         Tournament.objects.update(state=TournamentState.FINISHED, ended_at=timezone.now())
 
-    monkeypatch.setattr("tournament_manager.management.commands.run_tournament.time.sleep", ends)
-    said = run("run_tournament", "tic-tac-toe", "--wait").splitlines()
+    monkeypatch.setattr("tournament_manager.management.tournaments.start.time.sleep", ends)
+    said = run("tournament", "start", "tic-tac-toe", "--wait").splitlines()
     assert said[:2] == ["Started Tic-tac-toe edition 1 with 1 duel.", "Running: 0 of 1 duels over."]
     assert len(said) == 4
 
 
-def test_schedule_tournament_adds_lists_and_removes() -> None:
+def test_scheduling_tournaments_adds_lists_and_removes() -> None:
     factories.environment()
-    said = run("schedule_tournament", "tic-tac-toe", "--cron", "0 18 * * 5", "--format", "swiss", "--set", "rounds=3",
-               "--name", "weekly", "--registration-hours", "48", "--seasons")  # fmt: skip
+    said = run("tournament", "schedule", "tic-tac-toe", "--cron", "0 18 * * 5", "--format", "swiss", "--set",
+               "rounds=3", "--name", "weekly", "--registration-hours", "48", "--seasons")  # fmt: skip
     assert said.startswith("Scheduled weekly; next on ")
     row = TournamentSchedule.objects.get()
     assert (row.cron, row.format, row.settings, row.registration_hours) == ("0 18 * * 5", "swiss", {"rounds": 3}, 48)
     assert row.in_season
     assert Schedule.objects.filter(func=TASK).count() == 1
-    assert run("schedule_tournament", "--list").startswith("weekly: tic-tac-toe, swiss, '0 18 * * 5', next ")
+    assert run("tournament", "schedule", "--list").startswith("weekly: tic-tac-toe, swiss, '0 18 * * 5', next ")
     for option, value, sentence in (
         ("--registration-hours", "-3", "Hours of a schedule go from 0 to 8784"),
         ("--name", " ", "give it one"),
@@ -158,15 +158,15 @@ def test_schedule_tournament_adds_lists_and_removes() -> None:
         ("--teams", " ", "Name the teams"),
     ):
         with pytest.raises(CommandError, match=sentence):
-            run("schedule_tournament", "tic-tac-toe", "--cron", "0 18 * * 5", option, value)
+            run("tournament", "schedule", "tic-tac-toe", "--cron", "0 18 * * 5", option, value)
     for name in ("weekly", " weekly\u200b"):
         with pytest.raises(CommandError, match="There is a schedule 'weekly' already"):
-            run("schedule_tournament", "tic-tac-toe", "--cron", "0 18 * * 5", "--name", name)
+            run("tournament", "schedule", "tic-tac-toe", "--cron", "0 18 * * 5", "--name", name)
     with pytest.raises(CommandError, match="There is no schedule 'daily'. There are: weekly."):
-        run("schedule_tournament", "--remove", "daily")
-    run("schedule_tournament", "--remove", "weekly")
+        run("tournament", "schedule", "--remove", "daily")
+    run("tournament", "schedule", "--remove", "weekly")
     assert not Schedule.objects.filter(func=TASK).exists()
-    assert run("schedule_tournament", "--list") == ""
+    assert run("tournament", "schedule", "--list") == ""
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,11 @@ def test_schedule_tournament_adds_lists_and_removes() -> None:
         ("tic-tac-toe", "", "Name an environment and --cron"),
     ],
 )
-def test_schedule_tournament_says_why_not(slug: str, cron: str, sentence: str) -> None:
+def test_scheduling_tournaments_says_why_not(slug: str, cron: str, sentence: str) -> None:
     factories.environment()
     factories.task()
     with pytest.raises(CommandError, match=sentence):
-        run("schedule_tournament", slug, "--cron", cron)
+        run("tournament", "schedule", slug, "--cron", cron)
     Environment.objects.update(is_active=False)
     with pytest.raises(CommandError, match="inactive; make it active first"):
-        run("schedule_tournament", "tic-tac-toe", "--cron", "0 18 * * 5")
+        run("tournament", "schedule", "tic-tac-toe", "--cron", "0 18 * * 5")

@@ -217,7 +217,7 @@ def test_a_duel_shows_by_what_it_can_be_checked(client: Client, stage: Stage) ->
         assert text in page
     number = stage.duel.pk
     assert f"python -m duel_runner.verify duel-{number}-records.zip</pre>" in page
-    assert f"python manage.py verify_duel {number} --replay-players</pre>" in page
+    assert f"python manage.py recheck duel {number} --replay-players</pre>" in page
     assert "How to check this duel" not in html(client, address(claimed(stage)))
 
 

@@ -95,7 +95,7 @@ class Command(BaseCommand):
             # It listens on this machine alone.
             "ANONYMOUS_SUBMISSIONS": os.environ.get("ANONYMOUS_SUBMISSIONS", "true"),
         }
-        if not (settings.SITE_URL or settings.CSRF_TRUSTED_ORIGINS):
+        if not settings.SITE_URL:
             # Links in mails and webhooks lead here, too.
             variables["SITE_URL"] = f"http://{HOST}:{port}"
         os.execve(

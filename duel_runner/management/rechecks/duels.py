@@ -11,11 +11,11 @@ from arena_kit.sandbox.base import Sandbox
 from core.duels.selectors import duel_get
 from core.models import Duel
 from duel_runner.recheck.base import Audit
-from duel_runner.recheck.command import EXIT_CODES, VerifyCommand
+from duel_runner.recheck.command import EXIT_CODES, Recheck
 from duel_runner.recheck.duels import duel_again, duel_audit
 
 
-class Command(VerifyCommand[Duel, DuelRecord]):
+class DuelRecheck(Recheck[Duel, DuelRecord]):
     help = (
         "Simulate every match of a finished duel again from its record, compare row and ledger, and keep the verdict. "
         + EXIT_CODES

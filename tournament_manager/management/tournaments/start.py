@@ -30,7 +30,7 @@ POLL_SECONDS = 2.0
 OVER = (TournamentState.FINISHED, TournamentState.CANCELLED)
 
 
-class Command(BaseCommand):
+class Start(BaseCommand):
     help = (
         "Start an edition now, also when no agent has changed since the last one; with a format, a name or a time "
         "(--format, --name, --at) a tournament of its own, beside the editions."

@@ -12,7 +12,7 @@ from core.tournaments.rounds import round_void
 from tournament_manager.management.arguments import environment_named
 
 
-class Command(BaseCommand):
+class VoidRound(BaseCommand):
     help = "Void a round of an organisers' tournament, also of one that has ended: it is played again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -16,9 +16,9 @@ from core.tournaments.schedules import schedule_remove, schedule_save
 from tournament_manager.management.arguments import add_plan_arguments, environment_named, settings_named
 
 
-class Command(BaseCommand):
+class Schedule(BaseCommand):
     help = (
-        "Schedule tournaments of an environment, e.g. schedule_tournament connect-four --cron '0 18 * * 5' "
+        "Schedule tournaments of an environment, e.g. tournament schedule connect-four --cron '0 18 * * 5' "
         "--registration-hours 48. Organisers see and change them in the admin."
     )
 

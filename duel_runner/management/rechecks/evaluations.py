@@ -13,11 +13,11 @@ from arena_kit.sandbox.base import Sandbox
 from core.evaluations.episodes import evaluation_get
 from core.models import Evaluation
 from duel_runner.recheck.base import Audit
-from duel_runner.recheck.command import EXIT_CODES, NOT_CHECKED, VerifyCommand
+from duel_runner.recheck.command import EXIT_CODES, NOT_CHECKED, Recheck
 from duel_runner.recheck.evaluations import evaluation_again, evaluation_audit
 
 
-class Command(VerifyCommand[Evaluation, EvaluationRecord]):
+class EvaluationRecheck(Recheck[Evaluation, EvaluationRecord]):
     help = (
         "Play every episode of a finished evaluation again from its record, compare row and list of seeds, and keep "
         "the verdict. " + EXIT_CODES

@@ -17,7 +17,7 @@ from core.tournaments.services import ladder_stop
 from tournament_manager.ladder import LIMITS, ladder_settings
 
 
-class Command(BaseCommand):
+class Ladder(BaseCommand):
     help = "Show the ladder that an environment plays; with options change its settings or its end."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,0 +1,76 @@
+"""Variables that the arena once read. One that is still set is named in a warning: it has no effect any more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, register
+from django.core.checks import Warning as Advice
+
+from core.checks import TAG
+
+_FIXED = "It is fixed at {} now."
+_ALONE = "It is fixed now: leave it out."
+RETIRED: dict[str, str] = {
+    "CSRF_TRUSTED_ORIGINS": "Set SITE_URL: forms may come from there.",
+    "HSTS_PRELOAD": "Send the header with the word `preload` from the proxy that ends TLS, and set HSTS_SECONDS=0.",
+    "EMAIL_BACKEND": "Mails go to the server of EMAIL_URL, or to the log without it.",
+    **dict.fromkeys(
+        ("EMAIL_HOST", "EMAIL_PORT", "EMAIL_HOST_USER", "EMAIL_HOST_PASSWORD", "EMAIL_USE_TLS"),
+        "Set EMAIL_URL=smtp+tls://USER:PASSWORD@HOST:PORT.",
+    ),
+    "WEBHOOKS_OVER_HTTP": "Set WEBHOOKS_TO_PRIVATE: it allows both.",
+    "LOGIN_FAILURES": _FIXED.format("5 wrong passwords"),
+    "LOGIN_LOCK_MINUTES": _FIXED.format("15 minutes"),
+    "JOB_LEASE_SECONDS": _FIXED.format("30 seconds"),
+    "JOB_MAX_ATTEMPTS": _FIXED.format("5 attempts"),
+    "JOB_REST_SECONDS": _FIXED.format("30 seconds"),
+    "VERIFY_PER_RUN": _FIXED.format("100 results; VERIFY_SAMPLE=0 checks none"),
+    "KEEP_JOB_LOGS_DAYS": "Set KEEP_LOGS_DAYS.",
+    "KEEP_PLAYER_LOGS_DAYS": "Set KEEP_LOGS_DAYS.",
+    "KEEP_SESSIONS_DAYS": _FIXED.format("1 day"),
+    "KEEP_MESSAGES_DAYS": _FIXED.format("30 days"),
+    "KEEP_RATINGS_DAYS": _FIXED.format("30 days"),
+    "KEEP_NOTICES_DAYS": _FIXED.format("90 days"),
+    "WARM_PLAYER_SECONDS": _FIXED.format("300 seconds"),
+    **dict.fromkeys(
+        (
+            "SCRIPT_PIDS", "SCRIPT_NICE", "SCRIPT_IONICE_CLASS", "SCRIPT_IONICE_LEVEL", "SCRIPT_FILE_BYTES",
+            "SCRIPT_OPEN_FILES", "SCRIPT_LOG_BYTES",
+        ),
+        _ALONE,
+    ),
+    "QUARANTINE_AFTER": _FIXED.format("5 duels"),
+    "API_RATE_STRANGER": "Set RATES=stranger=...",
+    "API_RATE_ACCOUNT": "Set RATES=account=...",
+    "API_RATE_LOGIN": "Set RATES=login=...",
+    "API_RATE_UPLOAD": "Set RATES=upload=...",
+    **{
+        f"RATE_{name.upper()}": f"Set RATES={name}=..."
+        for name in (
+            "login_account", "login_day", "changes", "sign_up", "password_reset", "replay", "results",
+        )
+    },
+    **{
+        f"QUOTA_{name.upper()}": f"Set QUOTAS={name}=..."
+        for name in (
+            "uploads_per_day", "active_agents", "storage_bytes", "concurrent_jobs", "challenges_per_day",
+            "anonymous_uploads_per_day", "anonymous_storage_bytes",
+        )
+    },
+    "SENTRY_ENVIRONMENT": "It is the host of SITE_URL now.",
+    "SENTRY_TRACES_SAMPLE_RATE": _FIXED.format("0.1"),
+    "PUBLISHER_BRANCH": _FIXED.format("main"),
+}  # fmt: skip
+"""Name of every variable that is not read any more, and what to do instead."""
+
+
+@register(TAG)
+def check_retired_variables(**_: Any) -> list[CheckMessage]:
+    """arena.W005: a variable is set that the arena does not read any more."""
+    return [
+        Advice(f"{name} is set, but the arena does not read it any more.", hint=hint, id="arena.W005")
+        for name, hint in RETIRED.items()
+        if settings.VARIABLES.is_set(name)
+    ]
