@@ -76,8 +76,9 @@ format: $(VENV)/.development
 COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header pyproject.toml
 lock:
-	$(COMPILE) -o requirements.txt
-	$(COMPILE) --extra box2d --extra mujoco -c requirements.txt -o requirements-extras.txt
+	$(COMPILE) --extra site -o requirements.txt
+	$(COMPILE) --extra gymnasium -c requirements.txt -o requirements-kit.txt
+	$(COMPILE) --extra site --extra box2d --extra mujoco -c requirements.txt -o requirements-extras.txt
 	$(COMPILE) --extra dev -c requirements-extras.txt -o requirements-dev.txt
 
 clean:

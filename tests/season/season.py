@@ -299,7 +299,7 @@ class Workers:
         supervisor.BACK_OFF_SECONDS = (1.0,) * 5
         self._log = (season.folder / "workers.log").open("a")
         self._supervisor = Supervisor(
-            [sys.executable, "-m", "benchmarks.faults.worker", "qcluster"],
+            [sys.executable, "-m", "tests.season.worker", "qcluster"],
             {name: {**own, "FAULTS_NAME": name} for name, own in variables.items()},
             clock=time.monotonic,
             write=lambda line: print(f"{time.time():.3f} {line}", file=self._log, flush=True),

@@ -1,0 +1,100 @@
+"""The wheel `arena-kit`, built and installed as a participant has it: no checkout, no Django."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from arena_kit.content import LIBRARY
+
+ROOT = LIBRARY.parent
+LOCK = ROOT / "requirements-kit.txt"
+PLAYER = """
+class Player:
+    def __init__(self, train_mode): pass
+    def start(self, state, valid_actions): return valid_actions[0]
+    def step(self, state, valid_actions, prev_reward): return valid_actions[-1]
+    def end(self, state, prev_reward): pass
+"""
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new virtual environment with the wheel and the packages that the lock names, and nothing else."""
+    folder = tmp_path_factory.mktemp("kit")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True)
+    (wheel,) = folder.glob("arena_kit-*.whl")
+    venv.create(folder / "venv", with_pip=True)
+    install = [folder / "venv/bin/python", "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-deps"]
+    for what in (["--require-hashes", "-r", str(LOCK)], [str(wheel)]):
+        subprocess.run([*install, *what], check=True, capture_output=True, text=True)
+    return folder
+
+
+def arena(kit: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [str(kit / "venv/bin/arena"), *map(str, words)]
+    return subprocess.run(command, cwd=kit, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def player(kit: Path) -> Path:
+    folder = kit / "my_player"
+    folder.mkdir()
+    (folder / "player.py").write_text(PLAYER)
+    return folder
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_the_wheel_plays_a_duel_and_rechecks_nothing_of_a_checkout(kit: Path, player: Path) -> None:
+    done = arena(kit, "play", player, player, "--environment", "tic-tac-toe", "--matches", "4",
+                 "--sandbox", "process", "--output", kit / "duel.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    duel = json.loads((kit / "duel.json").read_text())
+    assert duel["num_matches"] == 4
+    assert duel["num_wins_player_1"] + duel["num_wins_player_2"] + duel["num_draws"] == 4
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_the_wheel_evaluates_and_rechecks_the_records(kit: Path, player: Path) -> None:
+    records = kit / "records.zip"
+    done = arena(kit, "evaluate", player, "--environment", "FrozenLake-v1", "--episodes", "3",
+                 "--sandbox", "process", "--records", records)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Score:" in done.stderr
+    checked = arena(kit, "recheck", records)
+    assert (checked.returncode, "The record verifies" in checked.stdout) == (0, True), checked.stdout + checked.stderr
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_django_is_not_importable_where_the_wheel_is_installed(kit: Path) -> None:
+    program = (
+        "import importlib.util as u, pathlib, arena_kit; "
+        "print([u.find_spec(name) is None for name in ('django', 'core', 'web')], "
+        "'venv' in pathlib.Path(arena_kit.__file__).parts)"
+    )
+    command = [str(kit / "venv/bin/python"), "-c", program]
+    done = subprocess.run(command, cwd=kit, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[True, True, True] True"
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_the_example_players_and_environments_are_in_the_wheel(kit: Path) -> None:
+    program = (
+        "from arena_kit.environment.registry import all_specs; from arena_kit.examples import names; "
+        "print(len(all_specs()), 'minimax' in names())"
+    )
+    done = subprocess.run(
+        [str(kit / "venv/bin/python"), "-c", program], cwd=kit, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[1] == "True"
+    assert int(done.stdout.split()[0]) >= 19
