@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
+from tests.postgres import NoPostgres, postgres_programs
 from tests.programs import ROOT, database_url
-from tests.run import NoPostgres, postgres_programs
 from tests.season.services import CannotRun, needed_programs
 
 DEADLINE_SECONDS = 120

@@ -26,7 +26,7 @@ from benchmarks import (
     sweep,
     tournament,
 )
-from tests.run import NoPostgres, postgres_programs
+from tests.postgres import NoPostgres, postgres_programs
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ["--rounds", "1", "--matches", "8", "--http-matches", "2", "--kaggle-matches", "2"]
