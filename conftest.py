@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from tests.databases import own_database, worker_name
-from tests.machine import LEFT_OUT, MISSING, REQUIRED, chromium, missing_docker, redis_server, remove_images
+from tests.machine import chromium, missing_docker, redis_server, remove_images
 
+pytest_plugins = ["tests.selection"]
 # A busy machine is no failure: nothing here is judged by the clock.
 hypothesis.settings.register_profile("arena", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("arena")
@@ -42,60 +43,11 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
             spec.env["ARENA_TEST_REDIS_URL"] = f"{named[1]}{int(named[2]) + number}"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--database-only", action="store_true", help="Only what can differ by the database, players in processes."
-    )
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what ARENA_REQUIRE says, and what does not touch the database when the suite runs on another one."""
-    database_only = config.getoption("--database-only")
-    kept: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
-    for item in items:
-        wanted = not any(item.get_closest_marker(kind) for kind in LEFT_OUT)
-        (kept if wanted and (not database_only or _uses_database(item)) else left_out).append(item)
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
-
-
-def _uses_database(item: pytest.Item) -> bool:
-    if item.get_closest_marker("postgres"):
-        return True
-    # The same work is done with players in processes; on the engine it differs by the engine.
-    if any(item.get_closest_marker(kind) for kind in ("docker", "browser")):
-        return False
-    fixtures = set(getattr(item, "fixturenames", ()))
-    return item.get_closest_marker("django_db") is not None or bool(fixtures & {"db", "transactional_db"})
-
-
 def pytest_collection_finish() -> None:
     """What all tests are made of is never garbage: looking through it again and again takes a tenth of their time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip, or fail where ARENA_REQUIRE says so, a test whose helpers are missing."""
-    for kind, missing in MISSING.items():
-        if item.get_closest_marker(kind) is None or not (reason := missing()):
-            continue
-        if kind in REQUIRED or "all" in REQUIRED:
-            pytest.fail(f"{kind} is required here: {reason}", pytrace=False)
-        pytest.skip(f"{kind}: {reason}")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With ARENA_REQUIRE=all a test that skips itself fails: continuous integration must run everything."""
-    report = yield
-    if report.skipped and "all" in REQUIRED and not hasattr(report, "wasxfail"):
-        report.outcome = "failed"
-        report.longrepr = f"skipped, but everything is required here: {report.longrepr}"
-    return report
 
 
 @pytest.fixture(scope="session", autouse=True)

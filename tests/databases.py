@@ -79,7 +79,8 @@ def _drop(name: str) -> None:
 
 
 def _postgres(statement: str) -> None:
-    with connections["default"].creation._nodb_cursor() as cursor:
+    creation = connections["default"].creation
+    with creation._nodb_cursor() as cursor:  # type: ignore[attr-defined]  # only PostgreSQL's has it
         cursor.execute(statement)
 
 

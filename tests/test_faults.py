@@ -32,7 +32,7 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.docker
 @pytest.mark.redis
 def test_nothing_is_lost_doubled_left_over_or_different_when_everything_fails(tmp_path: Path) -> None:
