@@ -49,7 +49,7 @@ def _is_wanted(item: pytest.Item, config: pytest.Config) -> bool:
     if any(item.get_closest_marker(kind) for kind in LEFT_OUT):
         return False
     if config.getoption("--both-databases"):
-        return item.get_closest_marker("both_databases") is not None
+        return item.get_closest_marker("both_databases") is not None and _uses_database(item)
     return not config.getoption("--database-only") or _uses_database(item)
 
 

@@ -37,7 +37,7 @@ from tests.backups import DAMAGES, arena, files, rows, run, start_anew, state
 from tests.samples import FIRST, tic_tac_toe, upload, zip_of
 from web.tests import played
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store"), pytest.mark.both_databases]
 NOW = datetime(2020, 11, 21, 16, 30, tzinfo=UTC)
 
 

@@ -28,6 +28,8 @@ from core.submissions.phases import build_succeed
 from core.tests import factories
 from core.tournaments.services import tournament_create
 
+pytestmark = pytest.mark.both_databases
+
 RECORD = DuelRecord(
     "tic-tac-toe-v1", 1, ("one", "two"), (MatchRecord(1, 1, (0, 1), (), Outcome.PLAYER_1, (1.0, -1.0)),)
 )
