@@ -22,7 +22,7 @@ from django.db import connections
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
-from tests.databases import own_database, worker_name
+from tests.databases import empty_only_what_is_filled, own_database, worker_name
 from tests.machine import chromium, missing_docker, redis_server, remove_images
 
 pytest_plugins = ["tests.selection"]
@@ -148,6 +148,7 @@ def django_db_modify_db_settings(
     with ExitStack() as stack:
         with django_db_blocker.unblock():
             stack.enter_context(own_database(own if worker == "main" else own.parent, worker))
+            empty_only_what_is_filled()
         yield
         with django_db_blocker.unblock():
             stack.close()

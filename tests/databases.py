@@ -9,9 +9,10 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import connections
@@ -82,6 +83,30 @@ def _postgres(statement: str) -> None:
     creation = connections["default"].creation
     with creation._nodb_cursor() as cursor:  # type: ignore[attr-defined]  # only PostgreSQL's has it
         cursor.execute(statement)
+
+
+def empty_only_what_is_filled() -> None:
+    """Let `flush` delete the rows of tables that have any: TRUNCATE of all tables costs PostgreSQL five times as much.
+
+    The order does not matter: foreign keys are checked at the end of the transaction.
+    """
+    default = connections["default"]
+    if default.vendor != "postgresql":
+        return
+    truncate = default.ops.sql_flush
+
+    def sql_flush(
+        style: Any, tables: Sequence[str], *, reset_sequences: bool = False, allow_cascade: bool = False
+    ) -> list[str]:
+        if reset_sequences or not tables:
+            return truncate(style, tables, reset_sequences=reset_sequences, allow_cascade=allow_cascade)
+        names = [default.ops.quote_name(table) for table in tables]
+        with default.cursor() as cursor:
+            cursor.execute("SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM {name})" for name in names))
+            filled = cursor.fetchone()
+        return [f"DELETE FROM {name}" for name, is_filled in zip(names, filled, strict=True) if is_filled]
+
+    default.ops.sql_flush = sql_flush  # type: ignore[method-assign]  # for this process, which only tests
 
 
 def worker_name() -> str:
