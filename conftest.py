@@ -8,14 +8,15 @@ import re
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+import time_machine
 from django.conf import settings
 from django.core.cache import cache as django_cache
 from django.db import connections
@@ -92,12 +93,12 @@ def no_worker_is_in_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.jobs.worker._trouble", None)
 
 
-@pytest.fixture(autouse=True)
-def no_test_begins_shortly_before_midnight() -> None:
-    """Quotas are counted by days, in UTC."""
-    to_midnight = 86400 - time.time() % 86400
-    if to_midnight < 30:
-        time.sleep(to_midnight)
+@pytest.fixture
+def midday() -> Iterator[None]:
+    """Let this test happen at noon in UTC: quotas are counted by days, and no day ends during it."""
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    with time_machine.travel(noon):
+        yield
 
 
 @pytest.fixture(autouse=True)

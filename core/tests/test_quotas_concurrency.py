@@ -17,7 +17,7 @@ from tests.samples import FIRST, archive
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("archives_are_believed"),
+    pytest.mark.usefixtures("archives_are_believed", "midday"),
     pytest.mark.both_databases,
 ]
 
