@@ -1,6 +1,7 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up what it needs on first use.
 #   make demo   [PORT=8000] [SANDBOX=docker|process] [MATCHES=100] [ONCE=1]
-#   make test   [ARGS="web -k upload"]     one run on PostgreSQL where it is installed, one on SQLite
+#   make test   [ARGS="web -k upload"]     on PostgreSQL where it is installed; on SQLite what can differ there
+#   make nightly [ARGS=...]                all of it, what is slow and rarely breaks too, on both databases: before a release
 #   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
 #   make hostile [ARGS="--sandbox docker --category bombs --json FILE"]   hostile archives and players: every verdict, a clean host
 #   make hostile-mutations     take every protection away once: a hostile case must notice
@@ -8,7 +9,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test check static-checks hostile hostile-mutations format lock clean
+.PHONY: help demo test nightly check static-checks hostile hostile-mutations format lock clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -51,8 +52,11 @@ demo: $(VENV)/.runtime node_modules/.installed
 test: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py $(ARGS)
 
+nightly: $(VENV)/.development node_modules/.installed
+	@exec $(BIN)/python tests/run.py --nightly $(ARGS)
+
 check: static-checks
-	$(BIN)/pytest -q -m "not docker and not browser and not redis and not postgres and not network and not slow"
+	$(BIN)/pytest -q -n auto --dist worksteal -m "not docker and not browser and not redis and not postgres and not network and not slow"
 
 static-checks: $(VENV)/.development
 	$(BIN)/ruff format --check .

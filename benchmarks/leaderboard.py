@@ -79,7 +79,7 @@ def _database(name: str, folder: Path) -> Iterator[str]:
     if name == "sqlite":
         yield f"sqlite:///{folder / 'arena.sqlite3'}"
         return
-    from tests.run import NoPostgres, postgres_url
+    from tests.postgres import NoPostgres, postgres_url
 
     # A server of the tests' kind, which has no care for a power cut; reading is not faster for it.
     with contextlib.ExitStack() as stack:

@@ -118,7 +118,7 @@ class Servers:
 @contextlib.contextmanager
 def _servers(folder: Path) -> Iterator[Servers]:
     """A PostgreSQL with the settings it comes with, and Redis where it is installed. Raises CannotRun."""
-    from tests.run import NoPostgres
+    from tests.postgres import NoPostgres
     from tests.season.services import Postgres, RedisServer
 
     with contextlib.ExitStack() as stack:

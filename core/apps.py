@@ -3,7 +3,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.db import connections
-from django.db.models.signals import post_migrate, pre_migrate
+from django.db.models.signals import post_migrate
 
 from arena_kit.environment.registry import use_folder
 
@@ -28,11 +28,9 @@ class CoreConfig(AppConfig):
         from core import checks, retired_variables  # noqa: F401  (they register checks, and listen to logins)
         from core.operations.sentry import sentry_start
         from core.people import login_log as logins  # noqa: F401  (they register checks, and listen to logins)
-        from core.undoing import undo_check
 
         sentry_start()
         use_folder(settings.ENVIRONMENTS_DIR)
 
-        pre_migrate.connect(undo_check, sender=self)
         post_migrate.connect(_ensure_schedules, sender=self)
         post_migrate.connect(_protect_tables, sender=self)

@@ -1,37 +1,35 @@
-"""Run the suite: what uses the database on PostgreSQL, where it can be had, and everything on SQLite.
+"""Run the suite: everything on PostgreSQL, where it can be had, and on SQLite what can differ there.
 
-It runs in parts that go at once, because tests with players and browsers wait more than they compute. Each is shown
-whole, one after the other. The last line is pytest's own summary, of a part that failed if one did, and the exit code
-is not zero then.
+    python tests/run.py [--nightly] [pytest's arguments]
+
+Without PostgreSQL everything runs on SQLite. `--nightly` adds what is slow and rarely breaks, and runs all tests that
+use the database on SQLite, too. The processes of a run share its tests. The last line is pytest's own summary, of a
+part that failed if one did, and the exit code is not zero then.
 """
 
 from __future__ import annotations
 
 import os
-import pwd
-import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
-from urllib.parse import quote
 
+# Started as a file, Python looks for packages beside this file only.
 ROOT = Path(__file__).resolve().parent.parent
-SERVER_OPTIONS = (
-    "-c listen_addresses='' -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200"
-)
-"""No network, and no care for a power cut: the data live as long as the tests."""
+sys.path.insert(0, str(ROOT))
 
+from tests.postgres import NoPostgres, postgres_url  # noqa: E402  (as above)
 
-class NoPostgres(Exception):
-    """PostgreSQL cannot be had here; the message says why."""
+WORKERS_PER_CORE = 2
+"""Tests with players, browsers and databases wait as long as they compute."""
+NOTHING_COLLECTED = 5
+TAIL_LINES = 200
 
 
 @dataclass(frozen=True)
@@ -39,25 +37,15 @@ class Part:
     """Tests that one pytest runs. arguments: which. variables: added to the environment."""
 
     name: str
-    arguments: Sequence[str]
+    arguments: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-ON_SQLITE = (
-    Part("Without containers", ("-m", "not docker and not postgres and not slow")),
-    Part("Slow ones without containers", ("-m", "slow and not docker and not postgres")),
-    Part("Hostile players in containers", ("-m", "docker and hostile")),
-    Part("With containers", ("-m", "docker and not hostile and not postgres")),
-)
-NOTHING_COLLECTED = 5
-
-
 def main(arguments: list[str]) -> int:
-    """Run all with further pytest arguments; return the exit code."""
-    # A stop from outside becomes an exception, so that the private server and all parts are stopped as well.
+    """Run all parts with further pytest arguments; return the exit code."""
+    # A stop from outside becomes an exception, so that the private server and pytest are stopped as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     required = os.environ.get("ARENA_REQUIRE", "").replace(" ", "").split(",")
-    parts: Sequence[Part] = ON_SQLITE
     with ExitStack() as stack:
         try:
             url = stack.enter_context(postgres_url())
@@ -65,83 +53,69 @@ def main(arguments: list[str]) -> int:
             if "postgres" in required or "all" in required:
                 print(f"PostgreSQL is required here: {reason}", file=sys.stderr)
                 return 1
-            print(f"=== Without PostgreSQL: {reason}", flush=True)
-        else:
-            parts = (Part("The database on PostgreSQL", ["--database-only"], {"DATABASE_URL": url}), *ON_SQLITE)
-        if "--pdb" in arguments or (os.cpu_count() or 1) < 2:
-            return worst([run_pytest([*part.arguments, *arguments], part.variables) for part in parts])
-        return run_at_once(parts, arguments)
+            print(f"=== Everything on SQLite: there is no PostgreSQL here, {reason}", flush=True)
+            return run([Part("Everything")], arguments)
+        on_sqlite = "--database-only" if "--nightly" in arguments else "--both-databases"
+        return run(
+            [
+                Part("What can differ on SQLite", [on_sqlite]),
+                Part("Everything on PostgreSQL", (), {"DATABASE_URL": url}),
+            ],
+            arguments,
+        )
 
 
-def run_at_once(parts: Sequence[Part], arguments: Sequence[str]) -> int:
-    """Run all parts, show one after the other, and the end of a failed one last; return the exit code."""
-    with ExitStack() as stack:
-        started = [
-            (part, *stack.enter_context(running(part, arguments, own_redis(number))))
-            for number, part in enumerate(parts)
-        ]
-        summaries = []
-        for part, process, output in started:
-            print(f"=== {part.name}", flush=True)
-            follow(process, output)
-            if process.returncode not in (0, NOTHING_COLLECTED):
-                summaries.append((part, process, output))
-        if summaries and summaries[-1][1] is not started[-1][1]:
-            part, _, output = summaries[-1]
-            print(f"=== {part.name}: failed, as shown above")
-            output.seek(0)
-            print(output.read().rpartition(" short test summary info ")[2].partition("\n")[2], end="", flush=True)
-        return worst([process.returncode for _, process, _ in started])
+def run(parts: Sequence[Part], arguments: Sequence[str]) -> int:
+    """Run one part after the other, and show the end of one that failed last; return the exit code."""
+    ended = [run_part(part, arguments) for part in parts]
+    failed = [(part, code, tail) for part, (code, tail) in zip(parts, ended, strict=True) if is_failure(code)]
+    if not failed:
+        # That nothing was chosen is a mistake only when no part has chosen anything.
+        return min(code for code, _ in ended)
+    part, code, tail = failed[-1]
+    if part is not parts[-1]:
+        print(f"=== {part.name}: failed, as shown above")
+        print(tail.rpartition(" short test summary info ")[2].partition("\n")[2], end="", flush=True)
+    return code
 
 
-def worst(codes: list[int]) -> int:
-    """The exit code of all parts. That nothing was chosen is a mistake only when no part has chosen anything."""
-    failed = [code for code in codes if code not in (0, NOTHING_COLLECTED)]
-    return failed[0] if failed else min(codes)
+def is_failure(code: int) -> bool:
+    return code not in (0, NOTHING_COLLECTED)
 
 
-@contextmanager
-def running(
-    part: Part, arguments: Sequence[str], variables: Mapping[str, str]
-) -> Iterator[tuple[subprocess.Popen[bytes], IO[str]]]:
-    """A part that runs with its output in a file; stopped at the end."""
+def run_part(part: Part, arguments: Sequence[str]) -> tuple[int, str]:
+    """Run a part, show its output; return its exit code and the end of its output."""
+    print(f"=== {part.name}", flush=True)
+    command = [sys.executable, "-m", "pytest", *part.arguments, *spread(arguments), *arguments]
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
     with tempfile.TemporaryDirectory(prefix="arena-tests-") as folder:
-        path = Path(folder) / "output"
-        with path.open("wb") as sink:
-            process = subprocess.Popen(
-                pytest_command([*part.arguments, *arguments]),
-                cwd=ROOT,
-                # By default the processes of an arena count together, and one goes on where another has ended.
-                env=variables_for({**part.variables, **variables, "METRICS_DIR": f"{folder}/metrics"}),
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-            )
+        # By default the processes of an arena count together, and one goes on where another has ended.
+        variables = variables_for({**part.variables, "METRICS_DIR": f"{folder}/metrics"})
+        if "--pdb" in arguments:
+            return subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode, ""
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=variables, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
         try:
-            with path.open(errors="replace") as output:
-                yield process, output
+            assert process.stdout is not None
+            while text := process.stdout.readline():
+                tail.append(text)
+                print(text, end="", flush=True)
+            process.wait()
         finally:
             stop(process)
+    return process.returncode, "".join(tail)
 
 
-def own_redis(number: int) -> Mapping[str, str]:
-    """A database so much above the one that ARENA_TEST_REDIS_URL names, if it does: some tests empty theirs."""
-    named = re.fullmatch(r"(.*(?:[?&]db=|://[^/]+/))(\d+)", os.environ.get("ARENA_TEST_REDIS_URL", ""))
-    return {"ARENA_TEST_REDIS_URL": f"{named[1]}{int(named[2]) + number}"} if named else {}
+def spread(arguments: Sequence[str]) -> list[str]:
+    """Arguments that share the tests among processes, unless `arguments` say how or ask for a debugger."""
+    if any(word == "--pdb" or word.startswith(("-n", "--numprocesses")) for word in arguments):
+        return []
+    return ["-n", str(WORKERS_PER_CORE * (os.cpu_count() or 1)), "--dist", "worksteal"]
 
 
-def follow(process: subprocess.Popen[bytes], output: IO[str]) -> None:
-    """Print what a part writes until it ends."""
-    ended = False
-    while not ended:
-        ended = process.poll() is not None
-        shutil.copyfileobj(output, sys.stdout)
-        sys.stdout.flush()
-        if not ended:
-            time.sleep(0.5)
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: subprocess.Popen[str]) -> None:
     """As Ctrl-C does, after which pytest takes down what its tests have set up; by force if that takes a minute."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
@@ -152,76 +126,9 @@ def stop(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
-def run_pytest(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
-    """Run pytest in the foreground under the arena's default variables and `variables`; return its exit code."""
-    return subprocess.run(pytest_command(arguments), cwd=ROOT, env=variables_for(variables), check=False).returncode
-
-
-def pytest_command(arguments: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "pytest", *arguments]
-
-
 def variables_for(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a part: without the caller's database."""
     return {**{name: value for name, value in os.environ.items() if name != "DATABASE_URL"}, **variables}
-
-
-@contextmanager
-def postgres_url() -> Iterator[str]:
-    """A database address: the given ARENA_TEST_DATABASE_URL, or that of a private server. Raises NoPostgres."""
-    given = os.environ.get("ARENA_TEST_DATABASE_URL")
-    if given:
-        yield given
-        return
-    programs = postgres_programs()
-    folder = Path(tempfile.mkdtemp(prefix="arena-pg-"))
-    user = unprivileged_user()
-    try:
-        if user is not None:
-            os.chown(folder, user, -1)
-        data = folder / "data"
-        call([programs / "initdb", "-D", data, "-U", "arena", "-A", "trust", "-E", "UTF8", "--no-sync"], user)
-        options = f"{SERVER_OPTIONS} -k {folder}"
-        call([programs / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start"], user)
-        try:
-            yield f"postgresql://arena@{quote(str(folder), safe='')}/postgres"
-        finally:
-            call([programs / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"], user)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def postgres_programs() -> Path:
-    """Folder of initdb and pg_ctl, the newest version installed. Raises NoPostgres."""
-    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
-    on_path = shutil.which("initdb")
-    for folder in [*debian, *([Path(on_path).parent] if on_path else [])]:
-        if (folder / "initdb").exists() and (folder / "pg_ctl").exists():
-            return folder
-    raise NoPostgres("its server is not installed (on Debian: apt install postgresql).")
-
-
-def unprivileged_user() -> int | None:
-    """The user id that the server runs as: it refuses root. None: the caller's own."""
-    if os.geteuid() != 0:
-        return None
-    for name in ("postgres", "nobody"):
-        try:
-            return pwd.getpwnam(name).pw_uid
-        except KeyError:
-            continue
-    raise NoPostgres("it does not run as root, and there is no user postgres or nobody.")
-
-
-def call(command: list[str | Path], user: int | None) -> None:
-    """Run a server program to its end. Raises NoPostgres with its output when it fails."""
-    # The server's output must not be a pipe: the daemon would hold it open for ever.
-    with tempfile.TemporaryFile("w+") as output:
-        done = subprocess.run(
-            command, user=user, cwd="/", stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
-        )
-        output.seek(0)
-        if done.returncode != 0:
-            raise NoPostgres(f"{Path(command[0]).name} failed: {output.read().strip()}")
 
 
 if __name__ == "__main__":

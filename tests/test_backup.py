@@ -37,7 +37,7 @@ from tests.backups import DAMAGES, arena, files, rows, run, start_anew, state
 from tests.samples import FIRST, tic_tac_toe, upload, zip_of
 from web.tests import played
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store"), pytest.mark.both_databases]
 NOW = datetime(2020, 11, 21, 16, 30, tzinfo=UTC)
 
 
@@ -188,8 +188,8 @@ def test_a_dump_that_the_database_refuses_halfway_changes_nothing(backup: Path) 
 
 def test_a_backup_of_an_older_arena_is_migrated(backup: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     graph = MigrationExecutor(connection).loader.graph
-    (newest,) = graph.leaf_nodes("core")
-    older = [node for node in graph.forwards_plan(newest) if node[0] == "core"][-2]
+    (newest,) = graph.leaf_nodes("axes")
+    older = [node for node in graph.forwards_plan(newest) if node[0] == "axes"][-2]
     old = tmp_path / "old.tar"
     call_command("migrate", *older, verbosity=0)
     with pytest.raises(CommandError, match="older than this code: run `manage.py migrate`"):
@@ -207,7 +207,7 @@ def test_a_backup_of_an_older_arena_is_migrated(backup: Path, monkeypatch: pytes
     assert rows()["core.Duel"] == duels
     assert newest in MigrationRecorder(connection).applied_migrations()
     with reading(old) as made:
-        assert made.manifest.migrations["core"][-1] == older[1]
+        assert made.manifest.migrations["axes"][-1] == older[1]
 
 
 def test_a_backup_made_while_workers_write_is_of_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from core.operations.backup.archive import reading
 from core.operations.backup.make import backup_make
 from tests.backups import arena, files, run, state
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store"), pytest.mark.both_databases]
 NOW = datetime(2020, 11, 21, 16, 30, tzinfo=UTC)
 
 

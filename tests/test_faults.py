@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
+from tests.postgres import NoPostgres, postgres_programs
 from tests.programs import ROOT, database_url
-from tests.run import NoPostgres, postgres_programs
 from tests.season.services import CannotRun, needed_programs
 
 DEADLINE_SECONDS = 120
@@ -32,7 +32,7 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.docker
 @pytest.mark.redis
 def test_nothing_is_lost_doubled_left_over_or_different_when_everything_fails(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from duel_runner.recheck.sample import results_verify
 from tournament_manager.ledger import ratings_refresh, standings_refresh
 from web.tests import played, scored
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 NOW = timezone.now()
 LONG_AGO = NOW - timedelta(days=100)
 NAMES = ("KEEP_LOGS_DAYS", "KEEP_RECORDS_DAYS", "KEEP_RECORDINGS_DAYS", "KEEP_IMAGES_DAYS")

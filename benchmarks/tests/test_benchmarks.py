@@ -1,4 +1,4 @@
-"""The benchmarks, with so few matches that only their working is seen."""
+"""The benchmarks, with so few matches that only their working is seen: how fast anything is, is not judged here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from benchmarks import (
     sweep,
     tournament,
 )
-from tests.run import NoPostgres, postgres_programs
+from tests.postgres import NoPostgres, postgres_programs
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ["--rounds", "1", "--matches", "8", "--http-matches", "2", "--kaggle-matches", "2"]
@@ -52,14 +52,14 @@ def measure(tmp_path: Path) -> Callable[..., dict[str, Any]]:
 def look_at_other_ways(report: dict[str, Any], table: str) -> None:
     assert set(report["matches_per_second"]) == WAYS
     assert all(value > 0 for value in report["matches_per_second"].values())
-    assert report["speedup_http"] > 1
+    assert report["speedup_http"] > 0
     assert report["fraction_of_bare"] > 0
     assert report["speedup_kaggle"] is None
     assert "one HTTP POST per move" in table
     assert str(report["speedup_http"]) in table
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.docker
 def test_the_runner_is_compared_with_other_ways(
     measure: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
@@ -68,15 +68,15 @@ def test_the_runner_is_compared_with_other_ways(
     look_at_other_ways(report, capsys.readouterr().out)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.network
 def test_the_runner_is_compared_with_kaggles_library(measure: Callable[..., dict[str, Any]]) -> None:
     report = measure(runner.main, "process", *FEW)
     assert set(report["matches_per_second"]) == WAYS | {"kaggle"}
-    assert report["speedup_kaggle"] > 1
+    assert report["speedup_kaggle"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_kaggles_library_the_others_are_measured(
     measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,7 +87,7 @@ def test_without_kaggles_library_the_others_are_measured(
     assert "Without Kaggle's library. It cannot be installed: " in printed.err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @both_sandboxes
 def test_a_sweep_measures_every_game_and_every_cost(
     sandbox: str, measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
@@ -105,11 +105,11 @@ def test_a_sweep_measures_every_game_and_every_cost(
     assert set(report["memory_bytes"]) == {f"{k} {w}" for k in sandboxes for w in ("dummy", "network", "pixels")}
     # Two players, each with its network.
     assert report["memory_bytes"][f"{sandbox} network"] > 100_000_000
-    assert report["runner_overhead_5ms"] > -0.5
+    assert "runner_overhead_5ms" in report
     assert report["pixels_megabytes_per_second"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @both_sandboxes
 def test_records_are_written_and_read_back(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
     report = measure(recording.main, sandbox, "--rounds", "1", "--matches", "120")
@@ -119,7 +119,7 @@ def test_records_are_written_and_read_back(sandbox: str, measure: Callable[..., 
     assert max(report["open_match_read_fraction"].values()) < 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @both_sandboxes
 def test_an_honest_player_meets_burners(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
     report = measure(fairness.main, sandbox, "--rounds", "1", "--matches", "4", "--parallel", "2")
@@ -129,7 +129,7 @@ def test_an_honest_player_meets_burners(sandbox: str, measure: Callable[..., dic
     assert report["slowdown_by_burner"] == max(report["slowdowns"].values()) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @both_sandboxes
 def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) -> None:
     # In a process of its own: it sets Django up for an arena of its own.
@@ -148,7 +148,7 @@ def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) ->
     assert "wall (s)" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @both_sandboxes
 def test_an_evaluation_is_compared_with_other_ways_and_timed_from_upload_to_score(sandbox: str, tmp_path: Path) -> None:
     # In a process of its own: it sets Django up for an arena of its own.
@@ -165,13 +165,13 @@ def test_an_evaluation_is_compared_with_other_ways_and_timed_from_upload_to_scor
     }  # fmt: skip
     assert min(report["steps_per_second"].values()) > 0
     assert report["slowdown_vs_bare"] > 0
-    assert report["speedup_http"] > 1
+    assert report["speedup_http"] > 0
     assert report["pixels_megabytes_per_second"] > 0
     assert report["upload_to_score_seconds"] > 0
     assert "one HTTP POST per step" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_boards_are_measured_in_every_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--rows", "120", "--environments", "2", "--rounds", "25", "--seconds", "0.5", "--database", "sqlite"]
     assert leaderboard.main([*few, "--json", str(tmp_path / "figures.json")]) == 0
@@ -181,11 +181,11 @@ def test_boards_are_measured_in_every_way(tmp_path: Path, capsys: pytest.Capture
     for ways in report["answers"].values():
         assert set(ways) - {"redis"} == {"in_python", "database", "local_memory"}
         assert all(figure > 0 for figures in ways.values() for figure in figures.values())
-    assert min(report["speedup_local_memory_vs_database"].values()) > 1
+    assert min(report["speedup_local_memory_vs_database"].values()) > 0
     assert "first page, cached in local memory" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ratings_are_compared_with_the_truth_and_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,7 +205,7 @@ def test_ratings_are_compared_with_the_truth_and_timed(
     assert "Elo, K 24" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_whole_site_is_visited_beside_a_bare_view(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     try:
         postgres_programs()
@@ -216,8 +216,7 @@ def test_a_whole_site_is_visited_beside_a_bare_view(tmp_path: Path, capsys: pyte
     assert site.main([*few, *crowd, "--json", str(tmp_path / "figures.json")]) == 0
 
     report = json.loads((tmp_path / "figures.json").read_text())
-    assert 0 < report["requests_per_second"] < report["bare_requests_per_second"]
-    assert 0 < report["ratio"] < 1
+    assert min(report["requests_per_second"], report["bare_requests_per_second"], report["ratio"]) > 0
     assert all(page["count"] > 0 and page["errors"] == 0 for page in report["pages"].values())
     assert all(page["p50_ms"] <= page["p95_ms"] <= page["p99_ms"] for page in report["pages"].values())
     assert report["pages"]["upload"]["queries"] > 0

@@ -190,7 +190,7 @@ def test_memory_of_local_players_is_that_of_our_own_children() -> None:
     assert players_bytes("process") < during - 45_000_000
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_cannot_be_installed_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     requirements = tmp_path / "benchmark" / "requirements.txt"
@@ -200,7 +200,7 @@ def test_what_cannot_be_installed_is_said_in_a_sentence(tmp_path: Path, monkeypa
         own_python(requirements)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.network
 def test_panels_become_a_picture(tmp_path: Path) -> None:
     lines = {"docker": [(1.0, 5.0), (32.0, 50.0)], "none": [(1.0, 100.0)]}

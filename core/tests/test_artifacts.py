@@ -8,14 +8,11 @@ import os
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from django.apps import apps
-from django.conf import settings
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -30,6 +27,8 @@ from core.models import Duel, JobState, Submission, Validation
 from core.submissions.phases import build_succeed
 from core.tests import factories
 from core.tournaments.services import tournament_create
+
+pytestmark = pytest.mark.both_databases
 
 RECORD = DuelRecord(
     "tic-tac-toe-v1", 1, ("one", "two"), (MatchRecord(1, 1, (0, 1), (), Outcome.PLAYER_1, (1.0, -1.0)),)
@@ -121,19 +120,6 @@ def test_played_jobs_carry_the_rules_of_the_moment_they_were_made(players: list[
     assert isinstance(validation, Validation)
     assert duel.environment_version == again.environment_version == "tic-tac-toe-v1"
     assert validation.environment_version == "tic-tac-toe-v2"
-
-
-@pytest.mark.django_db
-def test_jobs_that_waited_through_the_migration_get_the_rules_of_their_environment(players: list[Submission]) -> None:
-    duel = running(players)
-    Duel.objects.update(environment_version="")
-    Validation.objects.update(environment_version="")
-    (migration,) = (Path(settings.BASE_DIR) / "core/migrations").glob("*_checkable_duels.py")
-
-    import_module(f"core.migrations.{migration.stem}").name_rules(apps, None)
-
-    assert Duel.objects.get(pk=duel.pk).environment_version == "tic-tac-toe-v1"
-    assert set(Validation.objects.values_list("environment_version", flat=True)) == {"tic-tac-toe-v1"}
 
 
 @pytest.fixture

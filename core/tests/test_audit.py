@@ -24,7 +24,7 @@ from core.tests import factories
 from core.tests.organised import one_of_each
 from core.tests.organising import act
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 REASON = "It burns the core."
 CHANGES: dict[str, dict[str, str]] = {
     "core.agent": {"is_public": "on"},

@@ -23,7 +23,7 @@ from core.tests import factories
 from core.tests.boards import agents, evaluation, shown
 from core.tests.factories import NOON, Cast
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from django.core.cache.backends.redis import RedisCache
 from pytest_django.fixtures import Settings
 
 import core.cache
-from conftest import redis_server
 from core.cache import Outage, SteadyRedisCache, cached
 from core.tests.clocks import Clock
+from tests.machine import redis_server
 
 UNUSED = "redis://127.0.0.1:1/0"
 """Nobody listens there."""

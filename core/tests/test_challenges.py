@@ -21,7 +21,7 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.factories import Cast
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("midday")]
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from core.tests.concurrency import at_once
 from core.tests.test_evaluations import fail, running, succeed
 from tests.samples import FIRST, archive
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ from core.models import (
 from core.tests import factories
 from core.tests.factories import NOON
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 INFINITE = float("inf")
 LATER = NOON + timedelta(days=1)
 

@@ -49,7 +49,7 @@ from core.models import (
 )
 from core.tests import factories
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from core.models import Build, JobState
 from core.tests import factories
 from core.tests.concurrency import at_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def waiting_build() -> Build:

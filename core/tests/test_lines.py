@@ -15,7 +15,7 @@ from core.models import Agent, Build, Duel, Environment, Evaluation, Job, JobSta
 from core.tests import factories
 from core.tests.concurrency import at_once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 MANY = 10_000
 
 

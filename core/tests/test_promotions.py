@@ -35,7 +35,7 @@ from core.submissions.versions import submission_activate, submission_bench
 from core.tests import factories
 from core.tests.concurrency import at_once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 TESTING, ACTIVATED, BENCHED, CHOICE, CANCELLED = PromotionState
 RESULTS = {
     4: (Outcome.PLAYER_1, Outcome.PLAYER_1),

@@ -20,7 +20,11 @@ from core.submissions.services import agent_create, submission_create, submissio
 from core.tests import factories
 from tests.samples import FIRST, archive
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("archives_are_believed")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("archives_are_believed", "midday"),
+    pytest.mark.both_databases,
+]
 EVENING = datetime(2026, 3, 1, 22, 30, tzinfo=UTC)
 
 

@@ -15,7 +15,11 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 from tests.samples import FIRST, archive
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("archives_are_believed")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("archives_are_believed", "midday"),
+    pytest.mark.both_databases,
+]
 
 
 def new_agent(owner: User, environment: Environment, number: int) -> Callable[[], str]:

@@ -9,7 +9,7 @@ from django_q.models import Schedule
 
 from core.jobs.schedules import SCHEDULES, schedules_ensure
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_migrating_creates_every_schedule_once() -> None:

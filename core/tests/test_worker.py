@@ -30,7 +30,7 @@ from core.jobs.worker import Performed, PlatformFault, Pulse, ask_to_stop, perfo
 from core.models import Build, JobFault, JobState, Submission
 from core.tests import factories
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 @pytest.fixture

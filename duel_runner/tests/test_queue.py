@@ -13,7 +13,7 @@ from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, 
 from core.tests import factories
 from duel_runner import tasks
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 @pytest.fixture

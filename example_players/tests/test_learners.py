@@ -50,7 +50,7 @@ def test_the_cross_entropy_method_balances_the_pole(play: Play) -> None:
     assert numpy.mean(play("cem", "CartPole-v1", 100)) >= 475
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["reinforce", "dqn"])
 def test_networks_balance_the_pole(name: str, play: Play) -> None:
     assert numpy.mean(play(name, "CartPole-v1", 100)) >= 475
@@ -65,7 +65,7 @@ def test_q_learning_always_crosses_a_lake_that_is_not_slippery(play: Play) -> No
     assert set(play("q_learning", "FrozenLake-v1", 20, STILL)) == {1.0}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_q_learning_drives_the_taxi(play: Play) -> None:
     assert numpy.mean(play("q_learning", "Taxi-v4", 100)) >= 7
 

@@ -27,7 +27,11 @@ UPLOADS = [case for case in CASES if case.kind != "player"]
 PLAYERS = [case for case in CASES if case.kind == "player"]
 # Process cases are slow all together; where the engine has no gVisor, there is nothing to play in.
 CONTAINED_MARKS = [pytest.mark.docker, pytest.mark.hostile]
-MARKS = {"process": [pytest.mark.slow], "docker": CONTAINED_MARKS, "runsc": CONTAINED_MARKS}
+MARKS = {
+    "process": [pytest.mark.slow],
+    "docker": CONTAINED_MARKS,
+    "runsc": [*CONTAINED_MARKS, pytest.mark.gvisor, pytest.mark.nightly],
+}
 PLACES = ["process", "docker", *({"runsc"} & {*offered()})]
 OF_THE_KERNEL = ("bombs", "exits", "escapes", "spying")
 """What gVisor's own kernel decides. The rest is the referee's; `make hostile` plays it there, too."""

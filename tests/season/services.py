@@ -23,7 +23,7 @@ from docker.errors import DockerException, ImageNotFound
 from requests import RequestException
 
 from arena_kit.image.engine import NoEngine, connect
-from tests.run import call, postgres_programs, unprivileged_user
+from tests.postgres import call, postgres_programs, unprivileged_user
 
 STEP_SECONDS = 0.05
 START_SECONDS = 90.0

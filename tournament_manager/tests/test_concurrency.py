@@ -15,7 +15,7 @@ from tournament_manager.progress import tournament_step
 from tournament_manager.tests.planned import begun, drawn
 from tournament_manager.tests.samples import LATER, play_all, players, table
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 WORKERS = 4
 
 

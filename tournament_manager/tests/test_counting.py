@@ -16,7 +16,7 @@ from tournament_manager.history import history_refresh
 from tournament_manager.ledger import FIT_EVERY, compute, rated, ratings_are_outdated, ratings_refresh
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play_all, table
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

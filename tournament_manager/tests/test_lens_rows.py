@@ -11,7 +11,7 @@ from core.tests import factories
 from core.tests.circles import Circle, circle
 from tournament_manager.ledger import ratings_refresh
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tournament_manager.editions import advance, start_now
 from tournament_manager.ledger import DIGITS, FIT_EVERY, ratings_are_outdated, ratings_refresh
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from core.tests.factories import Cast
 from web.tests import scored
 from web.tests.conftest import As
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 ADDRESS = "/environments/cart-pole/"
 HOSTILE = "</td><script>alert(1)</script>"
 

@@ -25,7 +25,7 @@ from core.models import Agent, Build, Duel, JobState, LedgerEntry, Participant
 from web.duels.api import DuelFilter
 from web.tests.crowd import Crowd, crowd, grow
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 SIZE = 2000
 SORTED = ("TEMP B-TREE FOR ORDER BY", "Sort Key")
 """How a database says that it has to put rows in order itself."""

@@ -29,7 +29,7 @@ from web.site.limits import duration
 from web.site.throttling import SignUpThrottle
 from web.tests.conftest import As
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("midday")]
 WRONG = {"password": "wrong"}
 TOKENS = "/api/v1/tokens/"
 FREE = "100000/minute"

@@ -14,7 +14,7 @@ from core.tests.factories import NOON, Cast
 from core.tournaments.tables import SORTS
 from web.tests.conftest import As
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ def packages(root: Path) -> Path:
 
 
 @pytest.mark.network
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("library", INSTALLED)
 def test_a_common_library_works(library: str, root: Path, packages: Path) -> None:
     assert printed(INSTALLED[library], root, library) == f"{PRINTED[library]} the end"

@@ -25,7 +25,7 @@ from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.tests.playing import GOOD, folders, player
 from arena_kit.tests.scripts import FORKS
 
-pytestmark = [pytest.mark.docker, pytest.mark.gvisor]
+pytestmark = [pytest.mark.docker, pytest.mark.gvisor, pytest.mark.nightly]
 LIMITS = Limits(memory_limit_bytes=256 << 20, start_seconds=60.0)
 
 

@@ -39,13 +39,6 @@ metrics = {
 }
 print(json.dumps({"score": 1, "metrics": metrics}))
 """
-BUSY = """
-import os, time
-for _ in range(3):
-    if os.fork() == 0: break
-end = time.monotonic() + 4
-while time.monotonic() < end: pass
-"""
 SHADOWS = """
 FROM {base}
 COPY packages /opt/requirements
@@ -75,15 +68,6 @@ def no_container_is_left() -> Iterator[None]:
 
 def test_a_script_sees_the_quota_of_its_control_group(scripts: Scripts, no_container_is_left: None) -> None:
     assert scripts.score(CGROUP).metrics == {"cpus": 0.5, "memory": 512 << 20, "pids": 50, "oom_score": 1000}
-
-
-def test_four_busy_processes_get_half_a_processor_together(scripts: Scripts) -> None:
-    run = scripts.run(BUSY + FINE)
-
-    assert run.verdict == ScriptScore(9.0)
-    assert run.end.cpu_seconds is not None
-    # A period of 0.1 s may be begun, and our supervisor's start counts, too.
-    assert run.end.cpu_seconds <= 0.5 * run.end.wall_seconds + 0.5
 
 
 def test_a_script_that_fills_tmp_meets_its_end_and_may_go_on(scripts: Scripts) -> None:

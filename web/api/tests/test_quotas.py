@@ -16,7 +16,7 @@ from tests.samples import FIRST, zip_of
 from web.api.tests.conftest import Program
 from web.api.tests.sending import SUBMIT, file, script
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("midday")]
 AGENTS = "/api/v1/agents/"
 QUOTAS = "/api/v1/me/quotas/"
 

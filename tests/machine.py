@@ -1,0 +1,145 @@
+"""What tests need of the machine (an engine, Redis, a browser, a network), and a sentence about what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+
+REQUIRED = frozenset(word for word in os.environ.get("ARENA_REQUIRE", "").replace(" ", "").split(",") if word)
+"""Kinds of helpers whose absence is a failure instead of a skipped test; `all` forbids every skip.
+
+`-KIND` leaves the tests out that need it: for a machine whose engine is not ours to change.
+"""
+LEFT_OUT = frozenset(word[1:] for word in REQUIRED if word.startswith("-"))
+
+
+@cache
+def missing_docker() -> str:
+    """Why tests with containers cannot run; empty when they can."""
+    from docker.errors import DockerException, ImageNotFound
+
+    from arena_kit.image.engine import NoEngine, connect
+
+    try:
+        client = connect(60)
+        try:
+            client.ping()
+            client.images.get(settings.PLAYER_BASE_IMAGE)
+        finally:
+            client.close()
+    except ImageNotFound:
+        return f"the base image {settings.PLAYER_BASE_IMAGE} is missing: run arena_kit/image/base/make-base-image.sh"
+    except (NoEngine, DockerException, OSError) as error:
+        return str(error)
+    return ""
+
+
+@cache
+def missing_gvisor() -> str:
+    """Why tests under gVisor cannot run; empty when they can."""
+    if reason := missing_docker():
+        return reason
+    from arena_kit.image.engine import connect
+
+    client = connect(60)
+    try:
+        return "" if "runsc" in client.info()["Runtimes"] else "the engine has no runtime runsc: see docs/security.md"
+    finally:
+        client.close()
+
+
+def remove_images(prefix: str) -> None:
+    """Remove what the tests of this run have built on the engine."""
+    from docker.errors import ImageNotFound
+
+    from arena_kit.image.engine import connect
+
+    client = connect()
+    try:
+        # Not `images.list`, which asks for each again while other runs remove theirs.
+        tags = [tag for image in client.api.images() for tag in image["RepoTags"] or ()]
+        for tag in tags:
+            if tag.startswith((f"{prefix}:", f"{prefix}-")):
+                with suppress(ImageNotFound):
+                    client.images.remove(tag, force=True)
+    finally:
+        client.close()
+
+
+@cache
+def missing_postgres() -> str:
+    engine = settings.DATABASES["default"]["ENGINE"]
+    return "" if engine.endswith("postgresql") else "the database under test is not PostgreSQL"
+
+
+@cache
+def missing_redis() -> str:
+    if os.environ.get("ARENA_TEST_REDIS_URL") or shutil.which("redis-server"):
+        return ""
+    return "redis-server is not installed and ARENA_TEST_REDIS_URL is not set"
+
+
+@cache
+def chromium() -> str:
+    """Path of a Chromium, empty when there is none."""
+    names = (os.environ.get("ARENA_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if name and (path := shutil.which(name))), "")
+
+
+@cache
+def missing_browser() -> str:
+    return "" if chromium() else "Chromium is not installed"
+
+
+@cache
+def missing_network() -> str:
+    command = [sys.executable, "-m", "pip", "--no-input", "index", "versions", "idna", "--retries", "0"]
+    # Where it has to be there, one refusal is not the end.
+    for _ in range(3 if REQUIRED & {"network", "all"} else 1):
+        try:
+            answer = subprocess.run(command, capture_output=True, timeout=60, check=False)
+        except subprocess.TimeoutExpired:
+            continue
+        if answer.returncode == 0:
+            return ""
+    return "no package index can be reached"
+
+
+@cache
+def missing_nginx() -> str:
+    return "" if shutil.which("nginx") else "nginx is not installed"
+
+
+MISSING: dict[str, Callable[[], str]] = {
+    "docker": missing_docker,
+    "gvisor": missing_gvisor,
+    "postgres": missing_postgres,
+    "redis": missing_redis,
+    "nginx": missing_nginx,
+    "browser": missing_browser,
+    "network": missing_network,
+}
+
+
+@contextmanager
+def redis_server(socket: Path) -> Iterator[subprocess.Popen[str]]:
+    """A private Redis without network that keeps nothing, ended afterwards."""
+    command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(socket.parent)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    for line in server.stdout:
+        if "ready to accept connections" in line.lower():
+            break
+    try:
+        yield server
+    finally:
+        server.terminate()
+        server.communicate(timeout=10)

@@ -1,0 +1,109 @@
+"""Which tests a run chooses, and what it says about those that it leaves out. A plug-in of pytest.
+
+- `nightly`: slow and rarely broken; left out unless `--nightly` is given (`make nightly`, and before a release).
+- `both_databases`: can differ by the database; these run on SQLite as well on every push.
+- Tests whose helpers this machine lacks are skipped with a reason, or fail where ARENA_REQUIRE names the helper.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from tests.machine import LEFT_OUT, MISSING, REQUIRED
+
+NOT_HERE = pytest.StashKey[Counter[str]]()
+"""How many tests this process left out, by the name of what they need."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--nightly", action="store_true", help="Also what is slow and rarely breaks.")
+    parser.addoption(
+        "--both-databases", action="store_true", help="Only what can differ by the database: for a run on SQLite."
+    )
+    parser.addoption("--database-only", action="store_true", help="Only what uses the database, players in processes.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the options do not ask for, and what ARENA_REQUIRE says to leave out."""
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    counts = config.stash.setdefault(NOT_HERE, Counter())
+    for item in items:
+        if not _is_wanted(item, config):
+            left_out.append(item)
+        elif item.get_closest_marker("nightly") and not config.getoption("--nightly"):
+            left_out.append(item)
+            counts["nightly"] += 1
+        else:
+            kept.append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+def _is_wanted(item: pytest.Item, config: pytest.Config) -> bool:
+    if any(item.get_closest_marker(kind) for kind in LEFT_OUT):
+        return False
+    if config.getoption("--both-databases"):
+        return item.get_closest_marker("both_databases") is not None and _uses_database(item)
+    return not config.getoption("--database-only") or _uses_database(item)
+
+
+def _uses_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("postgres"):
+        return True
+    # The same work is done with players in processes; on the engine it differs by the engine.
+    if any(item.get_closest_marker(kind) for kind in ("docker", "browser")):
+        return False
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return item.get_closest_marker("django_db") is not None or bool(fixtures & {"db", "transactional_db"})
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, or fail where ARENA_REQUIRE says so, a test whose helpers are missing."""
+    for kind, missing in MISSING.items():
+        if item.get_closest_marker(kind) is None or not (reason := missing()):
+            continue
+        if kind in REQUIRED or "all" in REQUIRED:
+            pytest.fail(f"{kind} is required here: {reason}", pytrace=False)
+        item.config.stash.setdefault(NOT_HERE, Counter())[f"{kind} ({reason})"] += 1
+        pytest.skip(f"{kind}: {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With ARENA_REQUIRE=all a test that skips itself fails: continuous integration must run everything."""
+    report = yield
+    if report.skipped and "all" in REQUIRED and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, but everything is required here: {report.longrepr}"
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what this process left out to the process that shows the summary."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["not_here"] = dict(session.config.stash.get(NOT_HERE, None) or {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add up what the processes of a run have left out. Each has collected all tests, and run some."""
+    counts = node.config.stash.setdefault(NOT_HERE, Counter())
+    for what, count in getattr(node, "workeroutput", {}).get("not_here", {}).items():
+        counts[what] = max(counts[what], count) if what == "nightly" else counts[what] + count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what was left out, and why."""
+    counts = config.stash.get(NOT_HERE, None)
+    if not counts:
+        return
+    terminalreporter.section("left out")
+    for what, count in sorted(counts.items()):
+        said = "slow and rarely broken: `make nightly` runs them" if what == "nightly" else f"need {what}"
+        terminalreporter.write_line(f"{count} tests {said}")
