@@ -39,6 +39,8 @@ class Ending(StrEnum):
     EXITED = "exited"
     OUT_OF_MEMORY = "out_of_memory"
     KILLED = "killed"
+    KILLED_FROM_OUTSIDE = "killed_from_outside"
+    """Somebody beyond the reach of what runs in it has ended the whole container: a fault of the platform."""
     TIMED_OUT = "timed_out"
     """Of scripts only: it had to be ended because its time was over."""
 
@@ -72,7 +74,7 @@ class Container(Protocol):
     def ending(self) -> Ending:
         """How it ended, or RUNNING. Waits at most EXIT_SECONDS for an exit that is under way.
 
-        Raises SandboxError when the whole container was killed, and nothing in it can have done that.
+        Raises SandboxError when the whole container was killed from outside.
         """
 
     def raise_if_paused(self) -> None:

@@ -186,16 +186,17 @@ class PlayerHost:
         return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, log)
 
     def _gone(self) -> Ended:
-        """The supervisor is lost with what it has not told.
+        """The supervisor is lost with what it has not told: its player's doing, unless the engine knows better.
 
-        Raises SandboxError when it was killed: no player can do that, and for want of memory players go first.
+        Raises SandboxError where somebody outside has killed the container. If a lost supervisor alone were that, a
+        player that finds a way to end it would take back its losses.
         """
         log = self._text(self._printed)
         try:
             ending = self.box.ending()
         finally:
             self.close()
-        if ending is Ending.KILLED:
+        if ending is Ending.KILLED_FROM_OUTSIDE:
             raise SandboxError("The container was killed from outside.", code="container_killed")
         return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, log)
 
