@@ -15,6 +15,7 @@ from arena_kit.referee.wire import plain_text
 from arena_kit.sandbox.base import EXIT_SECONDS, Ending, Host, Launch, PlayerDidNotStart, SandboxError
 from arena_kit.sandbox.channel import Channel, Listener
 from arena_kit.sandbox.control import Control
+from arena_kit.sandbox.scripts import plain_output
 
 logger = logging.getLogger(__name__)
 
@@ -207,8 +208,8 @@ class PlayerHost:
         return message
 
     def _text(self, printed: object) -> str:
-        """Output as it is kept, within the limit and the mark of a cut."""
-        return str(printed).replace("\x00", "")[: self._limits.log_limit_bytes + 256]
+        """Output as it is kept: plain, within the limit and the mark of a cut."""
+        return plain_output(str(printed))[: self._limits.log_limit_bytes + 256]
 
 
 class PlayerSeat:
