@@ -304,8 +304,7 @@ def test_while_seeds_are_hidden_practice_is_shown_and_no_episode_that_ranks(
 ) -> None:
     scored.recording(evaluation, Recording.Choice.WORST, video=b"hidden")
     practice = scored.practised(evaluation.submission)
-    recording = scored.recording(evaluation, Recording.Choice.BEST, video=b"practice")
-    Recording.objects.filter(pk=recording.pk).update(practice=practice)
+    scored.recording(evaluation, Recording.Choice.BEST, video=b"practice", practice=practice)
     for person in (None, cast.alice):
         client = visit(person)
         page = html(client, evaluation)
