@@ -26,15 +26,16 @@ FIELDS = {"video": video.VIDEO, "poster": video.STILL, "steps": video.RETURNS, "
 
 def draw(recording: Recording, pulse: Pulse) -> None:
     """Draw one episode in a process of its own, with limits and without a display."""
-    evaluation = recording.evaluation
+    played = recording.evaluation if recording.practice is None else recording.practice
     try:
-        with evaluation.records.open("rb") as file:
-            episode = EvaluationArchive(file).episode(recording.episode_number)
-    except (FileNotFoundError, ArtifactDamaged, LookupError) as error:
-        _fail(recording, pulse, "records_unreadable", f"The records of the evaluation cannot be read: {error}")
+        with played.records.open("rb") as file:
+            archive = EvaluationArchive(file)
+            episode = archive.episode(recording.episode_number)
+    except (FileNotFoundError, ValueError, ArtifactDamaged, LookupError) as error:
+        _fail(recording, pulse, "records_unreadable", f"The records of this {played.KIND} cannot be read: {error}")
         return
     job = video.Job(
-        environment=evaluation.environment_version,
+        environment=played.environment_version,
         seed=episode.seed,
         actions=episode.actions,
         score=episode.score,
@@ -45,13 +46,13 @@ def draw(recording: Recording, pulse: Pulse) -> None:
         try:
             made = video.record_apart(job, folder, watch=pulse.raise_if_lost)
         except ReplayMismatch as mismatch:
-            if differs := other_runtime(rules(evaluation), evaluation.runtime):
+            if differs := other_runtime(rules(played), archive.runtime):
                 raise PlatformFault(f"{mismatch} {differs}", code="other_runtime") from None
-            sentence = f"Episode {episode.number} of evaluation {evaluation.pk} cannot be played again: {mismatch}"
+            sentence = f"Episode {episode.number} of {played.KIND} {played.pk} cannot be played again: {mismatch}"
             alarm_raise(
-                key=f"evaluation-{evaluation.pk}-does-not-replay",
+                key=f"{played.KIND}-{played.pk}-does-not-replay",
                 message=sentence,
-                address=reverse("web:evaluation", args=[evaluation.pk]),
+                address=reverse("web:evaluation", args=[recording.evaluation_id]),
             )
             _fail(recording, pulse, "replay_mismatch", sentence)
             return

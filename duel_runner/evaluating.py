@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from django.db import close_old_connections
 
-from arena_kit.environment.episodes import EpisodeRecord
+from arena_kit.environment.episodes import EpisodeRecord, secret_order
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
 from arena_kit.referee.faults import with_output
@@ -33,7 +33,9 @@ def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
     assert evaluation.seed_list is not None
     # What an attempt that the platform failed has left there.
     pulse.progress(episodes_done=0, episodes=[])
-    played = _play(evaluation, evaluation.submission, evaluation.seed_list.seeds, pulse)
+    seeds = evaluation.seed_list.seeds
+    order = secret_order(evaluation.order_secret, len(seeds))
+    played = _play(evaluation, evaluation.submission, seeds, pulse, order)
     episodes = [episode_row(record) for record in played.record.episodes]
     with evaluation_stored(
         job=evaluation,
@@ -101,7 +103,11 @@ def practise(validation: Validation, pulse: Pulse) -> None:
 
 
 def _play(
-    job: Evaluation | Validation, submission: Submission, seeds: Sequence[int], pulse: Pulse
+    job: Evaluation | Validation,
+    submission: Submission,
+    seeds: Sequence[int],
+    pulse: Pulse,
+    order: Sequence[int] | None = None,
 ) -> referee.PlayedEvaluation:
     environment = submission.agent.environment
     spec = rules(job)
@@ -139,6 +145,7 @@ def _play(
                 parallel_episodes=environment.parallel_matches,
                 limits=environment.limits,
                 clock=time.monotonic,
+                order=order,
                 on_episode=on_episode,
                 still_wanted=pulse.raise_if_lost,
             )

@@ -40,7 +40,7 @@ def unpack_source(archive: IO[bytes], folder: Path) -> Source:
         report = unpack_archive(archive, folder)
     except ArchiveRefused as refusal:
         raise SourceRefused(str(refusal), code=refusal.code) from None
-    paths, notes, total = [], [], 0
+    paths, notes, total = [], report.notes, 0
     for name in sorted(report.names):
         if any(is_git_folder(part) for part in name.split("/")):
             raise SourceRefused(f"{name[:100]} belongs to a git repository of its own.", code="git_folder")

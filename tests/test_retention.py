@@ -77,7 +77,7 @@ def evaluation() -> Evaluation:
     environment = scored.environment()
     made = scored.submission(factories.user("olive"), environment, "balancer")
     old = scored.with_files(scored.evaluation(made, scored.scores_around(200, 20)))
-    scored.recording(old, Recording.Choice.BEST, video=b"video")
+    scored.recording(old, Recording.Choice.BEST, video=b"video", practice=old.submission.validations.get())
     scored.evaluation(made, scored.scores_around(210, 20))
     Recording.objects.update(ended_at=LONG_AGO, started_at=LONG_AGO)
     Evaluation.objects.update(ended_at=LONG_AGO, started_at=LONG_AGO, verified_at=LONG_AGO, verdict=Verdict.VERIFIED)

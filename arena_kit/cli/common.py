@@ -11,6 +11,7 @@ from pathlib import Path
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox
+from arena_kit.text import plain_text
 
 BAD_ARGUMENTS, INTERRUPTED = 2, 130
 LABEL = "arena.command-line"
@@ -31,7 +32,7 @@ def run_command(action: Callable[[Path], int]) -> int:
             folder.chmod(0o711)
             return action(folder)
     except (BadArgument, ArenaEnvironmentError) as error:
-        print(f"arena: {error}", file=sys.stderr)
+        print(plain_text(f"arena: {error}"), file=sys.stderr)
         return BAD_ARGUMENTS
     except KeyboardInterrupt:
         print("arena: interrupted.", file=sys.stderr)

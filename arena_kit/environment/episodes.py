@@ -76,6 +76,16 @@ def seeds_sha256(seeds: Iterable[int]) -> str:
     return hashlib.sha256("".join(f"{seed}\n" for seed in seeds).encode("ascii")).hexdigest()
 
 
+def secret_order(secret: str, count: int) -> tuple[int, ...]:
+    """In which order an evaluation plays its list: places from 0, sorted by a hash of each with the secret as its key.
+
+    Every evaluation draws a secret of its own, so that an episode's turn tells nothing of its seed. Whoever has the
+    secret can find the order again; records need none of it, because their episodes stand at their places of the list.
+    """
+    key = bytes.fromhex(secret)
+    return tuple(sorted(range(count), key=lambda place: hashlib.blake2b(str(place).encode("ascii"), key=key).digest()))
+
+
 def evaluation_sha256(record: EvaluationRecord) -> str:
     """SHA-256 in hex over what was played: equal play, equal hash, whatever the times and the player's name.
 

@@ -91,7 +91,7 @@ class DockerRecipe:
         with tempfile.TemporaryDirectory(prefix="arena-build-") as temporary:
             folder = Path(temporary) / "player"
             log("Step 1/4: check and unpack the archive")
-            requirements = unpack(archive, folder, defaults)
+            requirements, notes = unpack(archive, folder, defaults, log)
             with engine() as client:
                 log(f"Step 2/4: base image {self._base_image}")
                 base_id = base_image_id(client, self._base_image)
@@ -114,7 +114,7 @@ class DockerRecipe:
             wheels=packages.wheels, archive_sha256=_sha256(archive),
         )  # fmt: skip
         log(f"Built {tag} in {time.monotonic() - started:.1f} s")
-        warnings = (*requirements.notes, *packages.warnings)
+        warnings = (*notes, *requirements.notes, *packages.warnings)
         return BuildResult(tag, warnings, digest, base_id, packages.image_id, document)
 
     def remove(self, image: str) -> None:
@@ -153,7 +153,7 @@ class FolderRecipe:
         shutil.rmtree(target, ignore_errors=True)
         log("Step 1/2: check and unpack the archive")
         try:
-            requirements = unpack(archive, target, defaults)
+            requirements, notes = unpack(archive, target, defaults, log)
         except BuildFailed:
             shutil.rmtree(target, ignore_errors=True)
             raise
@@ -161,6 +161,7 @@ class FolderRecipe:
         warnings = [*requirements.notes, *missing_here(requirements)]
         for warning in warnings:
             log(f"Warning: {warning}")
+        warnings = [*notes, *warnings]
         return BuildResult(f"{FOLDER_PREFIX}{target}", tuple(warnings))
 
     def remove(self, image: str) -> None:
@@ -182,12 +183,18 @@ class FolderRecipe:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def unpack(archive: IO[bytes], folder: Path, defaults: tuple[str, ...]) -> Requirements:
-    """Unpack an archive and read its requirements, `defaults` where it has none. Raises BuildFailed."""
+def unpack(archive: IO[bytes], folder: Path, defaults: tuple[str, ...], log: Log) -> tuple[Requirements, list[str]]:
+    """Unpack an archive, and say what of it is left out or cannot be read. Raises BuildFailed.
+
+    Returns its requirements, `defaults` where it has none, and what was said.
+    """
     try:
         report = unpack_archive(archive, folder)
+        for note in report.notes:
+            log(f"Note: {note}")
         requirements = read_requirements(report, lambda name: read_text(archive, name))
-        return requirements if requirements.lines else dataclasses.replace(requirements, lines=defaults)
+        requirements = requirements if requirements.lines else dataclasses.replace(requirements, lines=defaults)
+        return requirements, report.notes
     except (ArchiveRefused, RequirementsRefused) as refusal:
         raise BuildFailed(str(refusal), code=refusal.code) from None
 

@@ -15,6 +15,7 @@ CONFIDENCE = 0.95
 _SEED = 20_260_101
 """Of the resampling: the same scores give the same interval, today and when anybody computes them again."""
 
+MOST_BINS = 30
 _DRAWN = 1_000_000
 """Values drawn at a time, so that they fit into little memory."""
 _KEPT_VALUES = 1000
@@ -116,3 +117,17 @@ def share_interval(points: float, count: int) -> Interval | None:
     middle = (share + z * z / (2 * count)) / denominator
     margin = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / denominator
     return Interval(share, max(0.0, middle - margin), min(1.0, middle + margin))
+
+
+def as_equal(low: float, high: float) -> bool:
+    """Whether nothing could be told apart between two values: they are equal but for rounding."""
+    return high - low <= 1e-12 * max(1.0, abs(low), abs(high))
+
+
+def bin_edges(values: Sequence[float]) -> np.ndarray:
+    """Edges of equal bins over all values: about the square root of their number, at most MOST_BINS."""
+    low, high = min(values), max(values)
+    if as_equal(low, high):
+        half = max(abs(low) * 0.05, 0.5)
+        return np.asarray([low - half, low + half])
+    return np.linspace(low, high, min(MOST_BINS, max(5, math.ceil(math.sqrt(len(values)) * 1.5))) + 1)

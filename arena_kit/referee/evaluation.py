@@ -43,9 +43,12 @@ class Episode:
             raise self._broken(error) from error
         self.banks = [bank]
 
-    def start(self, number: int, seed: int) -> Question:
-        """Begin an episode in the same environment; return the first question."""
-        self.number, self.seed = number, seed
+    def start(self, turn: int, number: int, seed: int) -> Question:
+        """Begin an episode in the same environment; return the first question.
+
+        turn: how many were begun, this one included: all that the player is told. number: place in the list, from 1.
+        """
+        self.turn, self.number, self.seed = turn, number, seed
         self.actions: list[Action] = []
         self.score = 0.0
         self.banks[0] = self._bank
@@ -105,7 +108,7 @@ class Episode:
             observation = self._encoder.observation(values)
         except Exception as error:
             raise self._broken(error) from error
-        return new_tuple(Question, (self.number, kind, len(self.actions), reward, self._valid, observation, self, 0))
+        return new_tuple(Question, (self.turn, kind, len(self.actions), reward, self._valid, observation, self, 0))
 
     def _broken(self, error: Exception) -> PlatformFault:
         return PlatformFault(
@@ -126,19 +129,23 @@ class Evaluation:
         launch: Callable[[], Container],
         *,
         seeds: Sequence[int],
+        order: Sequence[int],
         parallel: int,
         limits: Limits,
         clock: Callable[[], float],
         on_episode: Callable[[EpisodeRecord], None],
         still_wanted: Callable[[], None],
     ) -> None:
-        """still_wanted: called about once a second; raises when the evaluation is to end at once."""
+        """order: of the places of the list, from 0.
+
+        still_wanted: called about once a second; raises when the evaluation is to end at once.
+        """
         self.records: list[EpisodeRecord] = []
         self.failure: Failure | None = None
         self.playing_seconds = 0.0
         self._encoder = Encoder(spec.observation, spec.action_count)
         self.link = PlayerLink(0, spec, self._encoder, launch, limits=limits, parallel_matches=parallel, clock=clock)
-        self._spec, self._seeds, self._limits, self._clock = spec, seeds, limits, clock
+        self._spec, self._seeds, self._order, self._limits, self._clock = spec, seeds, order, limits, clock
         self._on_episode, self._still_wanted = on_episode, still_wanted
         self._next = 0
         self._thinking = 0.0
@@ -175,9 +182,10 @@ class Evaluation:
 
     def _begin(self, episode: Episode) -> None:
         """Let a slot play the next seed, if one is left."""
-        if self._next < len(self._seeds):
+        if self._next < len(self._order):
+            place = self._order[self._next]
             self._next += 1
-            self.link.waiting.append(episode.start(self._next, self._seeds[self._next - 1]))
+            self.link.waiting.append(episode.start(self._next, place + 1, self._seeds[place]))
 
     def _wait(self, poll: select.poll) -> None:
         link = self.link
@@ -263,7 +271,10 @@ class Evaluation:
     def _oldest(self) -> int | None:
         """The episode whose answer was due: the only one that can be to blame when no other is open."""
         outstanding = self.link.outstanding
-        return outstanding[0].number if len(outstanding) == 1 else None
+        if len(outstanding) != 1:
+            return None
+        episode: Episode = outstanding[0].match  # type: ignore[assignment]  # the field is the loop's own
+        return episode.number
 
     def _check_time(self, elapsed: float) -> None:
         if elapsed <= self._limits.duel_seconds or self.failure is not None:

@@ -111,20 +111,23 @@ def run_evaluation(
     parallel_episodes: int,
     limits: Limits,
     clock: Callable[[], float],
+    order: Sequence[int] | None = None,
     on_episode: Callable[[EpisodeRecord], None] | None = None,
     still_wanted: Callable[[], None] | None = None,
 ) -> PlayedEvaluation:
     """Let one player play an episode for every seed, up to `parallel_episodes` at once.
 
     The referee owns the environment, steps it and counts; the record does not depend on `parallel_episodes` as far as
-    the player is deterministic. The first fault of the player ends it: then `failure` says why. on_episode: told of
-    every episode that is over, in no particular order. still_wanted: called now and then; may raise to stop. Raises
-    PlatformFault or SandboxError when the platform fails.
+    the player is deterministic. The first fault of the player ends it: then `failure` says why. order: in which the
+    places of the list (from 0) are played, None for that of the list; the player is told turns alone, records know
+    places alone. on_episode: told of every episode that is over, in no particular order. still_wanted: called now and
+    then; may raise to stop. Raises PlatformFault or SandboxError when the platform fails.
     """
     evaluation = Evaluation(
         spec,
         launch,
         seeds=seeds,
+        order=range(len(seeds)) if order is None else order,
         parallel=parallel_episodes,
         limits=limits,
         clock=clock,

@@ -59,7 +59,7 @@ class Container(Protocol):
     def ending(self) -> Ending:
         """How it ended, or RUNNING. Waits at most EXIT_SECONDS for an exit that is under way.
 
-        Raises SandboxError when the whole container was killed, and nothing in it can have done that.
+        Raises SandboxError when the whole container was killed from outside.
         """
 
     def raise_if_paused(self) -> None:

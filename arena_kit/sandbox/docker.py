@@ -24,6 +24,7 @@ from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.cpu import CpuClock
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost, seat_once
+from arena_kit.sandbox.outside import killed_from_outside
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
 from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, player_uid
@@ -40,7 +41,7 @@ SUPERVISOR_OOM_SCORE = 900
 CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
 REMOVED = "container_removed"
 KILLED_STATUS = 128 + signal.SIGKILL
-OOM_NEWS_SECONDS = 0.5
+NEWS_SECONDS = 0.5
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
 CHANNEL, PLAYER = "/channel", "/player"  # inside the container
 TMP = "/tmp"  # inside the container, where it is the only writable place
@@ -107,7 +108,7 @@ class DockerSandbox:
             return len(dead)
 
     def _box(self, container: Any, core: int | None) -> DockerBox:
-        return DockerBox(container, core, self._cgroup_parent, own_first_process=self._runtime != GVISOR)
+        return DockerBox(container, core, self._cgroup_parent)
 
     def _start(self, options: dict[str, Any]) -> Any:
         with _engine_errors():
@@ -237,15 +238,10 @@ class DockerSandbox:
 
 
 class DockerBox:
-    """A container of the engine.
+    """A container of the engine."""
 
-    own_first_process: whether nothing in it can kill process 1, as the kernel has it, and gVisor's does not.
-    """
-
-    def __init__(
-        self, container: Any, core: int | None = None, cgroup_parent: str = "", *, own_first_process: bool = True
-    ) -> None:
-        self._container, self._core, self._own_first_process = container, core, own_first_process
+    def __init__(self, container: Any, core: int | None = None, cgroup_parent: str = "") -> None:
+        self._container, self._core = container, core
         self.id = str(container.id)[:12]
         self._cpu = CpuClock(container.id, cgroup_parent)
 
@@ -264,14 +260,16 @@ class DockerBox:
         state = self._state()
         if state.get("Running"):
             return Ending.RUNNING
-        was_killed = state.get("ExitCode") == KILLED_STATUS and self._own_first_process
-        if was_killed and not state.get("OOMKilled"):
+        if state.get("ExitCode") != 0:
             # The engine may hear of the end before it hears why.
-            time.sleep(OOM_NEWS_SECONDS)
+            time.sleep(NEWS_SECONDS)
             state = self._state()
+            with _engine_errors():
+                if killed_from_outside(self._container):
+                    return Ending.KILLED_FROM_OUTSIDE
         if state.get("OOMKilled"):
             return Ending.OUT_OF_MEMORY
-        return Ending.KILLED if was_killed else Ending.EXITED
+        return Ending.KILLED if state.get("ExitCode") == KILLED_STATUS else Ending.EXITED
 
     def raise_if_paused(self) -> None:
         if self._state().get("Paused"):

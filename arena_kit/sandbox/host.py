@@ -15,6 +15,7 @@ from arena_kit.sandbox.base import EXIT_SECONDS, Host, Launch, PlayerDidNotStart
 from arena_kit.sandbox.channel import Channel, Listener
 from arena_kit.sandbox.control import Control
 from arena_kit.sandbox.ending import Ending
+from arena_kit.sandbox.scripts import plain_output
 from arena_kit.text import plain_text
 
 logger = logging.getLogger(__name__)
@@ -187,16 +188,17 @@ class PlayerHost:
         return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, log)
 
     def _gone(self) -> Ended:
-        """The supervisor is lost with what it has not told.
+        """The supervisor is lost with what it has not told: its player's doing, unless the engine knows better.
 
-        Raises SandboxError when it was killed: no player can do that, and for want of memory players go first.
+        Raises SandboxError where somebody outside has killed the container. If a lost supervisor alone were that, a
+        player that finds a way to end it would take back its losses.
         """
         log = self._text(self._printed)
         try:
             ending = self.box.ending()
         finally:
             self.close()
-        if ending is Ending.KILLED:
+        if ending is Ending.KILLED_FROM_OUTSIDE:
             raise SandboxError("The container was killed from outside.", code="container_killed")
         return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, log)
 
@@ -207,8 +209,8 @@ class PlayerHost:
         return message
 
     def _text(self, printed: object) -> str:
-        """Output as it is kept, within the limit and the mark of a cut."""
-        return str(printed).replace("\x00", "")[: self._limits.log_limit_bytes + 256]
+        """Output as it is kept: plain, within the limit and the mark of a cut."""
+        return plain_output(str(printed))[: self._limits.log_limit_bytes + 256]
 
 
 class PlayerSeat:

@@ -101,8 +101,8 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
             raise SandboxError(f"The script could not be started: {why}.", code="container_failed")
         elif not control.is_open:
             ending = box.ending()
-            if ending is Ending.KILLED:
-                # No script can do that, and for want of memory scripts go first.
+            # A supervisor that is lost otherwise is its script's doing, or scripts would run again when they like.
+            if ending is Ending.KILLED_FROM_OUTSIDE:
                 raise SandboxError("The script's container was killed from outside.", code="container_killed")
             return end(Ending.OUT_OF_MEMORY if ending is Ending.OUT_OF_MEMORY else Ending.KILLED, {})
         elif time.monotonic() - begun > longest:

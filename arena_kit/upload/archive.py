@@ -11,7 +11,7 @@ import tempfile
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -21,9 +21,13 @@ PLAYER_ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 SCRIPT_ENTRY_POINT = "submission.py"
 """Makes an archive without any of the others a script, which plays its environment itself."""
 ENTRY_POINTS = (*PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT)
+COMPILED_FOLDER, COMPILED_SUFFIXES = "__pycache__", (".pyc", ".pyo")
+UNREADABLE_SUFFIXES = (".so", ".pyd", ".dll", ".dylib", ".egg", ".whl", ".zip", ".pyz")
+"""Of files that may hold code which nobody can read: allowed, and named."""
 READ_BYTES = 64 * 1024
 END_RECORD_BYTES = 22
 MAX_COMMENT_BYTES = 65_535
+NOTED_NAMES = 5
 MAX_ENTRY_RECORD_BYTES = 1200
 """Of one line in the zip's own table of contents: longest name allowed here, and room for what packers add."""
 
@@ -62,11 +66,50 @@ class ArchiveReport:
 
     entry_point: str
     names: tuple[str, ...]
+    """Without what is left out."""
     unpacked_bytes: int
+    compiled: tuple[str, ...] = ()
+    """Compiled Python, which is left out: it could be other than the source that is shown."""
 
     @property
     def is_script(self) -> bool:
         return self.entry_point == SCRIPT_ENTRY_POINT
+
+    @property
+    def notes(self) -> list[str]:
+        """What the owner, and who sees the source, should know of its files: sentences."""
+        notes = []
+        if self.compiled:
+            notes.append(
+                f"Compiled Python is left out, only sources are run: {_named(self.compiled)}. "
+                "Pack the .py files that it was made of, if they are missing."
+            )
+        if unreadable := [name for name in self.names if is_unreadable(name)]:
+            notes.append(f"The arena cannot show what is in {_named(unreadable)}.")
+        return notes
+
+
+def is_compiled(name: str) -> bool:
+    """Whether Python would load a file of this path in the place of a source."""
+    folded = name.casefold()
+    return COMPILED_FOLDER in folded.split("/") or folded.endswith(COMPILED_SUFFIXES)
+
+
+def is_unreadable(name: str) -> bool:
+    """Whether a file of this path may hold code that is no source, e.g. an extension module."""
+    folded = name.casefold()
+    return folded.endswith(UNREADABLE_SUFFIXES) or ".so." in folded.rpartition("/")[2]
+
+
+def printable(name: str) -> str:
+    """A name for a sentence: what no terminal should be sent, and what looks like other letters, is spelled out."""
+    return name.encode("unicode_escape").decode("ascii").replace("\\\\", "\\")[:100]
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:NOTED_NAMES]) + (
+        f" and {len(names) - NOTED_NAMES} more" if len(names) > NOTED_NAMES else ""
+    )
 
 
 LIMITS = ArchiveLimits()
@@ -92,16 +135,22 @@ def inspect_archive(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveR
         _check_entry(entry, limits)
         total += sum(len(data) for data in _content(archive, entry, limits))
         _check_total(total, limits)
-    names = tuple(entry.filename for entry in entries if not entry.is_dir())
-    return ArchiveReport(_entry_point(names), names, total)
+    files = [entry.filename for entry in entries if not entry.is_dir()]
+    names = tuple(name for name in files if not is_compiled(name))
+    return ArchiveReport(_entry_point(names), names, total, tuple(name for name in files if is_compiled(name)))
 
 
 def unpack_archive(file: IO[bytes], folder: Path, limits: ArchiveLimits = LIMITS) -> ArchiveReport:
-    """Check an archive, then unpack it into an empty folder with fixed modes. Raises ArchiveRefused."""
+    """Check an archive, then unpack it into an empty folder with fixed modes. Raises ArchiveRefused.
+
+    Compiled Python is left out.
+    """
     report = inspect_archive(file, limits)
     archive = _open(file, limits)
     folder.mkdir(parents=True, exist_ok=True)
     for entry in archive.infolist():
+        if is_compiled(entry.filename.rstrip("/")):
+            continue
         *parents, name = PurePosixPath(entry.filename).parts
         if entry.is_dir():
             _make_folders(folder, [*parents, name])
@@ -216,7 +265,7 @@ def _check_names(entries: list[zipfile.ZipInfo]) -> None:
     files: set[str] = set()
     for entry in entries:
         name = entry.filename
-        shown = name.encode("ascii", "backslashreplace").decode()[:100]
+        shown = printable(name)
         raw = getattr(entry, "orig_filename", name)
         if not entry.flag_bits & 0x800 and not name.isascii():
             raise ArchiveRefused(
@@ -244,6 +293,11 @@ def _check_names(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _check_overlap(entries: list[zipfile.ZipInfo], table_start: int) -> None:
+    """Refuse bytes before the first entry, which may be another zip to other tools, and entries that share bytes."""
+    if entries and (start := min(entry.header_offset for entry in entries)) > 0:
+        raise ArchiveRefused(
+            f"The zip begins with {start} bytes that are not its own. Pack it again.", code="not_a_zip"
+        )
     end = 0
     for entry in sorted(entries, key=lambda item: item.header_offset):
         if entry.header_offset < end:

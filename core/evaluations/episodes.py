@@ -19,8 +19,9 @@ from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.ranking.scores import bin_edges
 from core.duels.selectors import NotStored, file_open
-from core.models import Evaluation, Recording, SeedList, Submission, Validation
+from core.models import Evaluation, JobState, Recording, SeedList, Submission, Validation
 from core.submissions.phase_selectors import submissions_with_phases
 
 
@@ -55,7 +56,7 @@ class TextReplay:
 
 def evaluation_get(evaluation_id: int) -> Evaluation:
     """An evaluation with everything its page names. Raises Evaluation.DoesNotExist."""
-    recordings = Prefetch("recordings", Recording.objects.defer("log"))
+    recordings = Prefetch("recordings", Recording.objects.defer("log").select_related("practice"))
     return Evaluation.objects.select_related(*Evaluation.RELATED).prefetch_related(recordings).get(pk=evaluation_id)
 
 
@@ -73,7 +74,7 @@ def seeds_hidden(evaluation: Evaluation) -> bool:
 
 
 def episode_list(evaluation: Evaluation) -> list[Episode]:
-    """The finished episodes, in the order in which they are stored; seeds where they are public."""
+    """The finished episodes, in the order in which they are stored; ask `episodes_visible` first."""
     seeds = _seeds(evaluation.seed_list)
     return [
         Episode(int(number), float(score), int(length), float(seconds), seeds.get(int(number)))
@@ -116,6 +117,23 @@ def _action(action: int | bytes, spec: EnvironmentSpec | None) -> Any:
         raise NotStored("The actions of this episode are damaged and cannot be read.") from None
 
 
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How the scores of an evaluation are distributed: edges of equal bins, and how many episodes are in each."""
+
+    edges: list[float]
+    counts: list[int]
+
+
+def score_distribution(evaluation: Evaluation) -> Distribution | None:
+    """All that is told of single episodes while their seeds are hidden; None before the evaluation is over."""
+    scores = [float(row[1]) for row in evaluation.episodes]
+    if evaluation.state != JobState.SUCCEEDED or not scores or not math.isfinite(max(scores) - min(scores)):
+        return None
+    edges = bin_edges(scores)
+    return Distribution(edges.tolist(), np.histogram(scores, edges)[0].tolist())
+
+
 def practice_results(validation: Validation) -> list[Episode]:
     """What a submission scored on the public seeds, by seed. Raises NotStored."""
     if not validation.records:
@@ -137,7 +155,9 @@ def episodes_open(job: Evaluation | Validation) -> Iterator[EvaluationArchive]:
 
 
 def mean_so_far(evaluation: Evaluation) -> float | None:
-    """Mean of the episodes that are finished."""
+    """Mean of the episodes that are finished; None on hidden seeds: two means in a row tell a score."""
+    if seeds_hidden(evaluation):
+        return None
     scores = [float(row[1]) for row in evaluation.episodes]
     return math.fsum(scores) / len(scores) if scores else None
 

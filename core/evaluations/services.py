@@ -9,12 +9,24 @@ from django.db import transaction
 
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.ranking.scores import summarise_scores
+from core.duels.selectors import NotStored
 from core.errors import Refused
+from core.evaluations.episodes import practice_results, seeds_hidden
 from core.evaluations.selectors import evaluation_to_stand_with, is_evaluated, ranking_list, submissions_to_rank
 from core.jobs.artifacts import EvaluationArtifacts
 from core.jobs.lifecycle import job_cancel_if_open, job_enqueue, job_fail, job_succeed, written_once
 from core.jobs.states import seconds_running
-from core.models import Agent, Environment, Evaluation, JobFault, JobState, Recording, Submission, SubmissionForm
+from core.models import (
+    Agent,
+    Environment,
+    Evaluation,
+    JobFault,
+    JobState,
+    Recording,
+    Submission,
+    SubmissionForm,
+    Validation,
+)
 from core.operations.metrics import evaluation_completed, matches_played
 from core.submissions.phase_selectors import validation_of
 
@@ -108,6 +120,7 @@ def evaluation_succeed(
 
     episodes: one row for every seed of the list, in their order.
     """
+    practice, recorded = _to_record(evaluation, episodes)
     with transaction.atomic():
         agent = agent_lock(evaluation.agent_id)
         job_succeed(
@@ -119,8 +132,10 @@ def evaluation_succeed(
         )
         standing_decide(agent=agent)
         _count(evaluation, agent, episodes)
-        for choice, number in _episodes_to_record(episodes).items():
-            job_enqueue(job=Recording.objects.create(evaluation=evaluation, choice=choice, episode_number=number))
+        for choice, number in _episodes_to_record(recorded).items():
+            row = Recording(evaluation=evaluation, practice=practice, choice=choice, episode_number=number)
+            row.save()
+            job_enqueue(job=row)
 
 
 def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:
@@ -226,8 +241,24 @@ def standing_decide(*, agent: Agent) -> None:
         Evaluation.objects.filter(pk=chosen.pk).update(is_current=True)
 
 
+def _to_record(evaluation: Evaluation, episodes: list[EpisodeRow]) -> tuple[Validation | None, list[EpisodeRow]]:
+    """The episodes to choose from: those of the evaluation, or of the practice before while the seeds are hidden."""
+    if not seeds_hidden(evaluation):
+        return None, episodes
+    practice = validation_of(evaluation.submission)
+    if practice is None:
+        return None, []
+    try:
+        found = practice_results(practice)
+    except NotStored:
+        return practice, []
+    return practice, [(one.number, one.score, one.length, one.thinking_seconds) for one in found]
+
+
 def _episodes_to_record(episodes: list[EpisodeRow]) -> dict[Recording.Choice, int]:
     """The numbers of the best, the median and the worst episode; of equal ones the first."""
+    if not episodes:
+        return {}
     ranked = sorted(episodes, key=lambda row: (-row[1], row[0]))
     last = next(row for row in ranked if row[1] == ranked[-1][1])
     return {

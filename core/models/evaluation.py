@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import secrets
+
 from django.db import models
 
 from core.models.agent import Submission
@@ -7,6 +9,7 @@ from core.models.environment import Environment
 from core.models.job import Job, artifact_name
 from core.models.limits import finite
 from core.models.user import User
+from core.models.validation import Validation
 from core.models.verdict import Checkable
 
 
@@ -50,6 +53,14 @@ class SeedList(models.Model):
         return self.purpose == SeedPurpose.PRACTICE or self.revealed_at is not None
 
 
+ORDER_SECRET_BYTES = 32
+
+
+def new_order_secret() -> str:
+    """What the order of an evaluation's episodes is drawn from, in hex."""
+    return secrets.token_hex(ORDER_SECRET_BYTES)
+
+
 class Evaluation(Job, Checkable):
     """Episodes of one submission in a one-seat environment, played under the referee; or one run of a script.
 
@@ -68,6 +79,12 @@ class Evaluation(Job, Checkable):
     environment_version = models.CharField(max_length=60, help_text="Id of the spec it is played with.")
     seed_list = models.ForeignKey(SeedList, on_delete=models.PROTECT, null=True, related_name="evaluations")
     """None for a script."""
+    order_secret = models.CharField(
+        max_length=2 * ORDER_SECRET_BYTES,
+        default=new_order_secret,
+        editable=False,
+        help_text="The order of the episodes follows from it. Whoever knew it could tell which seed an episode has.",
+    )
     is_verified = models.BooleanField(default=True, help_text="Whether the arena itself stepped the environment.")
     is_current = models.BooleanField(
         default=False, editable=False, help_text="Whether it is what its agent stands on the board with."
@@ -82,7 +99,10 @@ class Evaluation(Job, Checkable):
     worst_decile = models.FloatField(null=True, editable=False, help_text="Mean of the worst tenth of the episodes.")
     seconds_per_move = models.FloatField(null=True, editable=False)
     episodes = models.JSONField(
-        default=list, editable=False, help_text="By episode: number, score, length, thinking seconds."
+        default=list,
+        editable=False,
+        help_text="By episode: place of its seed in the list, score, length, thinking seconds. For staff alone while "
+        "the seeds are hidden.",
     )
     metrics = models.JSONField(default=list, editable=False, help_text="What a script reported beside its score.")
     runtime = models.CharField(max_length=200, blank=True, editable=False, help_text="Versions of the environment.")
@@ -144,7 +164,7 @@ class Evaluation(Job, Checkable):
 
 
 class Recording(Job):
-    """A video, or for environments of text a replay, of one episode of an evaluation."""
+    """A video, or for environments of text a replay, of one episode of an evaluation or of the practice before it."""
 
     KIND = "recording"
     OWNER = "evaluation__agent__owner"
@@ -156,6 +176,13 @@ class Recording(Job):
         WORST = "WORST", "worst"
 
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="recordings")
+    practice = models.ForeignKey(
+        Validation,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="recordings",
+        help_text="The practice, on public seeds, that the episode is of; none where it is of the evaluation itself.",
+    )
     choice = models.CharField(max_length=6, choices=Choice.choices)
     episode_number = models.PositiveIntegerField()
     video = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)

@@ -12,13 +12,26 @@ from core.models import Build, Duel, Evaluation, Job, JobFault, Publication, Rec
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import Viewer, duel_visible
 
-_SENTENCE = re.compile(r"(?:Episode \d+: )?[^:.]*")
+_SENTENCE = re.compile(r"(?:Episode \d+: )?(?P<said>[^:.]*)")
 """What the arena itself says of a failure; what follows a colon or a full stop may be the player's words."""
 
 
-def records_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
-    """Records name the seeds: to everyone once these are public, to staff always."""
+def episodes_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
+    """Results by episode: to everyone once the seeds are public, to staff always, and not to owners before.
+
+    An agent that knew what each episode's best play was in earlier uploads could climb without being better.
+    """
     return viewer.is_staff or not seeds_hidden(evaluation)
+
+
+def records_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
+    """Records name the seeds and hold every episode: as the results by episode."""
+    return episodes_visible(evaluation, viewer)
+
+
+def recording_visible(recording: Recording, viewer: Viewer) -> bool:
+    """A recorded episode of practice is everyone's; one of the evaluation itself as its results by episode."""
+    return recording.practice_id is not None or episodes_visible(recording.evaluation, viewer)
 
 
 def player_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
@@ -36,12 +49,13 @@ def arena_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
 def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
     """Why a job failed, as far as a person may know it.
 
-    The words of a player go to those who may see its source; from an evaluation on hidden seeds to staff alone.
+    The words of a player go to those who may see its source; from an evaluation on hidden seeds to staff alone, and so
+    does the number of the episode.
     """
     is_players = job.fault == JobFault.PLAYER
     if is_players and isinstance(job, Evaluation) and seeds_hidden(job) and not viewer.is_staff:
         found = _SENTENCE.match(job.error)
-        said = found[0].strip() if found else ""
+        said = found["said"].strip() if found else ""
         return f"{said}." if said else ""
     if can_see_source or not is_players:
         return job.error

@@ -28,7 +28,7 @@ from core.evaluations.services import (
 from core.jobs.artifacts import DuelArtifacts, EvaluationArtifacts, evaluation_stored
 from core.jobs.lifecycle import job_cancel, job_claim
 from core.jobs.states import StaleJob
-from core.models import Agent, Environment, Evaluation, JobState, Recording, SeedPurpose, Submission
+from core.models import Agent, Environment, Evaluation, JobState, Recording, SeedPurpose, Submission, Validation
 from core.people.moderation import agent_disable, agent_enable
 from core.submissions.phases import build_succeed, validation_succeed
 from core.submissions.services import submission_delete, submission_rebuild
@@ -102,11 +102,29 @@ def test_a_good_evaluation_holds_what_the_board_shows_and_puts_its_agent_there(a
     assert stands_with(agent) == evaluation
 
 
-def test_best_median_and_worst_episode_are_drawn(agent: Agent) -> None:
+def test_best_median_and_worst_episode_are_drawn_where_the_seeds_are_public(agent: Agent) -> None:
+    agent.environment.seed_lists.update(revealed_at=timezone.now())
     evaluation = succeed(running(factories.ready(agent)), [30.0, 10.0, 40.0, 40.0])
 
     drawn = Recording.objects.filter(evaluation=evaluation).values_list("choice", "episode_number", "state")
     assert sorted(drawn) == [("BEST", 3, "QUEUED"), ("MEDIAN", 4, "QUEUED"), ("WORST", 2, "QUEUED")]
+    assert not evaluation.recordings.exclude(practice=None).exists()
+
+
+def test_episodes_on_hidden_seeds_are_not_drawn_but_those_of_practice(agent: Agent) -> None:
+    submission = factories.ready(agent)
+    evaluation = succeed(running(submission), [30.0, 10.0, 40.0, 40.0])
+    assert not evaluation.recordings.exists()
+
+    validation = submission.validations.get()
+    episodes = tuple(EpisodeRecord(number, number, (0, 1), float(number), truncated=False) for number in (1, 2))
+    record = EvaluationRecord("cart-pole-v1", "", "anna", episodes)
+    with evaluation_stored(job=validation, record=record, player_log="", digest="") as stored:
+        Validation.objects.filter(pk=validation.pk).update(records=stored.records)
+    evaluation = succeed(running(Submission.objects.get(pk=submission.pk)), [30.0, 10.0, 40.0, 40.0])
+
+    drawn = evaluation.recordings.values_list("choice", "episode_number", "practice")
+    assert sorted(drawn) == [("BEST", 2, validation.pk), ("MEDIAN", 2, validation.pk), ("WORST", 1, validation.pk)]
 
 
 def test_a_failed_evaluation_counts_for_nothing_and_says_why(agent: Agent) -> None:

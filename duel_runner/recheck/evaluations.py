@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from arena_kit.environment.episodes import EvaluationRecord, seeds_sha256
+from arena_kit.environment.episodes import EvaluationRecord, secret_order, seeds_sha256
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee import run as referee
 from arena_kit.referee.recheck.evaluations import CHECKED, verify_evaluation
@@ -27,7 +27,7 @@ def evaluation_audit(evaluation: Evaluation) -> Audit[EvaluationRecord]:
 
 
 def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEvaluation:
-    """Let the player of an evaluation play it again: same image, rules and seeds, today's limits.
+    """Let the player of an evaluation play it again: same image, rules, seeds and order, today's limits.
 
     Raises SandboxError or referee.PlatformFault, also when the image is no longer on this host.
     """
@@ -42,6 +42,7 @@ def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEv
             parallel_episodes=environment.parallel_matches,
             limits=environment.limits,
             clock=time.monotonic,
+            order=secret_order(evaluation.order_secret, len(evaluation.seed_list.seeds)),
         )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 
 import pytest
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.adapters import video
@@ -14,7 +16,7 @@ from arena_kit.tests.episodes import with_episode
 from core.models import Alarm, Evaluation, JobFault, JobState, Recording
 from core.tests import factories
 from duel_runner.tasks import recording_run
-from duel_runner.tests.test_recheck_evaluations import damage, finished, lose, rewrite, update
+from duel_runner.tests.test_recheck_evaluations import damage, finished, lose, rewrite
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,7 +30,10 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def evaluation(settings: Settings) -> Evaluation:
     settings.JOB_MAX_ATTEMPTS = 1
-    return finished(factories.task(episodes=3), "anna")
+    task = factories.task(episodes=3)
+    # Only then are episodes of an evaluation itself drawn.
+    task.seed_lists.update(revealed_at=timezone.now())
+    return finished(task, "anna")
 
 
 def drawn(evaluation: Evaluation) -> Recording:
@@ -58,7 +63,7 @@ def test_an_episode_that_does_not_give_its_score_again_raises_an_alarm(evaluatio
 
 def test_where_other_versions_are_installed_another_score_is_no_alarm(evaluation: Evaluation) -> None:
     better(evaluation)
-    update(runtime="gymnasium 0.1")(evaluation)
+    rewrite(evaluation, lambda record: replace(record, runtime="gymnasium 0.1"))
 
     recording = drawn(evaluation)
 
@@ -76,7 +81,7 @@ def test_records_that_cannot_be_read_are_told_at_once(
     recording = drawn(evaluation)
 
     assert recording.error_code == "records_unreadable"
-    assert recording.error.startswith("The records of the evaluation cannot be read: ")
+    assert recording.error.startswith("The records of this evaluation cannot be read: ")
 
 
 def test_what_no_picture_can_be_made_of_here_is_tried_again(

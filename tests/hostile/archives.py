@@ -73,6 +73,10 @@ ARCHIVES: dict[str, Callable[[], File]] = {
     "wrong checksum": lambda: with_field(zip_of(("a.bin", b"q" * 50)), b"a.bin", central=16, local=14, value=bytes(4)),
     "cut in half": lambda: File(zip_of(("a.bin", os.urandom(900))).getvalue()[:500]),
     "program before the zip": lambda: File(b"#!/bin/sh\n" + zip_of().getvalue()),
+    "another zip before the zip": lambda: File(zip_of(("other.py", LOUD)).getvalue() + zip_of().getvalue()),
+    "compiled files beside their sources": named(
+        "__pycache__/player.cpython-311.pyc", "alone.pyc", "old.pyo", "package/__PyCache__/x.py"
+    ),
     "no zip at all": lambda: File(b"\x1f\x8b\x08" + bytes(100)),
     "path above the folder": named("../arena-hostile-left-build"),
     "path deep above the folder": named("a/../../../../../../tmp/arena-hostile-left-build"),

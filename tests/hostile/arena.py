@@ -7,11 +7,13 @@ import itertools
 import re
 import secrets
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from arena_kit.environment.records import Outcome
@@ -25,6 +27,7 @@ from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.warm import WarmPlayers
 from arena_kit.tests.duels import outline
+from duel_runner.tests.compiled import write_compiled
 from tests.hostile.cases import CONTAINED, FOLDER, PLAYERS, Case
 from tests.hostile.host import Host
 
@@ -98,19 +101,21 @@ class Arena:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def folder(self, files: Mapping[str, str]) -> Path:
-        """An unpacked archive with these files and the probes' own module."""
+    def folder(self, files: Mapping[str, str], compiled: Mapping[str, str] = MappingProxyType({})) -> Path:
+        """An unpacked archive with these files and the probes' own module. compiled: files by the source within."""
         folder = self._root / f"{next(self._names)}-{secrets.token_hex(4)}"
         for name, text in {**SHIPPED, **files}.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+        for name, text in compiled.items():
+            write_compiled(text, folder / name.format(tag=sys.implementation.cache_tag))
         return folder
 
     def judge(self, case: Case) -> Report:
         """Play the case's duels, then an honest one; say what differs from what the manifest expects."""
         begun = time.monotonic()
-        folder = self.folder(case.files)
+        folder = self.folder(case.files, case.compiled)
         limits = replace(LIMITS, **case.limits)  # type: ignore[arg-type]  # numbers by name, from YAML
         got = ""
         problems: list[str] = []
@@ -174,8 +179,8 @@ class Arena:
             yield f"the log has {len(log)} characters"
         texts = [log, duel.log, *(match.error for match in duel.record.matches)]
         yield from (f"{secret} was found" for secret in self._secrets if any(secret in text for text in texts))
-        if any("\x00" in text or re.search("[\ud800-\udfff]", text) for text in texts):
-            yield "a text has characters that no database takes"
+        if any(re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", text) for text in texts):
+            yield "a text has characters that no database or no terminal should be sent"
 
 
 def verdict_of(duel: PlayedDuel) -> str:

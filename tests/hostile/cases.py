@@ -31,7 +31,8 @@ REFUSED = r"refused \w+"
 class Case:
     """One line of the manifest.
 
-    verdict: any of these typed codes will do. files: of the player's folder, by name. lines: patterns, each of which a
+    verdict: any of these typed codes will do. files: of the player's folder, by name. compiled: compiled files of it,
+    by the source that is in them. lines: patterns, each of which a
     whole line of the player's log must match in every duel. limits: what differs from `arena.LIMITS`. not_on: sandbox
     to reason, where nothing is promised. instead: sandbox to the verdicts, any of which is all that can be
     seen there. text: of requirements or of what a person types. check: what looks at a text.
@@ -42,6 +43,7 @@ class Case:
     kind: str
     verdict: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
+    compiled: Mapping[str, str] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     limits: Mapping[str, float] = field(default_factory=dict)
     duels: int = 1

@@ -83,6 +83,19 @@ def security(start: str) -> Patch:
     )
 
 
+def allowed(*calls: str) -> Patch:
+    """Let calls of the kernel through whatever their arguments are."""
+
+    def change(found: Options) -> None:
+        start = "seccomp="
+        profile = json.loads(next(o.removeprefix(start) for o in found["security_opt"] if o.startswith(start)))
+        profile["syscalls"].append({"names": calls, "action": "SCMP_ACT_ALLOW"})
+        kept = [o for o in found["security_opt"] if not o.startswith(start)]
+        found.update(security_opt=[*kept, start + json.dumps(profile)])
+
+    return options(change)
+
+
 def ulimit(name: str, value: int) -> Patch:
     """Raise one limit, in the engine's options and in the player server, which sets it once more."""
 
@@ -159,6 +172,8 @@ def _replace(text: str, old: str, new: str) -> str:
 DOCKER = (
     ("no network", networked, ["network and metadata address"]),
     ("own seccomp profile", security("seccomp="), ["calls of the kernel", "sockets of every family"]),
+    ("limits of the caller alone", allowed("prlimit64"), ["limiting and slowing the first process"]),
+    ("priorities of the caller alone", allowed("setpriority"), ["limiting and slowing the first process"]),
     ("no new privileges", security("no-new-privileges"), ["user and powers"]),
     ("no capabilities", without("cap_drop"), ["user and powers"]),
     ("a user of its own", without("user"), ["user and powers"]),

@@ -10,7 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from arena_kit.tests.upload.test_archive import zip_of
-from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text, unpack_archive
+from arena_kit.upload.archive import (
+    ArchiveRefused,
+    check_python_compiles,
+    inspect_archive,
+    is_compiled,
+    read_text,
+    unpack_archive,
+)
 from arena_kit.upload.requirements import RequirementsRefused, read_requirements
 from tests.hostile.archives import ARCHIVES
 from tests.hostile.arena import Report
@@ -57,6 +64,8 @@ def check_archive(file: io.BytesIO, folder: Path) -> str:
 def outside(root: Path, got: str) -> Iterator[str]:
     """What an archive left in or beside the folder that it may use."""
     for path in root.rglob("*"):
+        if is_compiled(path.relative_to(root).as_posix()):
+            yield f"{path.name} was unpacked, and Python would load it in the place of a source"
         if got != ACCEPTED:
             yield f"{path.name} was unpacked although the archive was refused"
         elif path.is_symlink() or not (path.is_dir() or path.is_file()):

@@ -29,7 +29,7 @@ class EvaluationAdmin(JobAdmin[Evaluation]):
     list_filter = (*JobAdmin.list_filter, "is_current", "is_verified", "environment")
     list_select_related = ("submission__agent", "environment", "seed_list__environment")
     search_fields = ("=id", "agent__name", "agent__owner__username", "=submission__public_id", "error", "worker")
-    exclude = (*JobAdmin.exclude, *LONG, "records", "player_log")
+    exclude = (*JobAdmin.exclude, *LONG, "order_secret", "records", "player_log")
     readonly_fields = (*JobAdmin.readonly_fields, "files")
     actions = ("requeue", "cancel", "run_again")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -13,17 +13,20 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.evaluations.board import board_rank
-from core.evaluations.episodes import episode_get, episode_list
+from core.evaluations.episodes import episode_get, episode_list, score_distribution
 from core.listing import evaluation_rows
 from core.models import Evaluation, JobState, Verdict
 from core.submissions.selectors import agent_source_visible
-from core.submissions.visibility import error_shown, records_visible
+from core.submissions.visibility import episodes_visible, error_shown, records_visible
 from web.api.authentication import viewer_of
 from web.api.fields import JobFields, Version
 from web.api.listing import RowFilter
 from web.api.views import Listed, Shown, one
 
 HIDDEN = "The actions would tell the hidden seeds. They can be read once these are revealed."
+HIDDEN_EPISODES = (
+    "Results of single episodes are hidden as long as the seeds are. The evaluation itself tells their distribution."
+)
 
 
 class EvaluationAnswer(JobFields):
@@ -51,14 +54,32 @@ class EvaluationAnswer(JobFields):
     )
 
 
+class DistributionAnswer(serializers.Serializer[Any]):
+    edges = serializers.ListField(child=serializers.FloatField(), help_text="Of equal bins, one more than counts.")
+    counts = serializers.ListField(child=serializers.IntegerField(), help_text="Episodes with a score in each bin.")
+
+
 class EvaluationFullAnswer(EvaluationAnswer):
     rank = serializers.SerializerMethodField(help_text="On the board, null when it does not stand there.")
     error = serializers.SerializerMethodField(help_text="Why it failed, as far as you may know.")
     metrics = serializers.JSONField(help_text="What a script reported beside its score.")
     runtime = serializers.CharField(help_text="Versions of the environment's packages.")
+    distribution = serializers.SerializerMethodField(help_text="Of the scores; null before it has succeeded.")
+    order_secret = serializers.SerializerMethodField(
+        help_text="The order of the episodes follows from it (docs/protocol.md); null while the seeds are hidden."
+    )
 
     def get_rank(self, row: Evaluation) -> int | None:
         return board_rank(row)
+
+    @extend_schema_field(DistributionAnswer(allow_null=True))
+    def get_distribution(self, row: Evaluation) -> Any:
+        found = score_distribution(row)
+        return None if found is None else DistributionAnswer(found).data
+
+    def get_order_secret(self, row: Evaluation) -> str | None:
+        is_shown = row.is_verified and episodes_visible(row, viewer_of(self.context["request"]))
+        return row.order_secret if is_shown else None
 
     def get_error(self, row: Evaluation) -> str:
         viewer = viewer_of(self.context["request"])
@@ -110,13 +131,16 @@ class EpisodesAnswer(serializers.Serializer[Any]):
 
 
 class EpisodeList(APIView):
-    """The finished episodes of an evaluation, while it runs, too."""
+    """The finished episodes of an evaluation, while it runs, too; on hidden seeds once these are public."""
 
     tag = "evaluations"
 
-    @extend_schema(responses=EpisodesAnswer)
+    @extend_schema(responses={200: EpisodesAnswer, 403: OpenApiResponse(description=HIDDEN_EPISODES)})
     def get(self, request: Request, pk: int) -> Response:
-        episodes = episode_list(one(evaluation_rows(), pk=pk))
+        row = one(evaluation_rows(), pk=pk)
+        if not episodes_visible(row, viewer_of(request)):
+            raise PermissionDenied(HIDDEN_EPISODES)
+        episodes = episode_list(row)
         return Response(EpisodesAnswer({"count": len(episodes), "results": episodes}).data)
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from arena_kit.ranking.scores import as_equal, bin_edges
 from web.site.plots import Axis, Line, Mark, Plot, Span, Table, drawable
 
 Z_95 = 1.96
@@ -20,7 +21,6 @@ MOST_POINTS = 400
 """Of a line: more could not be told apart."""
 MOST_DOTS = 1000
 """Of a chart that is sent anew every few seconds while it grows."""
-MOST_BINS = 30
 OF_SCORES = "Score of an episode"
 TABLE_ROWS = 20
 """Of a line, in the table behind it: about so many are read by somebody."""
@@ -68,13 +68,8 @@ def short(value: float) -> str:
 def scale_of(values: Sequence[float]) -> Scale:
     """A scale on which all values fit with some room at both ends; equal values stand in its middle."""
     low, high = min(values), max(values)
-    margin = max(abs(high) * 0.5, 0.5) if _as_equal(low, high) else (high - low) * 0.06
+    margin = max(abs(high) * 0.5, 0.5) if as_equal(low, high) else (high - low) * 0.06
     return Scale(low - margin, high + margin)
-
-
-def _as_equal(low: float, high: float) -> bool:
-    """Whether nothing could be told apart between two values: they are equal but for rounding."""
-    return high - low <= 1e-12 * max(1.0, abs(low), abs(high))
 
 
 def whiskers(
@@ -148,15 +143,6 @@ def formation(scores: Sequence[float], episode_count: int) -> Plot | None:
             ),
         ),
     )
-
-
-def bin_edges(values: Sequence[float]) -> np.ndarray:
-    """Edges of equal bins over all values: about the square root of their number, at most MOST_BINS."""
-    low, high = min(values), max(values)
-    if _as_equal(low, high):
-        half = max(abs(low) * 0.05, 0.5)
-        return np.asarray([low - half, low + half])
-    return np.linspace(low, high, min(MOST_BINS, max(5, math.ceil(math.sqrt(len(values)) * 1.5))) + 1)
 
 
 def histogram(scores: Sequence[float], mean: float, low: float, high: float, solved: float | None) -> Plot | None:

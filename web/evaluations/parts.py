@@ -10,10 +10,12 @@ from django.http import QueryDict
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import EnvironmentSpec
 from core.duels.selectors import NotStored
-from core.evaluations.episodes import Episode, TextReplay, recording_steps
+from core.evaluations.episodes import Episode, TextReplay, episode_list, practice_results, recording_steps
 from core.jobs.waits import Wait, waits_of
-from core.models import Evaluation, JobState, Recording
+from core.models import Evaluation, JobState, Recording, Validation
 from core.operations.removed import removed_on
+from core.submissions.visibility import recording_visible
+from core.tournaments.results import Viewer
 from web.duels.replays import FrameView
 from web.evaluations.charts import over_time
 from web.site.media import media_type
@@ -83,13 +85,25 @@ def page_number(query: QueryDict) -> int:
     return max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 1
 
 
-def recording_views(evaluation: Evaluation, episodes: Sequence[Episode], choice: str = "") -> list[RecordingView]:
-    """The recordings of an evaluation: best, median, worst; `choice` asks for one alone."""
-    by_number = {episode.number: episode for episode in episodes}
-    rows = {row.choice: row for row in evaluation.recordings.all()}
+def recording_views(evaluation: Evaluation, viewer: Viewer, choice: str = "") -> list[RecordingView]:
+    """The recordings that a person may see of an evaluation: best, median, worst; `choice` asks for one alone."""
+    rows = {row.choice: row for row in evaluation.recordings.all() if recording_visible(row, viewer)}
     wanted = [row for key in CHOICES if (row := rows.get(key)) and choice in ("", key)]
     waits = waits_of(wanted)
-    return [_view(row, by_number.get(row.episode_number), waits.get((row.KIND, row.pk))) for row in wanted]
+    by_number = {practice: _by_number(evaluation, practice) for practice in {row.practice for row in wanted}}
+    return [
+        _view(row, by_number[row.practice].get(row.episode_number), waits.get((row.KIND, row.pk))) for row in wanted
+    ]
+
+
+def _by_number(evaluation: Evaluation, practice: Validation | None) -> dict[int, Episode]:
+    """The episodes that recordings show, of the evaluation or of the practice before it."""
+    if practice is None:
+        return {episode.number: episode for episode in episode_list(evaluation)}
+    try:
+        return {episode.number: episode for episode in practice_results(practice)}
+    except NotStored:
+        return {}
 
 
 def episode_frames(spec: EnvironmentSpec | None, replay: TextReplay) -> list[FrameView]:

@@ -39,14 +39,16 @@ CHOICES = ("best", "median", "worst")
 
 def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
     """An evaluation; asked by htmx, the part that changes while it runs or is drawn."""
-    row = get_evaluation(evaluation_id)
-    episodes = selectors.episode_list(row)
+    row, viewer = get_evaluation(evaluation_id), viewer_of(request)
+    can_see_episodes = visibility.episodes_visible(row, viewer)
+    episodes = selectors.episode_list(row) if can_see_episodes else []
     wanted = request.headers.get("HX-Target", "").removeprefix("recording-")
-    recordings = recording_views(row, episodes, wanted.upper() if wanted in CHOICES else "")
+    recordings = recording_views(row, viewer, wanted.upper() if wanted in CHOICES else "")
     context: Context = {
         **_common(row),
-        **_charts(row),
-        **_visible(row, viewer_of(request)),
+        **_charts(row, can_see_episodes=can_see_episodes),
+        **_visible(row, viewer),
+        "can_see_episodes": can_see_episodes,
         "wait": wait_of(row),
         "mean": selectors.mean_so_far(row),
         "tenths": 10 * row.episodes_done // row.episode_count if row.episode_count else 0,
@@ -66,7 +68,8 @@ def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
 def episode(request: HttpRequest, evaluation_id: int, choice: str) -> HttpResponseBase:
     """The viewer on a recorded episode of text."""
     row = get_evaluation(evaluation_id)
-    view = _recording(row, choice)
+    viewer = viewer_of(request)
+    view = _recording(row, viewer, choice)
     states = _states(row, view)
     position = frame_number(request, len(states))
     context: Context = {
@@ -76,7 +79,7 @@ def episode(request: HttpRequest, evaluation_id: int, choice: str) -> HttpRespon
         "state": states[position],
         "position": position,
         "last": len(states) - 1,
-        "others": [other.key for other in recording_views(row, []) if other.has_text and other.key != choice],
+        "others": [other.key for other in recording_views(row, viewer) if other.has_text and other.key != choice],
         "frames_url": reverse("web:episode_frames", args=[row.pk, choice]),
     }
     return render(request, "web/evaluations/episode.html", context)
@@ -87,7 +90,7 @@ def episode_states(request: HttpRequest, evaluation_id: int, choice: str) -> Jso
     """{"frames": [{"svg", "text", "caption", "seats"}]}, or {"error"} with a sentence."""
     row = get_evaluation(evaluation_id)
     try:
-        states = _states(row, _recording(row, choice))
+        states = _states(row, _recording(row, viewer_of(request), choice))
     except NotStored as missing:
         return JsonResponse({"error": str(missing)}, status=status_of(missing))
     return JsonResponse({"frames": [asdict(state) for state in states]})
@@ -96,7 +99,7 @@ def episode_states(request: HttpRequest, evaluation_id: int, choice: str) -> Jso
 @explained
 def recording_file(request: HttpRequest, evaluation_id: int, choice: str, name: str) -> HttpResponseBase:
     """The video of an episode, or the picture that stands for it until it plays."""
-    view = _recording(get_evaluation(evaluation_id), choice)
+    view = _recording(get_evaluation(evaluation_id), viewer_of(request), choice)
     fields = {"video": view.recording.video, "poster": view.recording.poster}
     if name not in fields:
         raise Http404("There is no such file.")
@@ -157,10 +160,10 @@ def _visible(row: Evaluation, viewer: Viewer) -> Context:
     }
 
 
-def _charts(row: Evaluation) -> Context:
+def _charts(row: Evaluation, *, can_see_episodes: bool) -> Context:
     """What forms the score while it runs, and how it is made up afterwards."""
     scores = [float(score) for _, score, _, _ in row.episodes]
-    context: Context = {"formation": formation(scores, row.episode_count)}
+    context: Context = {"formation": formation(scores, row.episode_count) if can_see_episodes else None}
     spec = selectors.spec_or_none(row.environment_version)
     context["solved"] = spec.solved_score if spec else None
     if row.state == JobState.SUCCEEDED and row.score is not None and row.score_low is not None:
@@ -170,8 +173,8 @@ def _charts(row: Evaluation) -> Context:
     return context
 
 
-def _recording(row: Evaluation, choice: str) -> RecordingView:
-    views = recording_views(row, selectors.episode_list(row), choice.upper()) if choice in CHOICES else []
+def _recording(row: Evaluation, viewer: Viewer, choice: str) -> RecordingView:
+    views = recording_views(row, viewer, choice.upper()) if choice in CHOICES else []
     if not views:
         raise Http404("This episode was not recorded.")
     return views[0]

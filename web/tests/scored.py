@@ -146,10 +146,11 @@ def recording(
     video: bytes = b"",
     frames: Sequence[str] = (),
     state: JobState = JobState.SUCCEEDED,
+    practice: Validation | None = None,
 ) -> Recording:
-    """A recorded episode: of text when it has frames, a WebM when it has bytes of one."""
+    """A recorded episode, of practice or of the evaluation: of text when it has frames, a WebM when it has bytes."""
     number = list(Recording.Choice).index(choice) + 1
-    made = _job(Recording(evaluation=row, choice=choice, episode_number=number), state, {})
+    made = _job(Recording(evaluation=row, practice=practice, choice=choice, episode_number=number), state, {})
     if state == JobState.SUCCEEDED:
         count = len(frames) - 1 if frames else 60
         returns = [float(step) for step in range(count + 1)]

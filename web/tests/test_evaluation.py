@@ -45,6 +45,12 @@ def evaluation(player: Submission) -> Evaluation:
     return scored.with_files(scored.evaluation(player, SCORES))
 
 
+@pytest.fixture
+def revealed(task: Environment) -> None:
+    """The seeds are public: single episodes are shown to everyone."""
+    SeedList.objects.update(revealed_at=timezone.now())
+
+
 def address(row: Evaluation, rest: str = "") -> str:
     return f"/evaluations/{row.pk}/{rest}"
 
@@ -60,6 +66,7 @@ def body(client: Client, path: str, **headers: str) -> tuple[Any, bytes]:
     return response, b"".join(response) if response.streaming else response.content
 
 
+@pytest.mark.usefixtures("revealed")
 def test_everyone_sees_the_score_with_its_interval_and_how_it_is_made_up(
     client: Client, evaluation: Evaluation
 ) -> None:
@@ -124,7 +131,8 @@ def test_what_checking_an_evaluation_brought_is_shown_with_what_was_looked_at(
 
     every = ("Not checked by the arena yet", "Record verifies", "Record does not verify", "Cannot be checked here")
     assert [choice for choice in every if choice in page] == [words]
-    assert ("Episode 3 is odd." in page) is bool(verdict)
+    # Of a record that does not verify it tells an episode, and the seeds are hidden.
+    assert ("Episode 3 is odd." in page) is (verdict not in (Verdict.NONE, Verdict.MISMATCH))
     assert HOSTILE not in page
 
 
@@ -144,11 +152,13 @@ def test_what_a_player_says_when_it_fails_on_hidden_seeds_is_for_staff_alone(
     agent = "/environments/cart-pole/agents/mine/"
     for person in (None, cast.alice):
         page = html(visit(person), row) + visit(person).get(agent).content.decode()
-        assert page.count("Episode 3: The player raised an exception.") == 2
+        assert page.count("The player raised an exception.") == 2
+        assert "Episode 3" not in page
         assert "saw [0.01" not in page
     assert "saw [0.01" in html(visit(cast.olga), row)
 
 
+@pytest.mark.usefixtures("revealed")
 def test_a_running_evaluation_shows_episode_by_episode_how_its_score_forms(client: Client, player: Submission) -> None:
     row = scored.evaluation(player, [10.0, 30.0, 20.0], state=JobState.RUNNING)
     part = html(client, row, **{"HX-Request": "true", "HX-Target": "evaluation"})
@@ -198,6 +208,7 @@ def test_labels_and_algorithms_are_escaped(client: Client, evaluation: Evaluatio
     assert "(unchecked)" in page
 
 
+@pytest.mark.usefixtures("revealed")
 def test_episodes_are_ordered_and_paged(client: Client, task: Environment, player: Submission) -> None:
     SeedList.objects.update(seeds=list(range(60)))
     row = scored.evaluation(player, [float(number) for number in range(60)])
@@ -209,6 +220,7 @@ def test_episodes_are_ordered_and_paged(client: Client, task: Environment, playe
     assert numbers.findall(html(client, row, "?page=99"))[-1] == "60"
 
 
+@pytest.mark.usefixtures("revealed")
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
@@ -228,6 +240,7 @@ def test_a_recording_that_cannot_be_watched_says_why(
     assert "<video" not in page
 
 
+@pytest.mark.usefixtures("revealed")
 def test_a_video_can_be_sought_in(client: Client, evaluation: Evaluation) -> None:
     video = bytes(range(256)) * 1000
     scored.recording(evaluation, Recording.Choice.BEST, video=video)
@@ -252,6 +265,7 @@ def test_a_video_can_be_sought_in(client: Client, evaluation: Evaluation) -> Non
     assert body(client, address(evaluation, "episodes/best/poster"))[0]["Content-Type"] == "image/webp"
 
 
+@pytest.mark.usefixtures("revealed")
 def test_a_video_whose_visitor_leaves_is_closed(
     client: Client, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +285,7 @@ def test_a_video_whose_visitor_leaves_is_closed(
         assert opened.pop().closed, headers
 
 
+@pytest.mark.usefixtures("revealed")
 def test_asking_for_a_videos_head_gives_that_of_the_whole(client: Client, evaluation: Evaluation) -> None:
     scored.recording(evaluation, Recording.Choice.BEST, video=bytes(1000))
     response = client.head(address(evaluation, "episodes/best/video"), headers={"Range": "bytes=0-9"})
@@ -284,6 +299,36 @@ def test_files_that_are_not_there_are_not_found(client: Client, evaluation: Eval
     assert client.get(address(evaluation, f"episodes/{rest}")).status_code == 404
 
 
+def test_while_seeds_are_hidden_practice_is_shown_and_no_episode_that_ranks(
+    evaluation: Evaluation, cast: Cast, visit: As
+) -> None:
+    scored.recording(evaluation, Recording.Choice.WORST, video=b"hidden")
+    practice = scored.practised(evaluation.submission)
+    scored.recording(evaluation, Recording.Choice.BEST, video=b"practice", practice=practice)
+    for person in (None, cast.alice):
+        client = visit(person)
+        page = html(client, evaluation)
+        assert "Best practice episode" in page
+        assert "public seed 1: score" in page
+        assert "Worst episode" not in page
+        assert "so are the results of single episodes" in page
+        assert body(client, address(evaluation, "episodes/best/video"))[1] == b"practice"
+        for rest in ("video", "poster", "", "frames.json"):
+            assert client.get(address(evaluation, f"episodes/worst/{rest}")).status_code == 404
+    assert body(visit(cast.olga), address(evaluation, "episodes/worst/video"))[1] == b"hidden"
+
+
+def test_the_score_of_a_running_evaluation_on_hidden_seeds_is_not_told(client: Client, player: Submission) -> None:
+    row = scored.evaluation(player, [10.0, 30.0, 20.0], state=JobState.RUNNING)
+    agent = client.get("/environments/cart-pole/agents/mine/", headers={"HX-Target": "v1"}).content.decode()
+    page = html(client, row)
+    assert 'value="3"' in page
+    assert "3 of 20 episodes" in agent
+    for shown in (page, agent):
+        assert not [word for word in ("ean so far", "Mean after", "formation-plot") if word in shown]
+
+
+@pytest.mark.usefixtures("revealed")
 def test_an_episode_of_text_is_stepped_in_the_viewer(client: Client, evaluation: Evaluation) -> None:
     scored.recording(evaluation, Recording.Choice.WORST, frames=[*FRAMES, HOSTILE])
     assert address(evaluation, "episodes/worst/") in html(client, evaluation)
@@ -297,6 +342,7 @@ def test_an_episode_of_text_is_stepped_in_the_viewer(client: Client, evaluation:
     assert "<script>alert" not in frames[-1]["svg"]
 
 
+@pytest.mark.usefixtures("revealed")
 def test_damaged_or_missing_texts_are_said_to_be_so(client: Client, evaluation: Evaluation) -> None:
     row = scored.recording(evaluation, Recording.Choice.BEST, frames=FRAMES)
     with row.text.storage.open(str(row.text.name), "wb") as file:
@@ -323,6 +369,7 @@ def test_more_episodes_and_recordings_take_no_more_queries(
         scored.recording(evaluation, choice, frames=FRAMES)
 
 
+@pytest.mark.usefixtures("revealed")
 def test_the_agents_page_shows_practice_place_and_a_live_evaluation(
     client: Client, cast: Cast, player: Submission, evaluation: Evaluation
 ) -> None:

@@ -374,6 +374,26 @@ probe("supervisor_files")(lambda: os.listdir("/proc/1/fd"))
 
 
 probe("supervisor_environment")(lambda: len(read("/proc/1/environ")))
+# Reading a limit needs the same right as setting it, and does no harm where the wall is missing.
+syscall("limits_of_first", 302, 261, 1, resource.RLIMIT_CPU, None, None)
+own_cores = ctypes.c_ulong(sum(1 << core for core in os.sched_getaffinity(0)))
+for name, pid in (("cores_of_first", 1), ("cores_of_itself", 0)):
+    syscall(name, 203, 122, pid, ctypes.sizeof(own_cores), ctypes.byref(own_cores))
+own_nice = os.getpriority(os.PRIO_PROCESS, 0)
+for name, which, who in (
+    ("priority_of_first", os.PRIO_PROCESS, 1), ("priority_of_group", os.PRIO_PGRP, 0),
+    ("priority_of_user", os.PRIO_USER, 0), ("priority_of_itself", os.PRIO_PROCESS, 0),
+):  # fmt: skip
+    syscall(name, 141, 140, which, who, own_nice)
+syscall("disk_priority_of_first", 251, 30, 1, 1, 2 << 13 | 4)
+probe("limits_of_itself")(lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+
+
+@probe("out_of_band")
+def _() -> int:
+    one, other = socket.socketpair()
+    with one, other:
+        return one.send(b"x", socket.MSG_OOB)
 
 
 print(json.dumps(results), flush=True)

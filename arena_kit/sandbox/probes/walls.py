@@ -126,6 +126,21 @@ WALLS: tuple[Wall, ...] = (
     # Nothing secret is there, and what gVisor's kernel shows of itself is not the host.
     Wall("supervisor", "listing its files", "supervisor_files", refused(), own_kernel=False),
     Wall("supervisor", "reading its environment", "supervisor_environment", refused(), own_kernel=False),
+    *(
+        Wall("supervisor", what, probe, refused("EPERM"))
+        for probe, what in (
+            ("limits_of_first", "its limits"),
+            ("cores_of_first", "its cores"),
+            ("priority_of_first", "its priority"),
+            ("priority_of_group", "the priority of its group"),
+            ("priority_of_user", "the priority of its user"),
+        )
+    ),
+    Wall("supervisor", "its priority at the disk", "disk_priority_of_first", refused("EPERM", "ENOSYS")),
+    Wall("own limits", "lowering its own", "limits_of_itself", done(None)),
+    Wall("own limits", "choosing among its own cores", "cores_of_itself", done(0)),
+    Wall("own limits", "its own priority", "priority_of_itself", done(0)),
+    Wall("own seccomp profile", "data out of band", "out_of_band", refused("EPERM")),
 )
 
 

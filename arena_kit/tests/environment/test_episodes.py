@@ -20,6 +20,7 @@ from arena_kit.environment.episodes import (
     EvaluationArchive,
     EvaluationRecord,
     evaluation_sha256,
+    secret_order,
     write_evaluation,
 )
 from arena_kit.environment.record_archive import ArtifactDamaged
@@ -252,3 +253,12 @@ def test_any_damage_is_refused_or_harmless(data: st.DataObject) -> None:
         return
     assert isinstance(record, EvaluationRecord)
     assert all(isinstance(episode.seed, int) for episode in record.episodes)
+
+
+def test_every_secret_gives_an_order_of_its_own_that_anybody_can_find_again() -> None:
+    one, other = (secret_order(digit * 64, 50) for digit in "1a")
+
+    assert sorted(one) == sorted(other) == list(range(50))
+    assert one != other
+    # As docs/protocol.md says.
+    assert secret_order("00" * 32, 5) == (3, 0, 4, 1, 2)

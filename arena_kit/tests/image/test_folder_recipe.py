@@ -24,6 +24,18 @@ def test_an_archive_becomes_a_folder_and_the_steps_are_logged(tmp_path: Path) ->
     assert log == ["Step 1/2: check and unpack the archive", "Step 2/2: requirements (none)"]
 
 
+def test_compiled_python_is_left_out_and_the_owner_is_told(tmp_path: Path) -> None:
+    log: list[str] = []
+
+    files = {"__pycache__/player.cpython-311.pyc": "x"}
+    result = FolderRecipe(folder=tmp_path).build(archive(files), name="s1-b1", labels={}, log=log.append)
+
+    (note,) = result.warnings
+    assert note.startswith("Compiled Python is left out, only sources are run: __pycache__/player.cpython-311.pyc.")
+    assert f"Note: {note}" in log
+    assert not (tmp_path / "s1-b1" / "__pycache__").exists()
+
+
 def test_building_again_replaces_the_folder(tmp_path: Path) -> None:
     recipe = FolderRecipe(folder=tmp_path)
     recipe.build(archive({"old.txt": ""}), name="s1", labels={}, log=print)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.run import PlatformFault, run_episode
+from arena_kit.referee.run import PlatformFault, run_episode, run_evaluation
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, Kind
 from arena_kit.sandbox.base import Container, PlayerDidNotStart
 from arena_kit.sandbox.ending import Ending
@@ -56,6 +57,21 @@ def test_an_episode_that_a_limit_ends_is_kept_as_truncated() -> None:
     (episode,) = evaluate(never, seeds=[3]).record.episodes
 
     assert (episode.length, episode.truncated, episode.score) == (MAX_STEPS, True, -MAX_STEPS / 8)
+
+
+def test_a_player_is_told_turns_while_the_record_knows_the_places_of_the_list() -> None:
+    container = FakeContainer(rightwards)
+
+    played = run_evaluation(
+        CORRIDOR, lambda: container, name="one", seeds=[0, 6, 3], order=[2, 0, 1], parallel_episodes=1, limits=FAST,
+        clock=time.monotonic,
+    )  # fmt: skip
+
+    episodes = played.record.episodes
+    assert [(episode.number, episode.seed) for episode in episodes] == [(1, 0), (2, 6), (3, 3)]
+    turns = [sum(asked.match == turn and asked.kind is not Kind.END for asked in container.asked) for turn in (1, 2, 3)]
+    assert turns == [episodes[place].length for place in (2, 0, 1)]
+    assert len(set(turns)) == 3
 
 
 @pytest.mark.parametrize(("spec", "player"), [(CORRIDOR, wandering), (SLIDER, sliding)], ids=["numbers", "arrays"])

@@ -85,7 +85,10 @@ from onnx import TensorProto, helper
 one, two = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy")
 graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [one], [two])
 model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+options = onnxruntime.SessionOptions()
+# Without a number it gives each of its threads a core, which is refused here, and says so.
+options.intra_op_num_threads = 1
+session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 print(session.run(None, {"x": numpy.array([-1, 0, 1, 2], "float32")})[0].tolist())
 """,
     "torch": """

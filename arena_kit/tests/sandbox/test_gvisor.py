@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import docker
 import pytest
 from django.conf import settings
 
@@ -18,10 +19,12 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.run import run_duel
 from arena_kit.referee.script import ScriptScore, run_script
-from arena_kit.sandbox.base import Launch
+from arena_kit.sandbox.base import Launch, SandboxError
 from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.probes import check_sandbox
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
+from arena_kit.tests.arenas import until
 from arena_kit.tests.playing import GOOD, folders, player
 from arena_kit.tests.scripts import FORKS
 
@@ -83,3 +86,23 @@ def test_the_walls_hold_under_a_kernel_that_is_not_the_hosts(sandbox: DockerSand
 
     assert [finding for finding in findings if not finding.held] == []
     assert "gVisor" in {finding.protection for finding in findings}
+
+
+@pytest.mark.parametrize("is_outside", [True, False], ids=["somebody outside", "its player"])
+def test_who_has_ended_a_container_is_told_apart(sandbox: DockerSandbox, channels: Path, is_outside: bool) -> None:
+    mutiny = "import os, signal, time\nif os.fork() == 0:\n    time.sleep(3)\n    os.kill(1, signal.SIGKILL)\n"
+    name = f"arena-gvisor-{os.getpid()}-ended"
+    with folders(GOOD if is_outside else mutiny + GOOD, GOOD) as found:
+        container = sandbox.launch(Launch(f"folder:{found[0]}", name, LIMITS, {}, fresh=True))
+        try:
+            if is_outside:
+                engine = docker.from_env(timeout=60)
+                engine.containers.get(name).kill()
+                engine.close()
+                with pytest.raises(SandboxError) as caught:
+                    container.ending()
+                assert caught.value.code == "container_killed"
+            else:
+                assert until(lambda: container.ending() is not Ending.RUNNING)
+        finally:
+            container.close()

@@ -77,8 +77,14 @@ def test_what_was_printed_outlives_a_supervisor_that_is_lost() -> None:
 
 def test_a_container_that_somebody_outside_kills_is_no_fault_of_its_script() -> None:
     with pytest.raises(SandboxError) as caught:
-        told({"event": "printed", "text": "so far\n"}, ending=Ending.KILLED)
+        told({"event": "printed", "text": "so far\n"}, ending=Ending.KILLED_FROM_OUTSIDE)
     assert caught.value.code == "container_killed"
+
+
+def test_a_supervisor_that_is_lost_otherwise_is_its_scripts_doing() -> None:
+    end = told({"event": "printed", "text": "so far\n"}, ending=Ending.KILLED)
+
+    assert (end.ending, end.log) == (Ending.KILLED, "so far\n")
 
 
 @pytest.mark.parametrize("message", [{"event": "failed", "why": "No space"}, {"event": "else"}, {}])

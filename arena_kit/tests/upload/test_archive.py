@@ -71,6 +71,47 @@ def refusal(file: io.BytesIO, limits: ArchiveLimits | None = None) -> ArchiveRef
     return caught.value
 
 
+def test_compiled_python_is_left_out_and_named(tmp_path: Path) -> None:
+    compiled = ("__pycache__/player.cpython-311.pyc", "alone.pyc", "lib/old.PYO", "lib/__pycache__/data.txt")
+    file = zip_of(
+        ("lib/net.cpython-311-x86_64-linux-gnu.so", b"x"), ("__pycache__/", b""), *((n, b"x") for n in compiled)
+    )
+
+    report = unpack_archive(file, tmp_path / "player")
+
+    assert report.compiled == compiled
+    assert report.names == ("player.py", "lib/net.cpython-311-x86_64-linux-gnu.so")
+    unpacked = {path.relative_to(tmp_path / "player").as_posix() for path in (tmp_path / "player").rglob("*")}
+    assert unpacked == {"player.py", "lib", "lib/net.cpython-311-x86_64-linux-gnu.so"}
+    left_out, unreadable = report.notes
+    assert left_out.startswith(
+        "Compiled Python is left out, only sources are run: __pycache__/player.cpython-311.pyc, "
+    )
+    assert unreadable == "The arena cannot show what is in lib/net.cpython-311-x86_64-linux-gnu.so."
+
+
+def test_of_many_files_a_note_names_a_few() -> None:
+    report = inspect_archive(zip_of(*((f"{number}.pyc", b"") for number in range(9))))
+
+    assert "0.pyc, 1.pyc, 2.pyc, 3.pyc, 4.pyc and 4 more" in report.notes[0]
+
+
+def test_a_compiled_main_file_alone_is_no_player() -> None:
+    assert refusal(zip_of(("player.pyc", b"x"), player=False)).code == "no_entry_point"
+
+
+def test_a_zip_before_the_zip_is_refused() -> None:
+    caught = refusal(io.BytesIO(zip_of(("other.py", b"")).getvalue() + zip_of().getvalue()))
+
+    assert caught.code == "not_a_zip"
+    assert "begins with" in str(caught)
+
+
+@pytest.mark.parametrize("name", ["a\x1b[2J.py", "a\x07.py", "a\u202eb.py", "a\u009bb.py"])
+def test_no_sentence_holds_what_a_terminal_would_obey(name: str) -> None:
+    assert str(refusal(zip_of((name, b"")))).isprintable()
+
+
 def test_a_good_archive_is_reported_with_its_entry_point_names_and_size() -> None:
     report = inspect_archive(zip_of(("weights/net.bin", b"x" * 10), ("docs/", b"")))
 

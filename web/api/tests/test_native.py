@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from core.evaluations.selectors import ranking_list
 from core.jobs.lifecycle import job_release
-from core.models import Agent, Duel, JobFault, JobState, Recording, SeedPurpose, Submission
+from core.models import Agent, Duel, JobFault, JobState, Recording, SeedList, SeedPurpose, Submission
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, zip_of
@@ -112,9 +112,10 @@ def test_hidden_seeds_are_known_by_their_hash_alone(arena: Arena, program: Progr
         assert seeds[SeedPurpose.RANKING]["seeds"] is None
         assert seeds[SeedPurpose.RANKING]["sha256"] == ranking.sha256
         assert seeds[SeedPurpose.PRACTICE]["seeds"] == list(range(1, 11))
-        for address in (f"evaluations/{arena.verified.pk}/", f"evaluations/{arena.verified.pk}/episodes/"):
-            text = str(get(client, address))
-            assert not any(str(seed) in text for seed in ranking.seeds)
+        status = 200 if person == arena.cast.olga else 403
+        episodes = get(client, f"evaluations/{arena.verified.pk}/episodes/", status)
+        for found in (get(client, f"evaluations/{arena.verified.pk}/"), episodes):
+            assert not any(str(seed) in str(found) for seed in ranking.seeds)
 
 
 def test_agents_by_owner_environment_and_name(client: Client, arena: Arena) -> None:
@@ -206,10 +207,17 @@ def test_evaluations_and_their_episodes(client: Client, arena: Arena) -> None:
         evaluation.pk
     ]
     row = get(client, f"evaluations/{evaluation.pk}/")
-    assert (row["rank"], row["score"]) == (1, evaluation.score)
+    assert (row["rank"], row["score"], row["order_secret"]) == (1, evaluation.score, None)
+    assert sum(row["distribution"]["counts"]) == 20
+    assert len(row["distribution"]["edges"]) == len(row["distribution"]["counts"]) + 1
+    get(client, f"evaluations/{evaluation.pk}/episodes/", 403)
+    seeds = ranking_list(arena.cart_pole)
+    assert seeds is not None
+    SeedList.objects.filter(pk=seeds.pk).update(revealed_at=timezone.now())
     episodes = get(client, f"evaluations/{evaluation.pk}/episodes/")
     assert episodes["count"] == 20
-    assert {episode["seed"] for episode in episodes["results"]} == {None}
+    assert [episode["seed"] for episode in episodes["results"]] == seeds.seeds
+    assert get(client, f"evaluations/{evaluation.pk}/")["order_secret"] == evaluation.order_secret
 
 
 def test_actions_of_an_episode_are_read_once_its_seeds_are_public(arena: Arena, program: Program) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import process, serving
-from .site import arena_packages
+from .site import arena_packages, arena_sources
 
 OBJECTS_BYTES = 256 << 20
 """What all `Player` objects of a duel may take together, unless the player says itself how many it wants."""
@@ -137,14 +137,16 @@ def report(error: BaseException) -> int:
 def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
     """Return (name of the form, class with the player contract)."""
     os.chdir(folder)
+    arena_sources.only_sources(folder)
     sys.path.insert(0, folder)
     for name in ("player", "agent", "main"):
         path = os.path.join(folder, name + ".py")
         if os.path.isfile(path):
             # By its path: a folder of the same name must not win.
-            spec: Any = importlib.util.spec_from_file_location(name, path)
+            loader = arena_sources.SourceLoader(name, path)
+            spec: Any = importlib.util.spec_from_file_location(name, path, loader=loader)
             sys.modules[name] = module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
             return name, adapt(name, module)
     raise RuntimeError("The archive has no player.py, agent.py or main.py at its root.")
 

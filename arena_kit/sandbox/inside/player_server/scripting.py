@@ -140,9 +140,11 @@ class ScriptSupervisor:
                 file_bytes=self._options.file_limit,
                 processes=self._options.pids,
             )
-            environment = dict(os.environ)
-            if self._options.packages:
-                environment |= {"PYTHONPATH": SITE, "ARENA_PACKAGES": self._options.packages}
+            environment = os.environ | {
+                "PYTHONPATH": SITE,
+                "ARENA_PACKAGES": self._options.packages,
+                "ARENA_SOURCES": os.pathsep.join((self._options.player, work)),
+            }
             # As the supervisor was started: a user of its own may not find the way to an interpreter in root's home.
             # Not a name alone as the first argument: Python finds its own files by it.
             program = OWN_PROGRAM if os.path.exists(OWN_PROGRAM) else sys.executable
