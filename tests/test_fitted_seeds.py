@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from arena_kit.tests.threaded import ThreadedContainer
 from core.jobs.lifecycle import job_claim
 from core.jobs.worker import Pulse
 from core.models import Environment, Evaluation, JobState, SeedPurpose, Submission
 from core.tests import factories
 from duel_runner import evaluating
-from duel_runner.tests.threaded import ThreadedContainer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EPISODES, VARIANTS = 100, 9

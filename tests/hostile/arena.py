@@ -26,8 +26,8 @@ from arena_kit.sandbox.base import Container, Launch, Sandbox, SandboxError
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.warm import WarmPlayers
+from arena_kit.tests.compiled import write_compiled
 from arena_kit.tests.duels import outline
-from duel_runner.tests.compiled import write_compiled
 from tests.hostile.cases import CONTAINED, FOLDER, PLAYERS, Case
 from tests.hostile.host import Host
 

@@ -10,8 +10,8 @@ import pytest
 from arena_kit.referee.script import ScriptScore
 from arena_kit.sandbox.base import FOLDER_PREFIX
 from arena_kit.tests.arenas import FIRST_VALID, Arena, greet, leave
+from arena_kit.tests.compiled import write_compiled
 from arena_kit.tests.scripts import FINE, Scripts
-from duel_runner.tests.compiled import write_compiled
 
 SHOWN, HIDDEN = "print('the source', flush=True)\n", "print('compiled', flush=True)\n"
 

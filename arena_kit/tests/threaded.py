@@ -7,9 +7,8 @@ import socket
 import threading
 from typing import Any
 
-from builder.image.player_server.serving import Server, import_numpy
-
 from arena_kit.sandbox.ending import Ending
+from arena_kit.sandbox.inside.player_server.serving import Server, import_numpy
 
 
 class ThreadedContainer:
