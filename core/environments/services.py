@@ -36,6 +36,7 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "bank_seconds": limits.bank_seconds,
         "start_seconds": limits.start_seconds,
         "duel_seconds": limits.duel_seconds,
+        "validation_seconds": limits.validation_seconds,
     }
     with transaction.atomic():
         before = Environment.objects.select_for_update(no_key=True).filter(slug=spec.slug).first()

@@ -33,7 +33,8 @@ REVEAL = Question(
 )
 OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "has_gate", "stops_early", "test_elo0", "test_elo1",
             "test_alpha", "test_beta", "test_cap")  # fmt: skip
-MORE_THAN_0 = ("test_cap", "parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds")
+MORE_THAN_0 = ("test_cap", "parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds",
+               "validation_seconds")  # fmt: skip
 NOT_BELOW_0 = ("move_seconds", "bank_seconds")
 OF_EVALUATIONS = ("episodes_per_evaluation", "takes_scripts")
 FIELDSETS: tuple[tuple[str | None, tuple[str, ...]], ...] = (
@@ -43,7 +44,7 @@ FIELDSETS: tuple[tuple[str | None, tuple[str, ...]], ...] = (
     ("Tests between two versions", ("has_gate", "stops_early", "test_elo0", "test_elo1", "test_alpha", "test_beta",
                                     "test_cap")),
     ("What a player may use", ("cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
-                               "duel_seconds")),
+                               "duel_seconds", "validation_seconds")),
 )  # fmt: skip
 """All other fields are quotas."""
 

@@ -91,6 +91,12 @@ def took(job: object) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
+@register.filter
+def span(seconds: float) -> str:
+    """A limit of time: 45 s, 2 min, 2.5 min."""
+    return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:.1f}".removesuffix(".0") + " min"
+
+
 @register.simple_tag
 def badge(label: str, tone: str) -> SafeString:
     """A small coloured word."""
