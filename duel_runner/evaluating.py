@@ -16,6 +16,7 @@ from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, 
 from core.jobs.artifacts import evaluation_stored
 from core.jobs.worker import PlatformFault, Pulse
 from core.models import Evaluation, Submission, SubmissionForm, Validation
+from duel_runner.makeable import if_makeable
 from duel_runner.playing import in_time
 from duel_runner.rules import rules
 from duel_runner.scripts import evaluate_script
@@ -26,7 +27,12 @@ def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
     """Play the episodes that rank a submission."""
     if evaluation.submission.form == SubmissionForm.SCRIPT:
         evaluate_script(evaluation, pulse)
-        return
+    else:
+        _rank(evaluation, pulse)
+
+
+@if_makeable
+def _rank(evaluation: Evaluation, pulse: Pulse) -> None:
     assert evaluation.seed_list is not None
     # What an attempt that the platform failed has left there.
     pulse.progress(episodes_done=0, episodes=[])

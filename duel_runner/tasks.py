@@ -27,6 +27,7 @@ from core.jobs.worker import (
 from core.models import Duel, Evaluation, Job, Recording, Validation
 from duel_runner.drawing import draw
 from duel_runner.evaluating import evaluate
+from duel_runner.makeable import if_makeable
 from duel_runner.playing import play_matches
 from duel_runner.rules import decided_by
 from duel_runner.validating import validate
@@ -149,6 +150,7 @@ def _validate(validation: Validation, pulse: Pulse) -> None:
     validate(validation, pulse, duels_next(count=PREPARED_DUELS))
 
 
+@if_makeable
 def _duel(duel: Duel, pulse: Pulse, coming: Sequence[Duel] | None = None) -> None:
     if coming is None:
         coming = duels_next(count=PREPARED_DUELS)

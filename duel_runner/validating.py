@@ -20,6 +20,7 @@ from core.models import Duel, Submission, Validation
 from core.operations.metrics import matches_played
 from core.submissions.phases import validation_fail, validation_succeed
 from duel_runner.evaluating import play_episodes
+from duel_runner.makeable import if_makeable
 from duel_runner.playing import play_matches
 
 Played = TypeVar("Played", referee.PlayedDuel, referee.PlayedEvaluation)
@@ -37,6 +38,7 @@ class FoundFault:
     sentence: str
 
 
+@if_makeable
 def validate(validation: Validation, pulse: Pulse, coming: Sequence[Duel] = ()) -> None:
     """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason.
 

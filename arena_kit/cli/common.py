@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
 from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox
 
 BAD_ARGUMENTS, INTERRUPTED = 2, 130
@@ -31,7 +31,8 @@ def run_command(action: Callable[[Path], int]) -> int:
             folder.chmod(0o711)
             return action(folder)
     except (BadArgument, ArenaEnvironmentError) as error:
-        print(f"duel_runner: {error}", file=sys.stderr)
+        hint = f" {error.hint}" if isinstance(error, MissingExtra) else ""
+        print(f"duel_runner: {error}{hint}", file=sys.stderr)
         return BAD_ARGUMENTS
     except KeyboardInterrupt:
         print("duel_runner: interrupted.", file=sys.stderr)

@@ -8,6 +8,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 from core.evaluations.seeds import seed_lists_ensure
 from core.evaluations.services import evaluations_renew
 from core.models import Environment
+from core.services.availability import picture_of
 
 
 def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tuple[Environment, bool]:
@@ -21,7 +22,7 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "version": spec.version,
         "name": spec.name,
         "description": spec.description,
-        "image": spec.picture,
+        "image": picture_of(spec),
         "seats": spec.seats,
         "env_id": spec.public_id,
     }

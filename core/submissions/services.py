@@ -37,6 +37,7 @@ from core.models import (
 )
 from core.operations.metrics import refusals_counted, submission_received
 from core.people.quotas import makes_agent_active, owner_lock, quota_check
+from core.services.availability import refuse_unavailable
 from core.submissions.phase_selectors import decisive_job
 from core.submissions.promotions import promotions_review
 
@@ -89,6 +90,7 @@ def agent_create(
     """
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+    refuse_unavailable(environment)
     checked = _check_archive(archive, environment, is_script=is_script)
     try:
         with transaction.atomic():
@@ -131,6 +133,7 @@ def submission_create(
     environment = agent.environment
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+    refuse_unavailable(environment)
     checked = _check_archive(archive, environment)
     with transaction.atomic():
         owner = owner_lock(agent.owner)

@@ -174,7 +174,7 @@ def _page(request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200
         row, is_publishing=is_publishing, viewer=viewer, number=wanted, offset=offset, limit=VERSIONS_A_PAGE
     )
     is_owner = row.owner_id == request.user.pk
-    takes_versions = is_owner and (row.is_quarantined or not row.is_disabled)
+    takes_versions = is_owner and (row.is_quarantined or not row.is_disabled) and row.environment.is_available
     history = None if row.environment.is_scored or wanted is not None else rating_history(row)
     context = {
         "agent": row,

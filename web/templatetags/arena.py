@@ -7,11 +7,14 @@ from functools import cache
 
 import nh3
 from django import template
+from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from arena_kit.ranking.format_settings import format_name
+from core.models import Environment
+from core.services.availability import DEFAULT_PICTURE
 
 register = template.Library()
 
@@ -95,6 +98,16 @@ def took(job: object) -> str:
 def span(seconds: float) -> str:
     """A limit of time: 45 s, 2 min, 2.5 min."""
     return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:.1f}".removesuffix(".0") + " min"
+
+
+@register.simple_tag
+def picture(environment: Environment) -> str:
+    """The address of an environment's card picture; of the one for all where the site has no such file."""
+    try:
+        return static(environment.image)
+    except ValueError:
+        # The manifest of a real site knows the files of its own checkout only.
+        return static(DEFAULT_PICTURE)
 
 
 @register.simple_tag
