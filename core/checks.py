@@ -15,6 +15,7 @@ from django.core.checks import Warning as Advice
 from django.core.exceptions import ImproperlyConfigured
 
 from arena_kit.environment.registry import BadInfo, left_out
+from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
 from core.operations.logs import FORMATS as LOG_FORMATS
 
 TAG = "arena"
@@ -145,6 +146,13 @@ def check_environments(**_: Any) -> list[CheckMessage]:
         return [Advice(one.because, hint=hint, id="arena.W005") for one in left_out()]
     except BadInfo as error:
         return [Error(str(error), hint="Restore the file of this release.", id="arena.E006")]
+
+
+@register(TAG)
+def check_data_dir(**_: Any) -> list[CheckMessage]:
+    """arena.E023: there is no folder for the data, or it cannot be written to."""
+    problem = data_dir_problem(settings.DATA_DIR)
+    return [Error(problem, hint=DATA_DIR_HINT, id="arena.E023")] if problem else []
 
 
 @register(TAG)

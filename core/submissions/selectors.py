@@ -50,6 +50,10 @@ class OwnAgent:
     number: int
     status: Status
     is_moving: bool
+    playing: int | None = None
+    """The version that plays, or with one seat stands on the board, where that is not the newest."""
+    is_benched: bool = False
+    """Whether the newest version is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +130,22 @@ def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     submissions = submissions_with_phases().filter(
         agent__environment=environment, agent__owner=owner, pk=Subquery(newest)
     )
+    own = {"agent__environment": environment, "agent__owner": owner}
+    if environment.is_scored:
+        playing = dict(Evaluation.objects.filter(**own, is_current=True).values_list("agent", "submission__number"))
+    else:
+        # In this order the newest of each agent is the last.
+        active = Submission.objects.active().filter(**own).order_by("number")
+        playing = dict(active.values_list("agent", "number"))
     return [
-        OwnAgent(submission.agent, submission.number, status_of(submission), is_moving(submission))
+        OwnAgent(
+            submission.agent,
+            submission.number,
+            status_of(submission),
+            is_moving(submission),
+            None if playing.get(submission.agent_id) == submission.number else playing.get(submission.agent_id),
+            submission.is_benched,
+        )
         for submission in submissions.order_by("agent__name")
     ]
 

@@ -358,7 +358,7 @@ def test_an_account_can_be_made_and_is_closed_by_a_ban_alone(organiser: Client) 
     )
     dora.refresh_from_db()
     assert dora.is_active
-    assert act(organiser, "ban", dora, reason="Uploads viruses.")[-1] == "Dora: is banned."
+    assert act(organiser, "ban", dora, reason="Uploads viruses.")[-1] == "dora is banned."
     dora.refresh_from_db()
     assert not dora.is_active
 

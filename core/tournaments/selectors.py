@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Case, Count, F, Manager, OuterRef, Q, QuerySet, Subquery, When, Window
+from django.db.models import Case, Count, Exists, F, Manager, OuterRef, Q, QuerySet, Subquery, When, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from core.models import (
     LADDER,
+    Agent,
     Audience,
     Duel,
     Environment,
@@ -16,6 +17,7 @@ from core.models import (
     JobState,
     Participant,
     RatingPool,
+    Submission,
     Tournament,
     TournamentState,
     User,
@@ -61,23 +63,36 @@ class EnvironmentCard:
 
 def environment_cards() -> list[EnvironmentCard]:
     """Active environments with how many take part and who leads."""
-    environments = list(
-        Environment.objects.filter(is_active=True).annotate(
-            agent_count=Count("agents", distinct=True), user_count=Count("agents__owner", distinct=True)
-        )
-    )
+    environments = list(Environment.objects.filter(is_active=True))
+    counts = _playing_counts()
     leaders = _leaders([environment for environment in environments if not environment.is_scored])
     best = _best([environment for environment in environments if environment.is_scored])
     return [
         EnvironmentCard(
             environment,
-            environment.agent_count,
-            environment.user_count,
+            *counts.get(environment.pk, (0, 0)),
             leaders.get(environment.pk),
             best.get(environment.pk),
         )
         for environment in environments
     ]
+
+
+def _playing_counts() -> dict[int, tuple[int, int]]:
+    """By environment: agents that can play or stand on its board, and their owners. Those that never worked are none.
+
+    One query.
+    """
+    on_board = Evaluation.objects.filter(agent=OuterRef("pk"), is_current=True, submission__deleted_at=None)
+    playing = Submission.objects.active().filter(agent=OuterRef("pk"))
+    rows = Agent.objects.filter(is_disabled=False, owner__is_active=True)
+    rows = rows.filter((Q(environment__seats=1) & Exists(on_board)) | (Q(environment__seats__gt=1) & Exists(playing)))
+    counted = (
+        rows.order_by()
+        .values("environment")
+        .annotate(agents=Count("pk", distinct=True), users=Count("owner", distinct=True))
+    )
+    return {row["environment"]: (row["agents"], row["users"]) for row in counted}
 
 
 def environment_groups() -> list[tuple[str, list[Environment]]]:

@@ -88,8 +88,16 @@ def recording_views(evaluation: Evaluation, episodes: Sequence[Episode], choice:
     by_number = {episode.number: episode for episode in episodes}
     rows = {row.choice: row for row in evaluation.recordings.all()}
     wanted = [row for key in CHOICES if (row := rows.get(key)) and choice in ("", key)]
+    if not choice:
+        wanted = _apart(wanted)
     waits = waits_of(wanted)
     return [_view(row, by_number.get(row.episode_number), waits.get((row.KIND, row.pk))) for row in wanted]
+
+
+def _apart(rows: Sequence[Recording]) -> list[Recording]:
+    """Each recorded episode once: where all scored the same, the best one is the median and the worst as well."""
+    first = {row.episode_number: row for row in reversed(rows)}
+    return [row for row in rows if first[row.episode_number] is row]
 
 
 def episode_frames(spec: EnvironmentSpec | None, replay: TextReplay) -> list[FrameView]:

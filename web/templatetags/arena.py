@@ -95,6 +95,12 @@ def took(job: object) -> str:
 
 
 @register.filter
+def sentence(text: str) -> str:
+    """What a person wrote as a reason, with a full stop at its end."""
+    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
+
+
+@register.filter
 def span(seconds: float) -> str:
     """A limit of time: 45 s, 2 min, 2.5 min."""
     return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:.1f}".removesuffix(".0") + " min"
