@@ -130,23 +130,21 @@ def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     submissions = submissions_with_phases().filter(
         agent__environment=environment, agent__owner=owner, pk=Subquery(newest)
     )
-    own = {"agent__environment": environment, "agent__owner": owner}
+    playing = Submission.objects.active().filter(agent=OuterRef("agent"))
     if environment.is_scored:
-        playing = dict(Evaluation.objects.filter(**own, is_current=True).values_list("agent", "submission__number"))
-    else:
-        # In this order the newest of each agent is the last.
-        active = Submission.objects.active().filter(**own).order_by("number")
-        playing = dict(active.values_list("agent", "number"))
+        playing = Submission.objects.filter(agent=OuterRef("agent"), evaluations__is_current=True)
     return [
         OwnAgent(
             submission.agent,
             submission.number,
             status_of(submission),
             is_moving(submission),
-            None if playing.get(submission.agent_id) == submission.number else playing.get(submission.agent_id),
+            None if submission.playing == submission.number else submission.playing,
             submission.is_benched,
         )
-        for submission in submissions.order_by("agent__name")
+        for submission in submissions.annotate(
+            playing=Subquery(playing.order_by("-number").values("number")[:1])
+        ).order_by("agent__name")
     ]
 
 

@@ -44,7 +44,7 @@ def test_a_running_job_is_requeued_with_a_fresh_set_of_attempts(
 
     build.refresh_from_db()
     assert (build.state, build.attempt, build.claim_token) == (JobState.QUEUED, 0, None)
-    assert said == ["Build of anna v1: waits for a worker again."]
+    assert said == ["build of anna v1 waits for a worker again."]
     assert ("builder.tasks.build_run", build.pk) in waiting_messages()
 
 
@@ -56,7 +56,7 @@ def test_a_waiting_job_is_woken_again(
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "requeue", build)
 
-    assert said == ["Build of anna v1: was waiting already; its workers were woken again."]
+    assert said == ["build of anna v1 was waiting already; its workers were woken again."]
     assert waiting_messages() == [("builder.tasks.build_run", build.pk)]
 
 
@@ -67,8 +67,10 @@ def test_a_job_that_is_over_can_be_neither_requeued_nor_cancelled(organiser: Cli
         "validation of anna v1: nothing was done. A validation in the state “succeeded” cannot get the state “waiting”."
     ]
     assert act(organiser, "cancel", validation, reason=REASON) == [
-        "validation of anna v1: nothing was done. "
-        "A validation in the state “succeeded” cannot get the state “cancelled”."
+        (
+            "validation of anna v1: nothing was done. "
+            "A validation in the state “succeeded” cannot get the state “cancelled”."
+        )
     ]
     validation.refresh_from_db()
     assert validation.state == JobState.SUCCEEDED

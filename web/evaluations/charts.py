@@ -165,8 +165,7 @@ def histogram(scores: Sequence[float], mean: float, low: float, high: float, sol
     That is left out where it lies so far off that the bars would be squeezed. None where there is nothing to draw.
     """
     drawn = [score for score in scores if drawable(score)]
-    if not drawn or min(drawn) == max(drawn):
-        # Equal scores have no distribution: a sentence says it.
+    if not drawn:
         return None
     edges = bin_edges(drawn).tolist()
     counts = np.histogram(drawn, edges)[0].tolist()

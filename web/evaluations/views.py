@@ -168,7 +168,7 @@ def _charts(row: Evaluation) -> Context:
     context["formation"] = None if context["all_equal"] else formation(scores, row.episode_count)
     spec = selectors.spec_or_none(row.environment_version)
     context["solved"] = spec.solved_score if spec else None
-    if is_over and row.score is not None and row.score_low is not None:
+    if is_over and not context["all_equal"] and row.score is not None and row.score_low is not None:
         high = row.score if row.score_high is None else row.score_high
         plot = context["histogram"] = histogram(scores, row.score, row.score_low, high, context["solved"])
         context["is_solved_drawn"] = plot is not None and any(mark.at == context["solved"] for mark in plot.marks)
