@@ -1,5 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up what it needs on first use.
 #   make demo   [PORT=8000] [SANDBOX=docker|process] [MATCHES=100] [ONCE=1]
+#   make extras  install what the Box2D and MuJoCo tasks need; the next `make demo` has them
 #   make test   [ARGS="web -k upload"]     on PostgreSQL where it is installed; on SQLite what can differ there
 #   make nightly [ARGS=...]                all of it, what is slow and rarely breaks too, on both databases: before a release
 #   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
@@ -9,7 +10,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly check static-checks hostile hostile-mutations format lock clean
+.PHONY: help demo extras test nightly check static-checks hostile hostile-mutations format lock clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -48,6 +49,12 @@ node_modules/.installed: package-lock.json
 demo: $(VENV)/.runtime node_modules/.installed
 	@DEBUG=true exec $(BIN)/python manage.py demo $(if $(PORT),--port $(PORT)) $(if $(SANDBOX),--sandbox $(SANDBOX)) \
 		$(if $(MATCHES),--matches $(MATCHES)) $(if $(ONCE),--once)
+
+# Not part of the demo: its first leaderboards would wait for them.
+extras: $(VENV)/.runtime
+	@echo "Installing what the Box2D and MuJoCo tasks need ..."
+	@$(INSTALL) -r requirements-extras.txt
+	@echo "Done: the next start of the arena has these tasks."
 
 test: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py $(ARGS)

@@ -9,6 +9,17 @@ import shutil
 import tempfile
 from pathlib import Path
 
+DATA_DIR_HINT = "Make the folder, mount it, or set DATA_DIR to one that is there."
+
+
+def data_dir_problem(folder: Path) -> str:
+    """Why the arena cannot keep its data in a folder; empty when it can."""
+    if not folder.is_dir():
+        return f"DATA_DIR is {folder}, and there is no such folder."
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"DATA_DIR is {folder}, and this user may not write to it."
+    return ""
+
 
 class OwnFolder:
     """A temporary folder, locked as long as this process lives or until it is closed.

@@ -15,7 +15,8 @@ from django.core.checks import CheckMessage, Error, register, run_checks
 from django.core.checks import Warning as Advice
 from django.core.exceptions import ImproperlyConfigured
 
-from arena_kit.environment.registry import BadInfo, all_specs
+from arena_kit.environment.registry import BadInfo, left_out
+from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
 from core.operations.logs import FORMATS as LOG_FORMATS
 
 logger = logging.getLogger(__name__)
@@ -131,13 +132,19 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_environments(**_: Any) -> list[CheckMessage]:
-    """arena.E006: a file about an environment is wrong, and without it no page and no worker knows any rules."""
+    """arena.E006: a file about an environment of the arena itself is wrong. arena.W005: one of your own is left out."""
+    hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/environments.md."
     try:
-        all_specs()
+        return [Advice(one.because, hint=hint, id="arena.W005") for one in left_out()]
     except BadInfo as error:
-        hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/environments.md."
-        return [Error(str(error), hint=hint, id="arena.E006")]
-    return []
+        return [Error(str(error), hint="Restore the file of this release.", id="arena.E006")]
+
+
+@register(TAG)
+def check_data_dir(**_: Any) -> list[CheckMessage]:
+    """arena.E023: there is no folder for the data, or it cannot be written to."""
+    problem = data_dir_problem(settings.DATA_DIR)
+    return [Error(problem, hint=DATA_DIR_HINT, id="arena.E023")] if problem else []
 
 
 @register(TAG)

@@ -1,4 +1,4 @@
-"""Evaluations and practice: one submission, many episodes, and what becomes of them."""
+"""Evaluations: one submission, many episodes, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from django.db import close_old_connections
 from arena_kit.environment.episodes import EpisodeRecord, secret_order
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
-from arena_kit.referee.faults import with_output
 from arena_kit.sandbox.base import Container, SandboxError
 from arena_kit.sandbox.cores import pinned
-from core.evaluations.selectors import practice_list
 from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed
-from core.jobs.artifacts import DuelArtifacts, evaluation_stored
+from core.jobs.artifacts import evaluation_stored
 from core.jobs.worker import PlatformFault, Pulse
 from core.models import Evaluation, Submission, SubmissionForm, Validation
-from core.operations.metrics import matches_played
-from core.submissions.phases import validation_fail, validation_succeed
+from duel_runner.makeable import if_makeable
+from duel_runner.playing import in_time
 from duel_runner.rules import rules
 from duel_runner.scripts import evaluate_script
 from duel_runner.workplace import bench_of_this_worker
@@ -29,13 +27,18 @@ def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
     """Play the episodes that rank a submission."""
     if evaluation.submission.form == SubmissionForm.SCRIPT:
         evaluate_script(evaluation, pulse)
-        return
+    else:
+        _rank(evaluation, pulse)
+
+
+@if_makeable
+def _rank(evaluation: Evaluation, pulse: Pulse) -> None:
     assert evaluation.seed_list is not None
     # What an attempt that the platform failed has left there.
     pulse.progress(episodes_done=0, episodes=[])
     seeds = evaluation.seed_list.seeds
     order = secret_order(evaluation.order_secret, len(seeds))
-    played = _play(evaluation, evaluation.submission, seeds, pulse, order)
+    played = play_episodes(evaluation, evaluation.submission, seeds, pulse, order=order)
     episodes = [episode_row(record) for record in played.record.episodes]
     with evaluation_stored(
         job=evaluation,
@@ -63,52 +66,16 @@ def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
             )
 
 
-def practise(validation: Validation, pulse: Pulse) -> None:
-    """Let a submission play the public seeds of its environment; any fault fails it."""
-    submission = validation.submission
-    practice = practice_list(submission.agent.environment)
-    if practice is None:
-        raise PlatformFault("This environment has no seeds yet: run `manage.py sync_environments`.", code="no_seeds")
-    played = _play(validation, submission, practice.seeds, pulse)
-    if played.failure is not None and not submission.needs_fresh_container:
-        # What cannot be forked (threads of native code, handles of a GPU) shows here, before anything is ranked.
-        pulse.log(f"The player failed ({played.failure.fault.value}). Once more, in a fresh container of its own.")
-        submission.needs_fresh_container = True
-        played = _play(validation, submission, practice.seeds, pulse)
-        if played.failure is None:
-            pulse.log("That works: this version gets a fresh container for every evaluation.")
-    with evaluation_stored(
-        job=validation, record=played.record, player_log=played.player_log, digest=submission.image_digest
-    ) as stored:
-        artifacts = DuelArtifacts(
-            matches_done=len(played.record.episodes),
-            records=stored.records,
-            player_1_log=stored.player_log,
-            player_2_log="",
-            player_1_digest=stored.player_digest,
-            record_sha256=stored.record_sha256,
-        )
-        if played.failure is None:
-            validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
-        else:
-            code = played.failure.fault.value
-            error = with_output(code, played.failure.sentence, played.player_log)
-            validation_fail(validation=validation, artifacts=artifacts, code=code, error=error, log=pulse.text)
-    matches_played(
-        kind=validation.KIND,
-        env_id=submission.agent.environment.env_id,
-        matches=len(played.record.episodes),
-        moves=sum(record.length for record in played.record.episodes),
-    )
-
-
-def _play(
+def play_episodes(
     job: Evaluation | Validation,
     submission: Submission,
     seeds: Sequence[int],
     pulse: Pulse,
+    *,
     order: Sequence[int] | None = None,
+    trial_until: float | None = None,
 ) -> referee.PlayedEvaluation:
+    """Play an episode for every seed. trial_until: see `referee.run_evaluation`. Raises PlatformFault."""
     environment = submission.agent.environment
     spec = rules(job)
     try:
@@ -120,7 +87,7 @@ def _play(
 
     def launch() -> Container:
         pulse.raise_if_lost()
-        seat = bench.players.seat(bench.launch(submission, core))
+        seat = bench.players.seat(in_time(bench.launch(submission, core), trial_until))
         bind(container_id=seat.container_id)
         if seat.why_cold and not submission.needs_fresh_container:
             pulse.log(f"{submission} gets a fresh container every time: {seat.why_cold}.")
@@ -148,6 +115,7 @@ def _play(
                 order=order,
                 on_episode=on_episode,
                 still_wanted=pulse.raise_if_lost,
+                trial_until=trial_until,
             )
     except (SandboxError, referee.PlatformFault) as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault

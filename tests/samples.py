@@ -47,8 +47,9 @@ class Player:
 """
 UNFORKABLE = "import os\nLOADED_BY = os.getpid()\n" + FIRST.replace(
     "        return",
-    "        assert os.getpid() == LOADED_BY, 'this is not the process that opened the device'\n        return",
+    "        os.getpid() == LOADED_BY or os._exit(1)\n        return",
 )
+"""Dies, as with some drivers, in any process but the one that has loaded it."""
 DYING = "import os, threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n" + (
     "os._exit(1)".join(FIRST.rsplit("return valid_actions[0]", 1))
 )

@@ -205,6 +205,18 @@ def test_groups_lead_to_places_of_the_bracket(client: Client, players: list[Subm
     assert "Reached round" not in words
 
 
+def test_a_group_that_is_over_says_who_goes_on_by_the_places_that_decided(
+    client: Client, players: list[Submission]
+) -> None:
+    tournament = organised(GroupsKnockOut(groups=2, advance=1), players[:6])
+    shown = client.get(f"/environments/tic-tac-toe/editions/{tournament.edition}/").content.decode()
+    for group in ("group-A", "group-B"):
+        table = shown.partition(f'id="scroll-{group}"')[2].partition("</table>")[0]
+        assert re.findall(r'<td class="rank">(\d)</td>', table) == ["1", "2", "3"]
+        assert ">Place</th>" in table
+        assert table.count("goes on") == table.count("last-through") == 1
+
+
 def test_a_level_meeting_and_a_withdrawal_are_explained(client: Client, players: list[Submission]) -> None:
     form = SingleElimination(extensions=1)
     tournament = organised(form, players[:4], judge=lambda one, other: 10, left={players[1].pk: 0})
@@ -236,14 +248,22 @@ def test_a_page_says_that_duels_may_end_early_and_by_which_bounds(
     assert client.get(f"/api/v1/tournaments/{early.pk}/").json()["settings"]["stops_early"] is True
 
 
+def test_all_who_share_the_last_rank_of_the_podium_stand_on_it(client: Client, players: list[Submission]) -> None:
+    tournament = organised(SingleElimination(), players[:4])
+    response = client.get(f"/environments/tic-tac-toe/editions/{tournament.edition}/")
+    assert [row.rank for row in response.context["podium"]] == [1, 2, 3, 3]
+    assert response.content.decode().count('<li class="place-3">') == 2
+
+
 def test_what_was_struck_is_said(client: Client, players: list[Submission]) -> None:
     tournament = organised(RoundRobin(), players[:3])
     for duel in tournament.duels.all():
         LedgerVoid.objects.create(duel=duel, reason=f"The clock was wrong in {'May' if duel.number < 3 else 'June'}.")
 
     words = page(client, tournament)
-    assert "Round 1: 1 duel struck. The clock was wrong in May." in words
-    assert "Round 3: 1 duel struck. The clock was wrong in June." in words
+    first, *_, last = tournament.duels.order_by("round", "number")
+    assert f"Round 1: 1 duel void: duel {first.pk} . The clock was wrong in May." in words
+    assert f"Round 3: 1 duel void: duel {last.pk} . The clock was wrong in June." in words
     # Those that were, and those that are not played, are no part of how far it is.
     assert "0 duels, ended" in words
 

@@ -37,7 +37,7 @@ def refuse(form: forms.BaseForm, refusal: Refused) -> None:
 class SignUpForm(UserForm):
     # Not the model's: that an e-mail is taken is said by the service, and only to who would have an account otherwise.
     # So nobody without an invitation, and nobody for nothing, finds out who is here.
-    email = forms.EmailField(label="E-mail", max_length=254)
+    email = forms.EmailField(label="E-mail", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "email"}))
     invitation_code = forms.CharField(max_length=200)
     team = forms.ChoiceField()
     password1 = forms.CharField(
@@ -53,6 +53,7 @@ class SignUpForm(UserForm):
         model = User
         fields = ["username", "github"]
         labels = {"username": "User name"}
+        widgets = {"username": forms.TextInput(attrs={"autocomplete": "nickname"})}
         help_texts = {"username": "Shown to everyone. Letters, digits and @ . + - _"}
 
     field_order = ["invitation_code", "email", "username", "team", "github", "password1", "password2"]
@@ -108,7 +109,7 @@ class LoginForm(AuthenticationForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["username"].widget = forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
+        self.fields["username"].widget = forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
 
     def get_invalid_login_error(self) -> ValidationError:
         """Who knows the password of an account that was closed is told why."""

@@ -33,6 +33,7 @@ edition = "environments/<slug:slug>/editions/<int:edition>/"
 site = [
     path("", home.home, name="home"),
     path("favicon.ico", home.icon, name="icon"),
+    path("robots.txt", home.robots, name="robots"),
     path("sign-up/", accounts.sign_up, name="sign_up"),
     path("login/", accounts.Login.as_view(), name="login"),
     path("login/code/", second_factor.login_code, name="login_code"),

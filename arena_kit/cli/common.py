@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
 from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox
 from arena_kit.text import plain_text
 
@@ -32,7 +32,8 @@ def run_command(action: Callable[[Path], int]) -> int:
             folder.chmod(0o711)
             return action(folder)
     except (BadArgument, ArenaEnvironmentError) as error:
-        print(plain_text(f"arena: {error}"), file=sys.stderr)
+        hint = f" {error.hint}" if isinstance(error, MissingExtra) else ""
+        print(plain_text(f"arena: {error}{hint}"), file=sys.stderr)
         return BAD_ARGUMENTS
     except KeyboardInterrupt:
         print("arena: interrupted.", file=sys.stderr)

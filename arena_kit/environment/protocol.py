@@ -34,7 +34,11 @@ class BrokenEnvironment(ArenaEnvironmentError):
 
 
 class MissingExtra(ArenaEnvironmentError):
-    """The environment needs a package that is not installed here; the message says how to get it."""
+    """The environment needs a package that is not installed here. hint: for who runs this, how to get it."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class Observation(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -42,14 +42,52 @@ class BadInfo(ArenaEnvironmentError):
     """An `info.yml` is wrong; the message names the file and the key."""
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file of an organiser's own that cannot be used, and a sentence that says why."""
+
+    path: Path
+    because: str
+
+
+_left_out: list[LeftOut] = []
+_own: list[str] = []
+"""What `all_specs` has found when it was read."""
+
+
 @cache
 def all_specs() -> tuple[EnvironmentSpec, ...]:
-    """All specs, ordered by slug. Raises BadInfo."""
-    specs = [spec for folder in (FOLDER, GYMNASIUM_FOLDER, *_own_folders) for spec in read_folder(folder)]
+    """All specs, ordered by slug; of organisers' own those that can be read. Raises BadInfo for one of this package."""
+    specs = [spec for folder in (FOLDER, GYMNASIUM_FOLDER) for spec in read_folder(folder)]
     for name, count in Counter(name for spec in specs for name in {spec.slug, spec.public_id}).items():
         if count > 1:
             raise BadInfo(f"Two environments are called {name!r}.")
+    left_out: list[LeftOut] = []
+    own: set[str] = set()
+    for path in (path for folder in _own_folders for path in _files(folder)):
+        try:
+            spec = read_info(path)
+            taken = {name for other in specs for name in (other.slug, other.public_id)}
+            if found := taken & {spec.slug, spec.public_id}:
+                raise BadInfo(f"{_name(path)}: another environment is called {min(found)!r} already.")
+            specs.append(spec)
+            own.add(spec.slug)
+        except (BadInfo, OSError) as error:
+            left_out.append(LeftOut(path, str(error)))
+    _left_out[:], _own[:] = left_out, sorted(own)
     return tuple(sorted(specs, key=lambda spec: spec.slug))
+
+
+def left_out() -> tuple[LeftOut, ...]:
+    """The files of organisers' own folders that describe no environment, and why. Raises BadInfo, as `all_specs`."""
+    all_specs()
+    return tuple(_left_out)
+
+
+def own_slugs() -> frozenset[str]:
+    """The slugs of what organisers' own folders describe. Raises BadInfo, as `all_specs`."""
+    all_specs()
+    return frozenset(_own)
 
 
 def use_folder(folder: Path) -> None:
@@ -68,18 +106,23 @@ def get_spec(name: str) -> EnvironmentSpec:
         if name in (spec.slug, spec.id, spec.public_id):
             return spec
     known = ", ".join(spec.slug for spec in all_specs())
-    raise UnknownEnvironment(f"There is no environment {name!r}. There are: {known}.")
+    missed = "".join(f" Left out: {one.because}" for one in _left_out)
+    raise UnknownEnvironment(f"There is no environment {name!r}. There are: {known}.{missed}")
 
 
 def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
     """The specs of every file of a folder that describes one, ordered by slug. Raises BadInfo."""
     found: dict[str, EnvironmentSpec] = {}
-    for path in (*sorted(folder.glob("*/info.yml")), *sorted(folder.glob("*.yml"))):
+    for path in _files(folder):
         spec = read_info(path)
         if spec.slug in found:
             raise BadInfo(f"{_name(path)}: slug: another environment is called {spec.slug!r} already.")
         found[spec.slug] = spec
     return tuple(found[slug] for slug in sorted(found))
+
+
+def _files(folder: Path) -> list[Path]:
+    return [*sorted(folder.glob("*/info.yml")), *sorted(folder.glob("*.yml"))]
 
 
 def read_info(path: Path) -> EnvironmentSpec:
@@ -88,7 +131,7 @@ def read_info(path: Path) -> EnvironmentSpec:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadInfo(f"{where} is not YAML: {error}") from None
+        raise BadInfo(f"{where} is not YAML: {' '.join(str(error).split())}.") from None
     folder = path.parent
     if isinstance(data, Mapping) and "gymnasium" in data:
         data, folder = {**GYMNASIUM_DEFAULTS, **data}, GYMNASIUM_FOLDER

@@ -93,6 +93,8 @@ class Limits:
     """Wall time to load the player and construct its first `Player`."""
     duel_seconds: float = 1800.0
     """Wall time of a whole duel or evaluation."""
+    validation_seconds: float = 120.0
+    """Wall time of a whole validation, the start of its player and a second try included."""
     log_limit_bytes: int = 64 * 1024
     """Bytes kept of what a player prints in a duel."""
     max_restarts: int = 3

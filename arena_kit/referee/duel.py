@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from arena_kit.environment.records import MatchRecord, half_points
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.referee.faults import PlatformFault, PlayerFault
+from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.match import Match, pair_seed
 from arena_kit.referee.processor_time import Processor
@@ -73,6 +73,8 @@ class Duel:
         self._next = 1
         self._out_of_play: list[PlayerFault | None] = [None, None]
         """By player: why it forfeits everything that is left."""
+        self._why_out = ["", ""]
+        """By player: what is known beside that."""
         self._unexplained: list[tuple[list[Match], PlayerLost] | None] = [None, None]
         """By player: the matches that were open at its last loss, while nobody knows yet which one it was."""
         self._thinking = [0.0, 0.0]
@@ -96,9 +98,8 @@ class Duel:
                 if link.flush(ends_only=False) and self._processor.asked(link.index):
                     self._forgive_pause()
             self._wait(poll)
-            is_late = self._clock() - begun > self._limits.duel_seconds
-            if is_late and len(self.records) < self.count and self._out_of_play == [None, None]:
-                self._run_out_of_time(self._clock() - begun)
+            if len(self.records) < self.count and self._out_of_play == [None, None]:
+                self._check_time(self._clock() - begun)
         self._ask_whether_decided()
         self.playing_seconds = self._clock() - begun
         self._report()
@@ -111,19 +112,22 @@ class Duel:
 
     def _fill(self) -> None:
         """Start matches while there is room; forfeit at once what a lost player cannot play."""
-        room = min(link.parallel_matches for link in self.links)
-        while self._next <= self.count and len(self._active) < room:
+        while self._next <= self.count and len(self._active) < self._room():
             number, self._next = self._next, self._next + 1
             match = self._new_match(number)
             lost = [player for player in (0, 1) if self._out_of_play[player] is not None]
             if lost:
                 # When neither can play, the one to move first forfeits: over a pair that is one match each.
                 player = lost[0] if len(lost) == 1 else match.seats[0]
-                match.forfeit(player, self._out_of_play[player] or PlayerFault.DID_NOT_START)
+                match.forfeit(player, self._out_of_play[player] or PlayerFault.DID_NOT_START, self._why_out[player])
                 self._keep(match)
                 continue
             self._active[number] = match
             self._send(match.start())
+
+    def _room(self) -> int:
+        """How many matches may run at once."""
+        return min(link.parallel_matches for link in self.links)
 
     def _new_match(self, number: int) -> Match:
         pair, swapped = divmod(number - 1, 2)
@@ -166,13 +170,13 @@ class Duel:
             self._abandon()
 
     def _abandon(self) -> None:
-        """Let go of the matches that still run: their answers are not waited for, and no END is sent."""
-        for match in self._active.values():
+        """Let go of the running matches beyond the last that counts: no answer is waited for, and no END is sent."""
+        for match in [match for match in self._active.values() if match.number > self.count]:
             match.is_over = True
             match.forget()
-        self._active.clear()
+            del self._active[match.number]
         for link in self.links:
-            link.waiting = [request for request in link.waiting if request.kind is END]
+            link.waiting = [request for request in link.waiting if request.kind is END or not request.match.is_over]
 
     def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
         match.forfeit(player, fault, detail)
@@ -256,7 +260,7 @@ class Duel:
         self._thinking[player] += seconds
         if request.kind is END:
             if kind is ERROR:
-                self._note(f"Match {match.number}: end() of player {player + 1} failed: {_sentence(text)}")
+                self._note(f"Match {match.number}: end() of player {player + 1} failed: {first_line(text)}")
             return
         if match.is_over:
             return
@@ -283,9 +287,9 @@ class Duel:
         if answer.kind is ERROR:
             # The sentence is public like every result; the trace shows source, so it goes to the player's own log.
             link.keep_trace(match.number, answer.text)
-            self._forfeit(match, link.index, PlayerFault.RAISED, _sentence(answer.text))
+            self._forfeit(match, link.index, PlayerFault.RAISED, first_line(answer.text))
         else:
-            self._forfeit(match, link.index, PlayerFault.ILLEGAL_ACTION, _sentence(answer.text))
+            self._forfeit(match, link.index, PlayerFault.ILLEGAL_ACTION, first_line(answer.text))
 
     # --- Losing a player ----------------------------------------------------------------------------------
 
@@ -340,7 +344,7 @@ class Duel:
             self._processor.started(player)
         except PlayerLost as loss:
             self._note(f"Player {player + 1} could not be started: {loss.fault.value}. {loss.detail}")
-            self._take_out(player, loss.fault)
+            self._take_out(player, loss.fault, loss.detail)
             return
         if suspects is None:
             return
@@ -349,12 +353,17 @@ class Duel:
             for request in match.history[player]:
                 link.waiting.append(request)
 
-    def _take_out(self, player: int, fault: PlayerFault) -> None:
+    def _take_out(self, player: int, fault: PlayerFault, detail: str = "") -> None:
         """A player plays no more in this duel and forfeits what is left."""
         self.links[player].close()
-        self._out_of_play[player] = fault
+        self._out_of_play[player], self._why_out[player] = fault, detail
         for match in list(self._active.values()):
-            self._forfeit(match, player, fault)
+            self._forfeit(match, player, fault, detail)
+
+    def _check_time(self, elapsed: float) -> None:
+        """End what takes too long. elapsed: seconds since the first question."""
+        if elapsed > self._limits.duel_seconds:
+            self._run_out_of_time(elapsed)
 
     def _run_out_of_time(self, elapsed: float) -> None:
         for link in self.links:
@@ -390,8 +399,3 @@ def _can_read(link: PlayerLink) -> bool:
     poll = select.poll()
     poll.register(link.fileno(), select.POLLIN)
     return bool(poll.poll(50))
-
-
-def _sentence(text: str) -> str:
-    """The first line of what a player's server said of an error."""
-    return text.partition("\n")[0][:300]

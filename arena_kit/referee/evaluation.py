@@ -10,7 +10,7 @@ from math import isfinite
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.protocol import Action, IllegalAction
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.referee.faults import PlatformFault, PlayerFault, sentence
+from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line, sentence
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.stalls import Stalls
 from arena_kit.referee.wire import ACTION, END, ERROR, START, STEP, Answer, Encoder, Question, new_tuple
@@ -135,10 +135,12 @@ class Evaluation:
         clock: Callable[[], float],
         on_episode: Callable[[EpisodeRecord], None],
         still_wanted: Callable[[], None],
+        trial_until: float | None = None,
     ) -> None:
         """order: of the places of the list, from 0.
 
-        still_wanted: called about once a second; raises when the evaluation is to end at once.
+        still_wanted: called about once a second; raises when the evaluation is to end at once. trial_until: the
+        moment at which a trial ends with what it has, see `run_evaluation`.
         """
         self.records: list[EpisodeRecord] = []
         self.failure: Failure | None = None
@@ -147,6 +149,9 @@ class Evaluation:
         self.link = PlayerLink(0, spec, self._encoder, launch, limits=limits, parallel_matches=parallel, clock=clock)
         self._spec, self._seeds, self._order, self._limits, self._clock = spec, seeds, order, limits, clock
         self._on_episode, self._still_wanted = on_episode, still_wanted
+        self._trial_until = trial_until
+        self._is_enough = False
+        """Whether a trial ends although episodes are left."""
         self._next = 0
         self._thinking = 0.0
 
@@ -158,15 +163,15 @@ class Evaluation:
         except PlayerLost as loss:
             self._fail(loss.fault, None, loss.detail)
             return
-        for _ in range(min(link.parallel_matches, len(self._seeds))):
-            self._begin(Episode(self._spec, self._encoder, self._limits.bank_seconds))
+        # A slow player would end all episodes of a trial together, too late to show that it can end one.
+        self._open_slots(1 if self._trial_until is not None else link.parallel_matches)
         link.forgive_pause()
         self._cpu = link.cpu_seconds()
         begun = looked = self._clock()
         self._stalls = Stalls()
         poll = select.poll()
         poll.register(link.fileno(), select.POLLIN)
-        while self.failure is None and len(self.records) < len(self._seeds):
+        while self.failure is None and len(self.records) < len(self._seeds) and not self._is_enough:
             link.flush(ends_only=False)
             self._wait(poll)
             now = self._clock()
@@ -179,6 +184,11 @@ class Evaluation:
         if self.failure is None:
             self._say_goodbye(poll)
         link.hang_up()
+
+    def _open_slots(self, count: int) -> None:
+        """Let so many more episodes run at once, as far as there are seeds for them."""
+        for _ in range(min(count, len(self._seeds) - self._next)):
+            self._begin(Episode(self._spec, self._encoder, self._limits.bank_seconds))
 
     def _begin(self, episode: Episode) -> None:
         """Let a slot play the next seed, if one is left."""
@@ -240,7 +250,7 @@ class Evaluation:
             fault = PlayerFault.RAISED if kind is ERROR else PlayerFault.ILLEGAL_ACTION
             if kind is ERROR:
                 self.link.keep_trace(question.number, text)
-            self._fail(fault, episode.number, text.partition("\n")[0][:300])
+            self._fail(fault, episode.number, first_line(text))
             return
         if seconds:
             episode.charge(seconds, self._limits.move_seconds)
@@ -261,6 +271,8 @@ class Evaluation:
         self.records.append(record)
         self._on_episode(record)
         self._begin(episode)
+        if self._trial_until is not None and len(self.records) == 1:
+            self._open_slots(self.link.parallel_matches - 1)
 
     def _lose(self, loss: PlayerLost) -> None:
         fault = loss.fault
@@ -277,7 +289,13 @@ class Evaluation:
         return episode.number
 
     def _check_time(self, elapsed: float) -> None:
-        if elapsed <= self._limits.duel_seconds or self.failure is not None:
+        limit = self._limits.duel_seconds
+        if self._trial_until is not None:
+            limit = min(limit, elapsed + self._trial_until - self._clock())
+        if elapsed <= limit or self.failure is not None:
+            return
+        if self._trial_until is not None and self.records:
+            self._is_enough = True
             return
         if self._thinking + self.link.waited_seconds < elapsed / 2:
             raise PlatformFault("The evaluation took too long, and not because of its player.", code="too_slow")

@@ -19,6 +19,7 @@ class PlayerFault(StrEnum):
     DIED = "player_died"
     OUT_OF_MEMORY = "player_out_of_memory"
     DID_NOT_START = "player_failed_to_start"
+    START_TIMED_OUT = "player_start_timed_out"
     TOO_MANY_RESTARTS = "too_many_restarts"
     DUEL_TIME = "duel_time_exhausted"
     EVALUATION_TIME = "evaluation_time_exhausted"
@@ -33,13 +34,14 @@ SENTENCES: dict[PlayerFault, str] = {
     PlayerFault.UNEXPECTED_ANSWER: "The player answered something it was not asked",
     PlayerFault.DIED: "The player's process ended in the middle of its play.",
     PlayerFault.OUT_OF_MEMORY: "The player used more memory than allowed and was ended.",
-    PlayerFault.DID_NOT_START: "The player could not be started",
+    PlayerFault.DID_NOT_START: "The player could not be started.",
+    PlayerFault.START_TIMED_OUT: "The player could not be started.",
     PlayerFault.TOO_MANY_RESTARTS: "The player had to be started again too often; it forfeits what is left.",
     PlayerFault.DUEL_TIME: "The time of the duel was used up, and this player thought longer.",
     PlayerFault.EVALUATION_TIME: "The time of the evaluation was used up, most of it by this player.",
 }
 
-SAYS_LITTLE = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
+SAYS_LITTLE = (PlayerFault.DID_NOT_START, PlayerFault.START_TIMED_OUT, PlayerFault.DIED)
 
 
 def sentence(fault: PlayerFault, detail: str = "") -> str:
@@ -48,6 +50,11 @@ def sentence(fault: PlayerFault, detail: str = "") -> str:
     if text.endswith("."):
         return f"{text} {detail}".strip()
     return f"{text}: {detail}" if detail else f"{text}."
+
+
+def first_line(text: str) -> str:
+    """The first line of what a player's server said of an error."""
+    return text.partition("\n")[0][:300]
 
 
 def with_output(fault: str, text: str, log: str) -> str:

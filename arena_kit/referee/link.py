@@ -30,6 +30,8 @@ ANSWERS_TO_ENDS = (DONE, Kind.ERROR)
 TRACES_KEPT = 10
 HANDSHAKE_SECONDS = 5.0
 """At least: a busy host is not the player's fault."""
+NOT_STARTED = {Ending.OUT_OF_MEMORY: PlayerFault.OUT_OF_MEMORY, Ending.RUNNING: PlayerFault.START_TIMED_OUT}
+"""The fault of a player that could not be started, by how its container ended; RUNNING: it hangs."""
 LOG_JOINT = "\n[the player was started again]\n"
 
 
@@ -92,8 +94,7 @@ class PlayerLink:
             self._container = self._launch()
         except PlayerDidNotStart as error:
             self._logs.append(error.log)
-            fault = PlayerFault.OUT_OF_MEMORY if error.ending is Ending.OUT_OF_MEMORY else PlayerFault.DID_NOT_START
-            raise PlayerLost(fault, str(error)) from None
+            raise PlayerLost(NOT_STARTED.get(error.ending, PlayerFault.DID_NOT_START), str(error)) from None
         self._wire = self._container.wire
         self._decoder, self._out, self.broken = Decoder(self._spec.action), bytearray(), None
         self.outstanding.clear()

@@ -6,6 +6,7 @@ import contextlib
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from arena_kit.referee.duel import Decided, Duel
 from arena_kit.referee.evaluation import Evaluation, Failure
 from arena_kit.referee.faults import PlatformFault
 from arena_kit.referee.match import pair_seed
+from arena_kit.referee.trial import Trial
 from arena_kit.sandbox.base import Container
 
 __all__ = [
@@ -114,6 +116,7 @@ def run_evaluation(
     order: Sequence[int] | None = None,
     on_episode: Callable[[EpisodeRecord], None] | None = None,
     still_wanted: Callable[[], None] | None = None,
+    trial_until: float | None = None,
 ) -> PlayedEvaluation:
     """Let one player play an episode for every seed, up to `parallel_episodes` at once.
 
@@ -121,7 +124,9 @@ def run_evaluation(
     the player is deterministic. The first fault of the player ends it: then `failure` says why. order: in which the
     places of the list (from 0) are played, None for that of the list; the player is told turns alone, records know
     places alone. on_episode: told of every episode that is over, in no particular order. still_wanted: called now and
-    then; may raise to stop. Raises PlatformFault or SandboxError when the platform fails.
+    then; may raise to stop. trial_until: makes it a trial, whose first episode is played alone, and which is content at
+    this moment of the clock when one episode is over by then. Raises PlatformFault or SandboxError when the platform
+    fails.
     """
     evaluation = Evaluation(
         spec,
@@ -133,6 +138,7 @@ def run_evaluation(
         clock=clock,
         on_episode=on_episode or (lambda _: None),
         still_wanted=still_wanted or (lambda: None),
+        trial_until=trial_until,
     )
     with contextlib.closing(evaluation.link):
         evaluation.play()
@@ -178,6 +184,7 @@ def run_duel(
     one_core: bool = False,
     on_progress: Callable[[int], None] | None = None,
     decided: Decided | None = None,
+    trial_until: float | None = None,
 ) -> PlayedDuel:
     """Play `match_count` matches between two players, up to `parallel_matches` at once.
 
@@ -185,10 +192,12 @@ def run_duel(
     container for player 0 or 1 and is called again after a death, at most `limits.max_restarts` times. The record
     does not depend on `parallel_matches` as far as players are deterministic. one_core: whether both containers are
     pinned to the same core, so that each takes from the other what it uses. decided: ends the duel early with the pair
-    that decides it; it is handed all pairs so far, in the order of the schedule. Raises PlatformFault or SandboxError
-    when the platform fails: then nothing counts.
+    that decides it; it is handed all pairs so far, in the order of the schedule. trial_until: makes it a trial, which
+    ends at the first fault, and at the latest at this moment of the clock: see `arena_kit.referee.trial`. Raises
+    PlatformFault or SandboxError when the platform fails: then nothing counts.
     """
-    duel = Duel(
+    kind = Duel if trial_until is None else partial(Trial, until=trial_until)
+    duel = kind(
         spec,
         launch,
         seed=seed,

@@ -173,12 +173,10 @@ class PlayerHost:
             self._control.send(STAND_SECONDS, do="stand")
             message = self._message(time.monotonic() + STAND_SECONDS)
             log = self._ended(message).log if message is not None else ""
-            sentence = f"The player was not ready within {self._limits.start_seconds:g} s."
+            sentence = f"It was not ready within {self._limits.start_seconds:g} s."
             return PlayerDidNotStart(sentence, log=log, ending=Ending.RUNNING)
         ended = self._ended(message) if message is not None else self._gone()
-        return PlayerDidNotStart(
-            "The player ended before it was ready: see its log.", log=ended.log, ending=ended.ending
-        )
+        return PlayerDidNotStart("It ended before it was ready: see its log.", log=ended.log, ending=ended.ending)
 
     def _ended(self, message: dict[str, Any]) -> Ended:
         log = self._text(message.get("log", ""))

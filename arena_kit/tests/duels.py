@@ -70,8 +70,7 @@ def play(
         match_count=matches,
         parallel_matches=parallel,
         limits=limits,
-        clock=time.monotonic,
-        **options,
+        **{"clock": time.monotonic, **options},
     )
     assert all(container.closed for container in made)
     return duel

@@ -124,7 +124,7 @@ def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:
     Raises Refused for one that is in neither.
     """
     if duel.tournament is None:
-        raise Refused("It is not rated: it stands in no table that it could be struck from.")
+        raise Refused("It is not rated: it stands in no table that it could be taken from.")
     if not duel.tournament.is_automatic:
         meeting_void(duel=duel, reason=reason, user=user)
         return

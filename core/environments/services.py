@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from arena_kit.environment.spec import EnvironmentSpec
+from core.environments.availability import picture_of
 from core.evaluations.seeds import seed_lists_ensure
 from core.evaluations.services import evaluations_renew
 from core.models import Environment
@@ -21,7 +22,7 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "version": spec.version,
         "name": spec.name,
         "description": spec.description,
-        "image": spec.picture,
+        "image": picture_of(spec),
         "seats": spec.seats,
         "env_id": spec.public_id,
     }
@@ -36,6 +37,7 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "bank_seconds": limits.bank_seconds,
         "start_seconds": limits.start_seconds,
         "duel_seconds": limits.duel_seconds,
+        "validation_seconds": limits.validation_seconds,
     }
     with transaction.atomic():
         before = Environment.objects.select_for_update(no_key=True).filter(slug=spec.slug).first()

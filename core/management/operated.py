@@ -10,8 +10,11 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 
+from django.conf import settings
 from django.core.management import ManagementUtility
-from django.core.management.base import BaseCommand
+from django.core.management.base import ALL_CHECKS, BaseCommand
+
+from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
 
 CHANGING = frozenset({
     "addstatictoken", "axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username",
@@ -28,6 +31,9 @@ class Operated(ManagementUtility):
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
         command = super().fetch_command(subcommand)
+        # Before Django's own checks ask the database, whose file may be in there.
+        if command.requires_system_checks == ALL_CHECKS and (problem := data_dir_problem(settings.DATA_DIR)):
+            sys.exit(f"{problem} {DATA_DIR_HINT}")
         if subcommand in CHANGING:
             command.run_from_argv = _written_down(command.run_from_argv)  # type: ignore[method-assign, assignment]
         return command

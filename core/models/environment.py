@@ -31,6 +31,11 @@ class Environment(QuotaNumbers):
     is_active = models.BooleanField(
         default=True, help_text="Inactive environments take no uploads and start no editions."
     )
+    unavailable_because = models.TextField(
+        blank=True,
+        editable=False,
+        help_text="Why its rules cannot be run on this arena, for organisers; empty where they can.",
+    )
     matches_per_duel = models.PositiveIntegerField(help_text="Even: seats alternate. Not used with one seat.")
     matches_per_validation = models.PositiveIntegerField(
         validators=[MinValueValidator(1)], help_text="With one seat: practice episodes."
@@ -65,6 +70,9 @@ class Environment(QuotaNumbers):
     bank_seconds = models.FloatField(help_text="Time of a match on top of it.")
     start_seconds = models.FloatField(help_text="Time to load the player.")
     duel_seconds = models.FloatField(help_text="Time of a whole duel.")
+    validation_seconds = models.FloatField(
+        default=120.0, help_text="Time of a whole validation, the start of its player included."
+    )
 
     class Meta:
         ordering = ["name"]
@@ -72,6 +80,7 @@ class Environment(QuotaNumbers):
             models.CheckConstraint(
                 condition=positive("version", "seats", "matches_per_validation", "parallel_matches")
                 & models.Q(memory_limit_bytes__gt=0, cpu_count__gt=0, start_seconds__gt=0, duel_seconds__gt=0)
+                & models.Q(validation_seconds__gt=0)
                 & models.Q(move_seconds__gte=0, bank_seconds__gte=0),
                 name="environment_numbers_in_range",
             ),
@@ -93,6 +102,11 @@ class Environment(QuotaNumbers):
         return f"{self.slug}-v{self.version}"
 
     @property
+    def is_available(self) -> bool:
+        """Whether its rules can be run on this arena: nothing that they need is missing or broken."""
+        return not self.unavailable_because
+
+    @property
     def is_scored(self) -> bool:
         """Whether submissions are ranked by what they score alone, not by duels."""
         return self.seats == 1
@@ -107,4 +121,5 @@ class Environment(QuotaNumbers):
             bank_seconds=self.bank_seconds,
             start_seconds=self.start_seconds,
             duel_seconds=self.duel_seconds,
+            validation_seconds=self.validation_seconds,
         )

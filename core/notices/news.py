@@ -154,7 +154,8 @@ def tournament_started(tournament: Tournament) -> None:
 def tournament_ended(tournament: Tournament) -> None:
     """Tell participants and webhooks how a tournament has ended, as far as each may know."""
     rows = _in_it(tournament)
-    _tell_ranks(tournament, rows)
+    # A tournament of which something was voided ends again: the same is not said twice.
+    _tell_ranks(tournament, rows, told=_told(tournament, rows))
     _announce_end(tournament, rows)
 
 

@@ -50,6 +50,10 @@ class OwnAgent:
     number: int
     status: Status
     is_moving: bool
+    playing: int | None = None
+    """The version that plays, or with one seat stands on the board, where that is not the newest."""
+    is_benched: bool = False
+    """Whether the newest version is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +130,21 @@ def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     submissions = submissions_with_phases().filter(
         agent__environment=environment, agent__owner=owner, pk=Subquery(newest)
     )
+    playing = Submission.objects.active().filter(agent=OuterRef("agent"))
+    if environment.is_scored:
+        playing = Submission.objects.filter(agent=OuterRef("agent"), evaluations__is_current=True)
     return [
-        OwnAgent(submission.agent, submission.number, status_of(submission), is_moving(submission))
-        for submission in submissions.order_by("agent__name")
+        OwnAgent(
+            submission.agent,
+            submission.number,
+            status_of(submission),
+            is_moving(submission),
+            None if submission.playing == submission.number else submission.playing,
+            submission.is_benched,
+        )
+        for submission in submissions.annotate(
+            playing=Subquery(playing.order_by("-number").values("number")[:1])
+        ).order_by("agent__name")
     ]
 
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from arena_kit.text import plain_line
 from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
 from arena_kit.upload.requirements import RequirementsRefused, read_requirements
+from core.environments.availability import refuse_unavailable
 from core.errors import Refused
 from core.evaluations.services import OPEN, agent_lock, evaluation_again, standing_decide
 from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
@@ -89,6 +90,7 @@ def agent_create(
     """
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+    refuse_unavailable(environment)
     checked = _check_archive(archive, environment, is_script=is_script)
     try:
         with transaction.atomic():
@@ -131,6 +133,7 @@ def submission_create(
     environment = agent.environment
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+    refuse_unavailable(environment)
     checked = _check_archive(archive, environment)
     with transaction.atomic():
         owner = owner_lock(agent.owner)

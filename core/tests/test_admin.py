@@ -215,7 +215,8 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
     organiser: Client, environment: Environment
 ) -> None:
     fields = ("matches_per_duel", "matches_per_validation", "parallel_matches", "cpu_count", "memory_limit_bytes",
-              "move_seconds", "bank_seconds", "start_seconds", "duel_seconds", "play", "active_per_owner",
+              "move_seconds", "bank_seconds", "start_seconds", "duel_seconds", "validation_seconds", "play",
+              "active_per_owner",
               "test_elo0", "test_elo1", "test_alpha", "test_beta", "test_cap")  # fmt: skip
     form = {name: getattr(environment, name) for name in fields} | {"is_active": "on"}
     address = reverse("admin:core_environment_change", args=[environment.pk])
@@ -232,7 +233,7 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
 
 
 LIMITS = ("parallel_matches", "cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
-          "duel_seconds")  # fmt: skip
+          "duel_seconds", "validation_seconds")  # fmt: skip
 
 
 def test_an_environment_with_one_seat_offers_what_evaluations_need(organiser: Client) -> None:
@@ -362,7 +363,7 @@ def test_an_account_can_be_made_and_is_closed_by_a_ban_alone(organiser: Client) 
     )
     dora.refresh_from_db()
     assert dora.is_active
-    assert act(organiser, "ban", dora, reason="Uploads viruses.")[-1] == "Dora: is banned."
+    assert act(organiser, "ban", dora, reason="Uploads viruses.")[-1] == "dora is banned."
     dora.refresh_from_db()
     assert not dora.is_active
 

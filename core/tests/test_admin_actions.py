@@ -44,7 +44,7 @@ def test_a_running_job_is_requeued_with_a_fresh_set_of_attempts(
 
     build.refresh_from_db()
     assert (build.state, build.attempt, build.claim_token) == (JobState.QUEUED, 0, None)
-    assert said == ["Build of anna v1: waits for a worker again."]
+    assert said == ["build of anna v1 waits for a worker again."]
     assert ("builder.tasks.build_run", build.pk) in waiting_messages()
 
 
@@ -56,7 +56,7 @@ def test_a_waiting_job_is_woken_again(
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "requeue", build)
 
-    assert said == ["Build of anna v1: was waiting already; its workers were woken again."]
+    assert said == ["build of anna v1 was waiting already; its workers were woken again."]
     assert waiting_messages() == [("builder.tasks.build_run", build.pk)]
 
 
@@ -64,10 +64,13 @@ def test_a_job_that_is_over_can_be_neither_requeued_nor_cancelled(organiser: Cli
     validation = Validation.objects.get(submission=players[0])
 
     assert act(organiser, "requeue", validation) == [
-        "Validation of anna v1: nothing was done. A validation cannot go from SUCCEEDED to QUEUED."
+        "validation of anna v1: nothing was done. A validation in the state “succeeded” cannot get the state “waiting”."
     ]
     assert act(organiser, "cancel", validation, reason=REASON) == [
-        "Validation of anna v1: nothing was done. A validation cannot go from SUCCEEDED to CANCELLED."
+        (
+            "validation of anna v1: nothing was done. "
+            "A validation in the state “succeeded” cannot get the state “cancelled”."
+        )
     ]
     validation.refresh_from_db()
     assert validation.state == JobState.SUCCEEDED
@@ -87,7 +90,7 @@ def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
 
     said = act(organiser, "requeue", build)
 
-    assert said == ["Build of anna v1: has moved on meanwhile, so nothing was done. Please look again."]
+    assert said == ["build of anna v1 has moved on meanwhile, so nothing was done. Please look again."]
     build.refresh_from_db()
     assert build.state == JobState.SUCCEEDED
 
@@ -106,7 +109,7 @@ def test_cancelling_asks_for_a_reason_and_shows_it(organiser: Client, players: l
     assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", "error_code", "error")) == {
         ("CANCELLED", "cancelled", REASON)
     }
-    assert said == ["2 builds (build of berta v1, build of anna v1): is cancelled."]
+    assert said == ["2 builds (build of berta v1, build of anna v1): each is cancelled."]
 
 
 def test_the_question_keeps_what_was_chosen_in_the_menu_above_or_below(
@@ -131,7 +134,7 @@ def test_a_failed_build_is_run_again_as_a_new_build(organiser: Client, people: f
     assert failed.state == JobState.FAILED
     new = submission.builds.latest("pk")
     assert new.state == JobState.QUEUED
-    assert said == [f"Build of anna v1: is built and validated again as build {new.pk}."]
+    assert said == [f"build of anna v1 is built and validated again as build {new.pk}."]
 
 
 def test_a_failed_publication_is_run_again_once(organiser: Client, people: factories.Cast) -> None:
@@ -143,7 +146,7 @@ def test_a_failed_publication_is_run_again_once(organiser: Client, people: facto
 
     new = submission.publications.latest("pk")
     assert new.state == JobState.QUEUED
-    assert said == [f"Publication of anna v1: is published again as publication {new.pk}."]
+    assert said == [f"publication of anna v1 is published again as publication {new.pk}."]
     assert act(organiser, "run_again", failed)[-1].endswith("Its latest publication is waiting.")
     assert submission.publications.count() == 2
 
@@ -161,7 +164,7 @@ def test_a_deleted_submission_is_not_built_again(organiser: Client, players: lis
 
     said = act(organiser, "run_again", players[0])
 
-    assert said == ["Anna v1: nothing was done. A deleted submission cannot be built."]
+    assert said == ["anna v1: nothing was done. A deleted submission cannot be built."]
     assert players[0].builds.count() == 1
 
 
@@ -170,8 +173,8 @@ def test_archives_are_deleted_after_a_question(organiser: Client, players: list[
 
     question = organiser.post(reverse("admin:core_submission_changelist"), data)
     assertContains(question, "removed for good")
-    assert act(organiser, "delete_archives", players[0]) == ["Anna v1: is deleted; its results stay."]
-    assert act(organiser, "delete_archives", players[0]) == ["Anna v1: nothing was done. It is deleted already."]
+    assert act(organiser, "delete_archives", players[0]) == ["anna v1 is deleted; its results stay."]
+    assert act(organiser, "delete_archives", players[0]) == ["anna v1: nothing was done. It is deleted already."]
 
 
 def test_voiding_a_duel_keeps_its_entries_and_says_who_and_why(
@@ -185,7 +188,7 @@ def test_voiding_a_duel_keeps_its_entries_and_says_who_and_why(
     void = LedgerVoid.objects.get()
     assert (void.duel, void.reason, void.created_by) == (duel, REASON, people.olga)
     assert LedgerEntry.objects.filter(duel=duel).count() == 1
-    assert said == ["Anna v1 against berta v1: is void."]
+    assert said == ["anna v1 against berta v1 is void."]
     assert LogEntry.objects.get().change_message == f"is void. Reason: {REASON}"
 
 
@@ -196,7 +199,7 @@ def test_only_a_duel_with_a_result_that_counts_can_be_voided(organiser: Client, 
     act(organiser, "void", played, reason=REASON)
 
     assert act(organiser, "void", waiting, reason=REASON)[-1].endswith(
-        "nothing was done. It has no result that could be struck; cancel it instead."
+        "nothing was done. It has no result that could be made void; cancel it instead."
     )
     assert act(organiser, "void", played, reason="Another.")[-1].endswith("nothing was done. It is void already.")
     assert LedgerVoid.objects.get().reason == REASON
@@ -215,7 +218,7 @@ def test_a_void_duel_is_played_again_as_another_duel_of_the_edition(
     new = tournament.duels.latest("pk")
     assert (new.state, new.number, new.player_1, new.player_2) == (JobState.QUEUED, 4, duel.player_1, duel.player_2)
     assert (new.seed, new.match_count) == (duel.seed, duel.match_count)
-    assert said[-1] == f"Anna v1 against berta v1: is played again as duel {new.pk}."
+    assert said[-1] == f"anna v1 against berta v1 is played again as duel {new.pk}."
     assert act(organiser, "run_again", duel)[-1].endswith("It has been played again already, or is about to be.")
     assert tournament.duels.count() == 4
 
@@ -293,16 +296,16 @@ def test_cancelling_an_edition_cancels_what_is_left_of_it(organiser: Client, pla
         ("CANCELLED", REASON),
         ("SUCCEEDED", ""),
     ]
-    assert said == ["Tic-tac-toe edition 1: is cancelled; what has been played stays."]
+    assert said == ["Tic-tac-toe edition 1 is cancelled; what has been played stays."]
     assert act(organiser, "cancel", tournament, reason=REASON)[-1].endswith("nothing was done. It is not running.")
 
 
 def test_an_agent_is_disabled_with_a_reason_and_enabled_again(organiser: Client, players: list[Submission]) -> None:
     agent = players[0].agent
-    assert act(organiser, "enable", agent) == ["Anna: nothing was done. It is not disabled."]
+    assert act(organiser, "enable", agent) == ["anna: nothing was done. It is not disabled."]
 
-    assert act(organiser, "disable", agent, reason=REASON)[-1] == "Anna: is disabled."
+    assert act(organiser, "disable", agent, reason=REASON)[-1] == "anna is disabled."
     assert Agent.objects.filter(is_disabled=True).values_list("name", "disabled_reason").get() == ("anna", REASON)
 
-    assert act(organiser, "enable", agent)[-1] == "Anna: is enabled."
+    assert act(organiser, "enable", agent)[-1] == "anna is enabled."
     assert not Agent.objects.filter(is_disabled=True).exists()

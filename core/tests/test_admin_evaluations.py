@@ -43,7 +43,7 @@ def test_an_evaluation_that_the_arena_failed_is_run_again_as_a_new_one(organiser
     said = act(organiser, "run_again", failed)
 
     again = player.evaluations.latest("pk")
-    assert said == [f"Evaluation of anna v1: is evaluated again as evaluation {again.pk}."]
+    assert said == [f"evaluation of anna v1 is evaluated again as evaluation {again.pk}."]
     assert list(player.evaluations.values_list("state", flat=True)) == [JobState.FAILED, JobState.QUEUED]
     assert again.seed_list == ranking_list(player.agent.environment)
 

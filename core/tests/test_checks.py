@@ -48,8 +48,17 @@ def test_a_file_about_an_environment_that_is_wrong_is_named(
         (message,) = arena_messages()
     finally:
         registry.all_specs.cache_clear()
-    assert (message.id, message.msg.rpartition("/")[2]) == ("arena.E006", "mine.yml: version: this key is missing.")
+    assert (message.id, message.msg.rpartition("/")[2]) == ("arena.W005", "mine.yml: version: this key is missing.")
+    # The arena starts without it.
+    assert not message.is_serious()
     assert str(tmp_path) in str(message.hint)
+
+
+def test_a_folder_for_data_that_is_not_there_is_refused_with_what_to_do(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "nowhere"
+    (message,) = arena_messages()
+    assert (message.id, message.msg) == ("arena.E023", f"DATA_DIR is {tmp_path}/nowhere, and there is no such folder.")
+    assert "Make the folder" in str(message.hint)
 
 
 def test_an_unknown_sandbox_is_refused(settings: Settings) -> None:

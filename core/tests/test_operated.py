@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command, get_commands
@@ -21,6 +22,17 @@ OURS = ("core", "builder", "duel_runner", "tournament_manager", "publisher", "we
 def good_settings(settings: Settings) -> None:
     """Commands check the settings before they run."""
     settings.SECRET_KEY = "a-key-for-this-test-alone-0123456789-abcdefghijklmnop"
+
+
+def test_a_folder_for_data_that_is_not_there_is_one_sentence_before_anything_asks_for_it(
+    settings: Settings, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path / "nowhere"
+    for command in ("migrate", "sync_environments", "qcluster"):
+        with pytest.raises(SystemExit, match=r"DATA_DIR is .*nowhere, and there is no such folder. Make the folder"):
+            Operated(["manage.py", command]).fetch_command(command)
+    # The demo makes it.
+    Operated(["manage.py", "demo"]).fetch_command("demo")
 
 
 def test_every_command_of_the_arena_is_known_to_change_something_or_not() -> None:

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from core.errors import Refused
 from core.models import AuditEntry, Environment, Submission, Tournament, TournamentState
@@ -101,7 +102,10 @@ def test_who_takes_part_are_the_newest_versions_from_before_the_freeze(
     assert field_list(cup) == [berta]
 
 
-def test_organisers_plan_on_a_form_that_says_what_is_wrong(organiser: Client, environment: Environment) -> None:
+def test_organisers_plan_on_a_form_that_says_what_is_wrong(
+    organiser: Client, environment: Environment, settings: Settings
+) -> None:
+    settings.TEAMS = ("Blue", "Red")
     address = reverse("admin:core_tournament_add")
     form = {
         "environment": environment.pk, "name": "cup", "format": "swiss", "settings.rounds": "3",
@@ -151,7 +155,7 @@ def test_begin_now_needs_enough_who_take_part_and_ends_registration(
     assert "needs 2 participants, and 0 would take part" in act(organiser, "begin_now", cup)[0]
     for player in players[:2]:
         registration_create(tournament=cup, agent=player.agent, by=people.alice, now=timezone.now())
-    assert act(organiser, "begin_now", cup) == ["Tic-tac-toe: cup: begins within seconds."]
+    assert act(organiser, "begin_now", cup) == ["Tic-tac-toe: cup begins within seconds."]
     cup.refresh_from_db()
     assert cup.starts_at is not None
     assert cup.starts_at == cup.registration_closes_at
@@ -163,7 +167,7 @@ def test_calling_off_gives_the_reason_and_is_for_planned_ones_alone(
     organiser: Client, environment: Environment, players: list[Submission]
 ) -> None:
     cup, edition = factories.planned(environment), factories.tournament(players, edition=2)
-    assert act(organiser, "call_off", cup, reason=REASON) == ["Tic-tac-toe: cup: is called off."]
+    assert act(organiser, "call_off", cup, reason=REASON) == ["Tic-tac-toe: cup is called off."]
     assert "is not planned any more" in act(organiser, "call_off", edition, reason=REASON)[0]
     cup.refresh_from_db()
     assert (cup.state, cup.cancel_reason) == (TournamentState.CANCELLED, REASON)

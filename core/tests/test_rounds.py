@@ -70,7 +70,7 @@ def test_run_again_on_a_duel_that_the_arena_could_not_play_has_its_meeting_playe
     refused, done = act(organiser, "run_again", duel, played)
 
     assert "nothing was done. It is not void" in refused
-    assert done.endswith(": is struck; its meeting is played again.")
+    assert done.endswith(" is void; its meeting is played again.")
     assert LedgerVoid.objects.get().created_by == people.olga
     tournament.refresh_from_db()
     assert tournament.state == TournamentState.RUNNING

@@ -10,9 +10,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import groupby
 from typing import Any
-
-from django.db.models import Count
 
 from arena_kit.ranking.meetings import Decision, Source, StageKind
 from core.models import JobState, LedgerVoid, Participant, Tournament, TournamentState
@@ -142,7 +141,11 @@ class Struck:
 
     round: int
     reason: str
-    duel_count: int
+    duel_ids: tuple[int, ...]
+
+    @property
+    def duel_count(self) -> int:
+        return len(self.duel_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +206,11 @@ def _open_duels(tournament: Tournament) -> dict[int, OpenDuel]:
 
 def _struck(tournament: Tournament) -> tuple[Struck, ...]:
     voids = LedgerVoid.objects.filter(duel__tournament=tournament)
-    counted = voids.values_list("duel__round", "reason").annotate(count=Count("pk")).order_by("duel__round", "reason")
-    return tuple(Struck(number, reason, count) for number, reason, count in counted)
+    found = voids.order_by("duel__round", "reason", "duel").values_list("duel__round", "reason", "duel")
+    return tuple(
+        Struck(number, reason, tuple(duel for *_, duel in group))
+        for (number, reason), group in groupby(found, key=lambda row: row[:2])
+    )
 
 
 class _Reader:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Case, Count, F, Manager, OuterRef, Q, QuerySet, Subquery, When, Window
+from django.db.models import Case, Count, Exists, F, Manager, OuterRef, Q, QuerySet, Subquery, When, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from core.models import (
     LADDER,
+    Agent,
     Audience,
     Duel,
     Environment,
@@ -16,6 +17,7 @@ from core.models import (
     JobState,
     Participant,
     RatingPool,
+    Submission,
     Tournament,
     TournamentState,
     User,
@@ -62,9 +64,7 @@ class EnvironmentCard:
 def environment_cards() -> list[EnvironmentCard]:
     """Active environments with how many take part and who leads."""
     environments = list(
-        Environment.objects.filter(is_active=True).annotate(
-            agent_count=Count("agents", distinct=True), user_count=Count("agents__owner", distinct=True)
-        )
+        Environment.objects.filter(is_active=True).annotate(agent_count=_count_of("pk"), user_count=_count_of("owner"))
     )
     leaders = _leaders([environment for environment in environments if not environment.is_scored])
     best = _best([environment for environment in environments if environment.is_scored])
@@ -78,6 +78,19 @@ def environment_cards() -> list[EnvironmentCard]:
         )
         for environment in environments
     ]
+
+
+def _count_of(what: str) -> Coalesce:
+    """How many of a column there are among an environment's agents that can play, or stand on its board.
+
+    Those that never worked are not counted.
+    """
+    on_board = Evaluation.objects.filter(agent=OuterRef("pk"), is_current=True, submission__deleted_at=None)
+    playing = Submission.objects.active().filter(agent=OuterRef("pk"))
+    rows = Agent.objects.filter(environment=OuterRef("pk"), is_disabled=False, owner__is_active=True)
+    rows = rows.filter((Q(environment__seats=1) & Exists(on_board)) | (Q(environment__seats__gt=1) & Exists(playing)))
+    counted = rows.order_by().values("environment").annotate(counted=Count(what, distinct=True)).values("counted")
+    return Coalesce(Subquery(counted), 0)
 
 
 def environment_groups() -> list[tuple[str, list[Environment]]]:

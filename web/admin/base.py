@@ -24,6 +24,8 @@ from web.admin.audited import deed_of, write_down
 
 Row = TypeVar("Row", bound=Model)
 NAMES_SHOWN = 3
+PREDICATES = frozenset({"is", "has", "was", "waits", "begins", "ends", "may", "can"})
+"""The words that begin what is said of the row whose name stands before them; other sentences are whole."""
 MOST_NUMBER = 10**6
 
 if TYPE_CHECKING:
@@ -164,7 +166,7 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
             write_down(request, deed.action, row, sentence + reason)
         news.setdefault((level, sentence), []).append(row)
     for (level, sentence), concerned in news.items():
-        page.message_user(request, f"{_name(concerned)}: {sentence}", level)
+        page.message_user(request, _said(concerned, sentence), level)
 
 
 def text_block(text: str) -> SafeString:
@@ -184,10 +186,12 @@ def _chosen_action(request: HttpRequest) -> str:
     return actions[int(index)] if index.isdecimal() and int(index) < len(actions) else actions[0]
 
 
-def _name(rows: list[Any]) -> str:
+def _said(rows: list[Any], sentence: str) -> str:
+    """What happened to rows. Their names are people's own and stay as they are written."""
+    is_predicate = sentence.partition(" ")[0] in PREDICATES
     if len(rows) == 1:
-        name = str(rows[0])
-        return name[:1].upper() + name[1:]
+        return f"{rows[0]}{'' if is_predicate else ':'} {sentence}"
     shown = ", ".join(str(row) for row in rows[:NAMES_SHOWN])
     more = ", …" if len(rows) > NAMES_SHOWN else ""
-    return f"{len(rows)} {rows[0]._meta.verbose_name_plural} ({shown}{more})"
+    each = "each " if is_predicate else ""
+    return f"{len(rows)} {rows[0]._meta.verbose_name_plural} ({shown}{more}): {each}{sentence}"

@@ -33,17 +33,18 @@ REVEAL = Question(
 )
 OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "has_gate", "stops_early", "test_elo0", "test_elo1",
             "test_alpha", "test_beta", "test_cap")  # fmt: skip
-MORE_THAN_0 = ("test_cap", "parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds")
+MORE_THAN_0 = ("test_cap", "parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds",
+               "validation_seconds")  # fmt: skip
 NOT_BELOW_0 = ("move_seconds", "bank_seconds")
 OF_EVALUATIONS = ("episodes_per_evaluation", "takes_scripts")
 FIELDSETS: tuple[tuple[str | None, tuple[str, ...]], ...] = (
-    (None, ("name", "slug", "env_id", "version", "description", "image", "seats", "is_active")),
+    (None, ("name", "slug", "env_id", "version", "description", "image", "seats", "unavailable_because", "is_active")),
     ("What is played", ("play", "active_per_owner", "matches_per_duel", "matches_per_validation",
                         "episodes_per_evaluation", "takes_scripts", "parallel_matches")),
     ("Tests between two versions", ("has_gate", "stops_early", "test_elo0", "test_elo1", "test_alpha", "test_beta",
                                     "test_cap")),
     ("What a player may use", ("cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
-                               "duel_seconds")),
+                               "duel_seconds", "validation_seconds")),
 )  # fmt: skip
 """All other fields are quotas."""
 
@@ -98,11 +99,11 @@ class EnvironmentForm(EnvironmentModelForm):
 @admin.register(Environment)
 class EnvironmentAdmin(ModelAdmin[Environment]):
     form = EnvironmentForm
-    list_display = ("name", "slug", "env_id", "version", "seats", "is_active", "matches_per_duel",
+    list_display = ("name", "slug", "env_id", "version", "seats", "is_active", "available", "matches_per_duel",
                     "episodes_per_evaluation", "move_seconds", "bank_seconds", "duel_seconds", "editions")  # fmt: skip
     list_filter = ("is_active", "seats")
     search_fields = ("name", "slug", "env_id")
-    readonly_fields = ("slug", "env_id", "version", "name", "description", "image", "seats")
+    readonly_fields = ("slug", "env_id", "version", "name", "description", "image", "seats", "unavailable_because")
     actions = ("start_tournament", "start_final_phase")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Environment]:
@@ -134,6 +135,10 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
 
     def view_on_site(self, environment: Environment) -> str:
         return reverse("web:environment", args=[environment.slug])
+
+    @admin.display(description="available", boolean=True)
+    def available(self, environment: Environment) -> bool:
+        return environment.is_available
 
     @admin.display(description="editions", ordering="edition_count")
     def editions(self, environment: Environment) -> SafeString:

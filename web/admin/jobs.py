@@ -241,7 +241,7 @@ class DuelAdmin(JobAdmin[Duel]):
             if duel.is_void:
                 raise Refused("It is void already.")
             if duel.state != JobState.SUCCEEDED:
-                raise Refused("It has no result that could be struck; cancel it instead.")
+                raise Refused("It has no result that could be made void; cancel it instead.")
             duel_void(duel=duel, reason=answer, user=user)
             return "is void."
 
@@ -257,7 +257,7 @@ class DuelAdmin(JobAdmin[Duel]):
             follows_plan = duel.tournament is not None and not duel.tournament.is_automatic
             if follows_plan and duel.state == JobState.FAILED:
                 meeting_again(duel=duel, reason=f"The arena could not play it; run again by {user}.", user=user)
-                return "is struck; its meeting is played again."
+                return "is void; its meeting is played again."
             again = duel_play_again(duel=duel)
             return f"is played again as duel {again.pk}."
 

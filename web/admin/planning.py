@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
@@ -14,12 +15,18 @@ from django.utils import timezone
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import Environment, Season, Tournament, TournamentSchedule, User
+from core.models.tournament import Eligibility
 from core.times import moment
 from core.tournaments.cron import cron_next
 from core.tournaments.planning import PLANNED_FIELDS, plan_check
 from core.tournaments.schedules import schedule_check, schedule_remove, schedule_save
 from web.admin.base import ModelAdmin, NamedTimesAdmin
 from web.admin.formats import BOXES, Fieldset, FormatForm, boxed
+
+PER_OWNER = (
+    " Each owner registers at most as many agents as “Active per owner” of the environment says; where there is no "
+    "registration, all of their agents play."
+)
 
 
 class TeamsField(forms.CharField):
@@ -41,6 +48,17 @@ def teams_field(help_text: str) -> TeamsField:
     return TeamsField(required=False, help_text=help_text)
 
 
+def hide_teams(form: FormatForm) -> None:
+    """Ask for no teams where this arena has none, unless the row names some already."""
+    if settings.TEAMS or form.initial.get("teams"):
+        return
+    if "teams" in form.fields:
+        form.fields["teams"].widget = forms.HiddenInput()
+    field = form.fields.get("eligibility")
+    if isinstance(field, forms.ChoiceField):
+        field.choices = [choice for choice in Eligibility.choices if choice[0] != Eligibility.TEAMS]
+
+
 class PlanForm(FormatForm):
     """A tournament that has not begun; what cannot be played is refused here, at its field."""
 
@@ -55,6 +73,12 @@ class PlanForm(FormatForm):
         "With “members of certain teams”: their names, one a line. People choose their team themselves: to decide who "
         "comes in, invite."
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        hide_teams(self)
+        if "registration_opens_at" in self.fields:
+            self.fields["registration_opens_at"].help_text += PER_OWNER
 
     def clean(self) -> dict[str, Any]:
         data = super().clean()
@@ -76,6 +100,13 @@ class ScheduleForm(FormatForm):
     """Tournaments again and again."""
 
     teams = teams_field("Names as in the profiles, one a line; none: everybody may take part.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields.get("environment")
+        if isinstance(field, forms.ModelChoiceField):
+            field.queryset = played_environments()
+        hide_teams(self)
 
     def clean_name(self) -> str:
         """As it is stored: of names that look the same there is one."""

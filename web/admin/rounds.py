@@ -13,7 +13,7 @@ from web.admin.base import NamedTimesAdmin, Question, ask, do_each, number_given
 VOID_ROUND = Question(
     title="Void a round",
     consequence="Its results count for neither side from now on, and it is played again with the same seeds. What "
-    "depends on it, as later rounds of a Swiss tournament do, is struck too and drawn anew. A tournament that has "
+    "depends on it, as later rounds of a Swiss tournament do, is void too and drawn anew. A tournament that has "
     "ended goes on. Records stay.",
     button="Void the round",
     number="Round",

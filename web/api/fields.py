@@ -26,6 +26,13 @@ class MomentText(serializers.CharField):
             raise serializers.ValidationError(str(error)) from None
 
 
+class BriefField(serializers.FloatField):
+    """A measured figure, in as many digits as it was measured with."""
+
+    def to_representation(self, value: Any) -> Any:
+        return float(f"{super().to_representation(value):.4g}")
+
+
 class AgentName(serializers.Serializer[Any]):
     """An agent, named."""
 

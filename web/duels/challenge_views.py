@@ -7,12 +7,14 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 
 from core.duels.challenge_selectors import challenge_get
 from core.duels.challenges import challenge_create
 from core.errors import Refused
 from core.models import Agent, Challenge, Environment, User
+from web.forms import archive_form
+from web.site.limits import answer_refused
+from web.submissions.views import agent_page
 
 
 def challenge(request: HttpRequest, challenge_id: int) -> HttpResponse:
@@ -40,18 +42,24 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("web:environment", slug)
     if agent.owner_id != request.user.pk:
         raise PermissionDenied("Only the owner of an agent may let it challenge somebody.")
-    back = f"{reverse('web:agent', args=[slug, agent.name])}#challenges"
     name = request.POST.get("opponent", "").strip()
     opponent = _agent(environment, name)
     if opponent is None and "top" not in request.POST:
-        messages.error(request, f"There is no agent “{name[:50]}” here." if name else "Say whom to challenge.")
-        return redirect(back)
+        said = f"There is no agent “{name[:50]}” here." if name else "Say whom to challenge."
+        return _refused(request, agent, name, Refused(said, field="opponent"))
     try:
         made = challenge_create(user=request.user, agent=agent, opponent=None if "top" in request.POST else opponent)
     except Refused as refusal:
-        messages.error(request, str(refusal))
-        return redirect(back)
+        return _refused(request, agent, name, refusal)
     return redirect("web:challenge", made.pk)
+
+
+def _refused(request: HttpRequest, agent: Agent, name: str, refusal: Refused) -> HttpResponse:
+    """The page on which the form stood, with what was filled in and why it cannot be: one's own agent's, or another."""
+    asked_on = _agent(agent.environment, request.POST.get("page", "")) or agent
+    refused = {"challenge_error": str(refusal), "challenge_opponent": name, "challenge_agent": agent.name}
+    form = archive_form(agent.environment)()
+    return answer_refused(refusal, lambda status: agent_page(request, asked_on, form, status, refused))
 
 
 def _agent(environment: Environment, name: str) -> Agent | None:

@@ -33,6 +33,7 @@ class EnvironmentAnswer(serializers.Serializer[Any]):
     description = serializers.CharField(help_text="Markdown.")
     seats = serializers.IntegerField()
     is_active = serializers.BooleanField(help_text="Whether it takes uploads.")
+    is_available = serializers.BooleanField(help_text="Whether this arena can play it; if not, uploads are refused.")
     is_scored = serializers.BooleanField(help_text="Ranked by score, not by duels.")
     takes_scripts = serializers.BooleanField()
     matches_per_duel = serializers.IntegerField()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -19,8 +19,8 @@ from core.models import Evaluation, JobState, Verdict
 from core.submissions.selectors import agent_source_visible
 from core.submissions.visibility import episodes_visible, error_shown, records_visible
 from web.api.authentication import viewer_of
-from web.api.fields import JobFields, Version
-from web.api.listing import RowFilter
+from web.api.fields import BriefField, JobFields, Version
+from web.api.listing import Pages, RowFilter
 from web.api.views import Listed, Shown, one
 
 HIDDEN = "The actions would tell the hidden seeds. They can be read once these are revealed."
@@ -46,7 +46,7 @@ class EvaluationAnswer(JobFields):
     interquartile_mean = serializers.FloatField(allow_null=True)
     median = serializers.FloatField(allow_null=True)
     worst_decile = serializers.FloatField(allow_null=True)
-    seconds_per_move = serializers.FloatField(allow_null=True)
+    seconds_per_move = BriefField(allow_null=True)
     record_sha256 = serializers.CharField()
     player_digest = serializers.CharField(help_text="Content id of the image that played.")
     verdict = serializers.ChoiceField(
@@ -121,12 +121,14 @@ class EpisodeAnswer(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     score = serializers.FloatField()
     length = serializers.IntegerField(help_text="Steps.")
-    thinking_seconds = serializers.FloatField()
+    thinking_seconds = BriefField()
     seed = serializers.IntegerField(allow_null=True, help_text="null while it is hidden.")
 
 
 class EpisodesAnswer(serializers.Serializer[Any]):
     count = serializers.IntegerField()
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
     results = EpisodeAnswer(many=True)
 
 
@@ -135,13 +137,20 @@ class EpisodeList(APIView):
 
     tag = "evaluations"
 
-    @extend_schema(responses={200: EpisodesAnswer, 403: OpenApiResponse(description=HIDDEN_EPISODES)})
+    @extend_schema(
+        responses={200: EpisodesAnswer, 403: OpenApiResponse(description=HIDDEN_EPISODES)},
+        parameters=[
+            OpenApiParameter("page", int, description=Pages.page_query_description),
+            OpenApiParameter("page_size", int, description=Pages.page_size_query_description),
+        ],
+    )
     def get(self, request: Request, pk: int) -> Response:
         row = one(evaluation_rows(), pk=pk)
         if not episodes_visible(row, viewer_of(request)):
             raise PermissionDenied(HIDDEN_EPISODES)
-        episodes = episode_list(row)
-        return Response(EpisodesAnswer({"count": len(episodes), "results": episodes}).data)
+        pages = Pages()
+        page = pages.paginate_queryset(episode_list(row), request, view=self)
+        return pages.get_paginated_response(EpisodeAnswer(page, many=True).data)
 
 
 class EpisodeFullAnswer(serializers.Serializer[Any]):

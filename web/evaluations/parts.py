@@ -89,6 +89,8 @@ def recording_views(evaluation: Evaluation, viewer: Viewer, choice: str = "") ->
     """The recordings that a person may see of an evaluation: best, median, worst; `choice` asks for one alone."""
     rows = {row.choice: row for row in evaluation.recordings.all() if recording_visible(row, viewer)}
     wanted = [row for key in CHOICES if (row := rows.get(key)) and choice in ("", key)]
+    if not choice:
+        wanted = _apart(wanted)
     waits = waits_of(wanted)
     by_number = {practice: _by_number(evaluation, practice) for practice in {row.practice for row in wanted}}
     return [
@@ -104,6 +106,12 @@ def _by_number(evaluation: Evaluation, practice: Validation | None) -> dict[int,
         return {episode.number: episode for episode in practice_results(practice)}
     except NotStored:
         return {}
+
+
+def _apart(rows: Sequence[Recording]) -> list[Recording]:
+    """Each recorded episode once: where all scored the same, the best one is the median and the worst as well."""
+    first = {row.episode_number: row for row in reversed(rows)}
+    return [row for row in rows if first[row.episode_number] is row]
 
 
 def episode_frames(spec: EnvironmentSpec | None, replay: TextReplay) -> list[FrameView]:

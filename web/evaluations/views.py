@@ -147,6 +147,7 @@ def _common(row: Evaluation) -> Context:
         "agent": row.submission.agent,
         "environment": row.submission.agent.environment,
         "page": reverse("web:evaluation", args=[row.pk]),
+        "is_coming": not row.is_over,
     }
 
 
@@ -163,10 +164,15 @@ def _visible(row: Evaluation, viewer: Viewer) -> Context:
 def _charts(row: Evaluation, *, can_see_episodes: bool) -> Context:
     """What forms the score while it runs, and how it is made up afterwards."""
     scores = [float(score) for _, score, _, _ in row.episodes]
-    context: Context = {"formation": formation(scores, row.episode_count) if can_see_episodes else None}
+    is_over = row.state == JobState.SUCCEEDED
+    context: Context = {}
+    context["all_equal"] = is_over and len(scores) > 1 and min(scores) == max(scores)
+    # A line of one value says nothing.
+    is_drawn = can_see_episodes and not context["all_equal"]
+    context["formation"] = formation(scores, row.episode_count) if is_drawn else None
     spec = selectors.spec_or_none(row.environment_version)
     context["solved"] = spec.solved_score if spec else None
-    if row.state == JobState.SUCCEEDED and row.score is not None and row.score_low is not None:
+    if is_over and not context["all_equal"] and row.score is not None and row.score_low is not None:
         high = row.score if row.score_high is None else row.score_high
         plot = context["histogram"] = histogram(scores, row.score, row.score_low, high, context["solved"])
         context["is_solved_drawn"] = plot is not None and any(mark.at == context["solved"] for mark in plot.marks)

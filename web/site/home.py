@@ -1,6 +1,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
+from django.urls import reverse
 
 from core.tournaments.selectors import environment_cards
 
@@ -19,3 +20,10 @@ def home(request: HttpRequest) -> HttpResponse:
 def icon(request: HttpRequest) -> HttpResponse:
     """Where browsers look for the picture of a page that names none, e.g. a document of the API."""
     return redirect(static("web/icon.svg"))
+
+
+def robots(request: HttpRequest) -> HttpResponse:
+    """What programs that index pages are asked to leave alone: what only people with an account use."""
+    closed = [reverse(f"web:{name}") for name in ("login", "sign_up", "inbox", "profile")]
+    lines = ["User-agent: *", *(f"Disallow: {path}" for path in (*closed, reverse("admin:index"), "/api/"))]
+    return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.db.models import Q
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -86,7 +87,7 @@ class UploadRequest(serializers.Serializer[Any]):
 class AgentRequest(UploadRequest):
     """A new agent with its first version."""
 
-    environment = serializers.CharField(max_length=50, help_text="Slug of the environment.")
+    environment = serializers.CharField(max_length=100, help_text="Slug of the environment, or its env_id.")
     name = serializers.CharField(max_length=50, validators=[agent_name])
     is_public = serializers.BooleanField(default=False, help_text="Cannot be changed later.")
 
@@ -123,7 +124,8 @@ class AgentList(Listed[Agent], Uploading):
         """Make an agent of yours and upload its first version. The same once more gives the same again."""
         owner = self.account(request)
         form = self.checked(AgentRequest, request)
-        environment = environment_rows().filter(slug=form["environment"]).first()
+        wanted = form["environment"]
+        environment = environment_rows().filter(Q(slug=wanted) | Q(env_id=wanted)).first()
         if environment is None:
             raise ValidationError({"environment": ["There is no such environment. See /api/v1/environments/."]})
         with refusals():

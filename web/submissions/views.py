@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from django.conf import settings
@@ -63,7 +64,7 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Every submission of an agent with its phases."""
     row = _get(slug, name)
-    return _page(request, row, archive_form(row.environment)())
+    return agent_page(request, row, archive_form(row.environment)())
 
 
 @login_required
@@ -87,7 +88,7 @@ def submission_create(request: HttpRequest, slug: str, name: str) -> HttpRespons
             refuse(form, refusal)
         else:
             return redirect("web:agent", slug, row.name)
-    return answer_refused(refused, lambda status: _page(request, row, form, status))
+    return answer_refused(refused, lambda status: agent_page(request, row, form, status))
 
 
 @require_POST
@@ -161,8 +162,10 @@ def _pages(row: Agent, query: QueryDict) -> Page[Submission]:
     return Paginator(newest_first, VERSIONS_A_PAGE).get_page(number)
 
 
-def _page(request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200) -> HttpResponse:
-    """The agent's page, or the one version that asks for itself."""
+def agent_page(
+    request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200, more: Mapping[str, object] | None = None
+) -> HttpResponse:
+    """The agent's page, or the one version that asks for itself. more: of another form on it that was refused."""
     number = request.headers.get("HX-Target", "").removeprefix("v")
     wanted = int(number) if number.isdecimal() and len(number) < 9 else None
     pages = _pages(row, request.GET)
@@ -174,7 +177,7 @@ def _page(request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200
         row, is_publishing=is_publishing, viewer=viewer, number=wanted, offset=offset, limit=VERSIONS_A_PAGE
     )
     is_owner = row.owner_id == request.user.pk
-    takes_versions = is_owner and (row.is_quarantined or not row.is_disabled)
+    takes_versions = is_owner and (row.is_quarantined or not row.is_disabled) and row.environment.is_available
     history = None if row.environment.is_scored or wanted is not None else rating_history(row)
     context = {
         "agent": row,
@@ -195,6 +198,7 @@ def _page(request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200
         "can_see_source": agent_source_visible(row, request.user),
         # Versions that follow their progress do not show them.
         "challenges": SimpleLazyObject(partial(challenge_part, request.user, row)),
+        **(more or {}),
     }
     fragments = {f"v{wanted}": "web/submissions/version.html"} if found else {}
     return render_page(request, "web/submissions/agent.html", context, fragments, status)

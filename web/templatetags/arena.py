@@ -7,11 +7,14 @@ from functools import cache
 
 import nh3
 from django import template
+from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from arena_kit.ranking.format_settings import format_name
+from core.environments.availability import DEFAULT_PICTURE
+from core.models import Environment
 
 register = template.Library()
 
@@ -89,6 +92,28 @@ def took(job: object) -> str:
     if seconds < 10:
         return f"{seconds:.1f} s"
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+@register.filter
+def sentence(text: str) -> str:
+    """What a person wrote as a reason, with a full stop at its end."""
+    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
+
+
+@register.filter
+def span(seconds: float) -> str:
+    """A limit of time: 45 s, 2 min, 2.5 min."""
+    return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:.1f}".removesuffix(".0") + " min"
+
+
+@register.simple_tag
+def picture(environment: Environment) -> str:
+    """The address of an environment's card picture; of the one for all where the site has no such file."""
+    try:
+        return static(environment.image)
+    except ValueError:
+        # The manifest of a real site knows the files of its own checkout only.
+        return static(DEFAULT_PICTURE)
 
 
 @register.simple_tag

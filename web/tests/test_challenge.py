@@ -71,8 +71,25 @@ def test_an_owner_asks_from_either_agents_page_and_follows_the_report(
 def test_a_form_that_cannot_be_is_answered_with_a_sentence(
     cast: Cast, anna: Submission, berta: Submission, form: dict[str, str], said: str
 ) -> None:
-    assertContains(logged_in(cast.alice).post(f"{HERE}/challenges/", form, follow=True), said)
+    answer = logged_in(cast.alice).post(f"{HERE}/challenges/", form, follow=True)
+    assert said in answer.content.decode()
     assert not Challenge.objects.exists()
+
+
+def test_what_is_refused_is_said_at_the_field_that_still_holds_what_was_typed(
+    cast: Cast, anna: Submission, berta: Submission
+) -> None:
+    form = {"agent": "anna", "opponent": "deep", "page": "anna"}
+    answer = logged_in(cast.alice).post(f"{HERE}/challenges/", form)
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert 'value="deep" aria-invalid="true" aria-describedby="challenge_error"' in page
+    assert page.index('id="challenges"') < page.index('id="challenge_error"')
+    assert '<ul class="messages"' not in page
+    # Asked on the page of the other one, it is said there.
+    factories.ready(factories.agent(cast.alice, anna.agent.environment, "unrated"))
+    answer = logged_in(cast.alice).post(f"{HERE}/challenges/", form | {"opponent": "anna", "page": "berta"})
+    assert answer.context["agent"].name == "berta"
 
 
 def test_programs_ask_and_read_the_same(cast: Cast, anna: Submission, berta: Submission) -> None:

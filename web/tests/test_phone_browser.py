@@ -18,8 +18,11 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 
 @pytest.fixture
 def cookie(transactional_db: None) -> str:
-    factories.environment()
-    return session(factories.user("organiser-of-everything", is_staff=True))
+    environment = factories.environment()
+    organiser = factories.user("organiser-of-everything", is_staff=True)
+    factories.ready(factories.agent(organiser, environment, "mine"))
+    factories.rating(factories.ready(factories.agent(factories.user("bob"), environment, "theirs")))
+    return session(organiser)
 
 
 @pytest.fixture
@@ -68,3 +71,20 @@ def test_an_organiser_reaches_all_links_of_the_head_and_sees_which_tab_is_open(p
     page.keyboard.press("Escape")
     expect(log_out).to_be_in_viewport(ratio=1)
     expect(page.get_by_role("button", name="Menu of organiser-of-everything")).to_be_hidden()
+
+
+def test_a_stranger_reaches_all_of_the_head_on_the_smallest_phone(page: Page) -> None:
+    page.context.clear_cookies()
+    for address in ("/", "/environments/tic-tac-toe/", "/sign-up/"):
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        expect(page.get_by_role("navigation").get_by_role("link", name="Sign up")).to_be_in_viewport(ratio=1)
+
+
+def test_a_refused_challenge_is_in_sight_with_what_was_typed(page: Page) -> None:
+    page.goto("/environments/tic-tac-toe/agents/mine/")
+    page.get_by_label("Opponent").fill("deep")
+    page.get_by_role("button", name="Challenge", exact=True).click()
+    expect(page.get_by_text("There is no agent “deep” here.")).to_be_in_viewport()
+    expect(page.get_by_label("Opponent")).to_be_focused()
+    expect(page.get_by_label("Opponent")).to_have_value("deep")

@@ -33,7 +33,8 @@ ROWS_A_PAGE = 100
 PAST_A_PAGE = 25
 SMALL_GROUP = 4
 """So many stand beside another group."""
-PODIUM = 3
+PODIUM, MOST_ON_PODIUM = 3, 8
+"""The last rank on it, and how many are named at most: any number may share a rank."""
 
 
 def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
@@ -90,26 +91,37 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
 def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
     rounds = last_round(drawn)
     best = [row for row in drawn.table.rows if row.rank <= PODIUM and not row.participant.withdrawn_at]
+    is_over = tournament.state == TournamentState.FINISHED
     return {
         "round_count": round_count(tournament, len(drawn.table.rows), rounds),
         "progress": tournament_progress(tournament),
-        "podium": best[:PODIUM] if tournament.state == TournamentState.FINISHED else [],
-        **_stages(drawn),
+        "podium": best[:MOST_ON_PODIUM] if is_over else [],
+        "podium_more": max(0, len(best) - MOST_ON_PODIUM) if is_over else 0,
+        **_stages(tournament, drawn),
         **_table(request, tournament, drawn, rounds),
         **_one_round(request, drawn),
     }
 
 
-def _stages(drawn: Drawn) -> dict[str, Any]:
+def _stages(tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
     grouped = [stage for stage in drawn.stages if stage.kind == StageKind.ALL_PLAY_ALL]
     sizes = [len(stage.table.rows) for stage in grouped if stage.table]
     brackets = [stage for stage in drawn.stages if stage.kind == StageKind.BRACKET and stage.rounds]
     return {
         "crossed": [(stage, cross_table(stage)) for stage in grouped],
+        "goes_on": _advance(tournament, grouped),
         "are_groups_small": len(grouped) > 1 and max(sizes) <= SMALL_GROUP,
         "has_table": _has_table(drawn, grouped),
         "brackets": [(stage, bracket_columns(stage)) for stage in brackets],
     }
+
+
+def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
+    """How many of each group go on, once the groups are over; 0 until then, and where there are no groups."""
+    played = [meeting for stage in grouped for meetings in stage.rounds for meeting in meetings]
+    if len(grouped) < 2 or any(meeting.is_open for meeting in played):
+        return 0
+    return int(tournament.settings.get("advance", 0))
 
 
 def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, rounds: int) -> dict[str, Any]:

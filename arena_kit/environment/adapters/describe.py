@@ -13,7 +13,7 @@ import yaml
 
 from arena_kit.environment.adapters.gymnasium import bare_name, open_environment, registered
 from arena_kit.environment.adapters.spaces import UnusableSpace, action_array, observation_array
-from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment
+from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, MissingExtra
 from arena_kit.environment.spec import ActionArraySpec, ArraySpec, GymnasiumSource
 
 EXTRAS = ("box2d", "mujoco")
@@ -88,6 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         data = describe(options.id, options.arguments, options.max_steps)
     except UnusableSpace as error:
         sys.exit(f"{options.id} cannot be played here. {error}")
+    except MissingExtra as error:
+        sys.exit(f"{error} {error.hint}")
     except ArenaEnvironmentError as error:
         sys.exit(str(error))
     sys.stdout.write(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))

@@ -166,7 +166,7 @@ def open_environment(source: GymnasiumSource, render_mode: str | None = None) ->
             arguments |= source.picture_arguments
         made = gymnasium.make(source.id, max_episode_steps=-1, disable_env_checker=True, **arguments)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
-        raise MissingExtra(_missing(source, error)) from error
+        raise _missing(source, error) from error
     except (gymnasium.error.Error, TypeError) as error:
         raise BrokenEnvironment(f"Gymnasium {gymnasium.__version__} cannot make {source.id}: {error}") from error
     while type(made) is OrderEnforcing:
@@ -212,10 +212,11 @@ def sentence(frame: Frame) -> str:
     return f"Step {frame['step']}: {shown}. Reward {number(frame['reward'])}, return {number(frame['return'])}.{end}"
 
 
-def _missing(source: GymnasiumSource, error: Exception) -> str:
+def _missing(source: GymnasiumSource, error: Exception) -> MissingExtra:
     package = f"gymnasium[{source.extra}]" if source.extra else getattr(error, "name", None) or "the package"
     where = f" (extra `{source.extra}`)" if source.extra else ""
-    return f'{source.id} needs packages that are not installed here{where}: run `pip install "{package}"`.'
+    message = f"{source.id} needs packages that are not installed here{where}."
+    return MissingExtra(message, hint=f'Run `pip install "{package}"`.')
 
 
 def _raw(seen: Observation) -> bytes:

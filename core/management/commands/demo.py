@@ -52,6 +52,8 @@ REAP_LEFTOVERS = "duel_runner.tasks.leftovers_reap"
 class Command(BaseCommand):
     help = "Set up and run the whole arena here, with example agents, until it is stopped."
     requires_migrations_checks = False
+    requires_system_checks = ()
+    """The first stage makes the folder for the data; the second one checks."""
     _progress_shown = ""
     _progress_shown_at = float("-inf")
 
@@ -72,6 +74,7 @@ class Command(BaseCommand):
             raise CommandError("The matches of a duel must be an even number from 2: the players change seats.")
         if options["started_at"] is None:
             self._choose(options["sandbox"], options["port"])
+        self.check()
         # What goes wrong is shown; what goes well is shown as progress.
         logging.disable(logging.INFO)
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -162,10 +165,14 @@ class Command(BaseCommand):
         if is_new or matches is not None:
             Environment.objects.filter(seats__gt=1).update(matches_per_duel=matches or DEFAULT_MATCHES)
         in_demo = Q(seats__gt=1) | Q(env_id__in=SCORED)
-        environments = list(Environment.objects.filter(in_demo, is_active=True).order_by("-seats", "name"))
+        available = Environment.objects.filter(is_active=True, unavailable_because="")
+        environments = list(available.filter(in_demo).order_by("-seats", "name"))
         games = [environment for environment in environments if not environment.is_scored]
         counts = ", ".join(f"{environment} ({environment.matches_per_duel})" for environment in games)
         self._say(f"Environments and their matches a duel: {counts}. MATCHES=... changes the number.")
+        missing = Environment.objects.filter(is_active=True).exclude(unavailable_because="")
+        if names := ", ".join(missing.values_list("name", flat=True)):
+            self._say(f"Not available here, for want of their packages: {names}. `make extras` installs these.")
         login = organiser_create(data)
         password = f"password {login.password}, kept" if login.is_new else "password"
         self._say(f"Organiser: log in as {login.email}, {password} in {data / 'organiser-password'}")

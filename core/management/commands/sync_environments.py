@@ -5,9 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from arena_kit.environment.registry import all_specs
+from arena_kit.environment.availability import Trials
+from arena_kit.environment.registry import all_specs, left_out, own_slugs
+from core.environments.availability import availability_note, left_out_note
 from core.environments.services import environment_sync
 from core.models import Environment
 
@@ -21,16 +24,32 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        slugs = [spec.slug for spec in all_specs()]
+        specs = all_specs()
+        # Tried beside what follows.
+        trials = Trials([spec.slug for spec in specs], (settings.ENVIRONMENTS_DIR,))
+        slugs = [spec.slug for spec in specs]
         gone = Environment.objects.exclude(slug__in=slugs)
-        for environment in gone.filter(env_id__in=[spec.public_id for spec in all_specs()]):
+        for environment in gone.filter(env_id__in=[spec.public_id for spec in specs]):
             # An environment that was renamed in code: its name for clients belongs to the new one.
             environment.env_id = f"retired:{environment.slug}"
             environment.save(update_fields=["env_id"])
-        for spec in all_specs():
+        known = set(Environment.objects.values_list("slug", flat=True))
+        troubles = trials.finish()
+        # Of one's own, what is broken and was never here is left out; what has results stays, and says so.
+        new = own_slugs() - known
+        broken = {slug: trouble for slug, trouble in troubles.items() if slug in new and not trouble.is_missing}
+        for spec in specs:
+            if spec.slug in broken:
+                continue
             environment, is_new = environment_sync(spec=spec, reset_limits=options["reset_limits"])
+            availability_note(environment=environment, trouble=troubles.get(spec.slug))
             self.stdout.write(f"{environment.spec_id}: {'created' if is_new else 'up to date'}")
         for environment in gone.filter(is_active=True):
             environment.is_active = False
             environment.save(update_fields=["is_active"])
             self.stdout.write(f"{environment.slug}: no longer in the code, made inactive")
+        for slug in sorted(set(troubles) - set(broken)):
+            trouble = troubles[slug]
+            self.stdout.write(f"{slug}: not available here. {trouble.because} {trouble.hint}".rstrip())
+        for sentence in left_out_note(files=left_out(), broken=broken):
+            self.stdout.write(f"Left out: {sentence}")

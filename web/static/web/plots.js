@@ -235,7 +235,8 @@ function drawn(figure) {
   const size = () => ({ width: place.clientWidth, height: place.clientHeight });
   const u = new uPlot({
     ...size(),
-    padding: [12, 26, 0, 0],
+    // The last moment of a line in time is written in full.
+    padding: [12, plot.x.kind === "time" ? 46 : 26, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: !bins, size: 12, width: 3, stroke: () => colour("--ink"), fill: "transparent" } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),

@@ -1,0 +1,153 @@
+"""Which environments can be made on this machine: each is tried once, in a process that may crash or hang.
+
+As a program it tries those of the given folders, too, and writes a line of JSON before and after each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from arena_kit.environment.protocol import MissingExtra
+from arena_kit.environment.registry import all_specs, get_spec, use_folder
+from arena_kit.environment.spec import EnvironmentSpec
+
+TRIAL_SECONDS = 60.0
+"""Wall and processor time of all trials together; those that are left then are taken for available."""
+ONE_TRIAL_SECONDS = 15.0
+"""Wall time of one trial: making an environment takes milliseconds."""
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why an environment cannot be made: a sentence for those who run the arena."""
+
+    because: str
+    is_missing: bool = False
+    """Whether a package is missing that the environment names; else it is broken."""
+    hint: str = ""
+    """The command that installs the package."""
+
+
+def trouble_of(spec: EnvironmentSpec) -> Trouble | None:
+    """Make the environment and begin an episode in this process; None when that works."""
+    try:
+        environment = spec.make()
+        environment.reset(0)
+        for seat in environment.to_move:
+            environment.observe(seat)
+    except MissingExtra as error:
+        return Trouble(str(error), is_missing=True, hint=error.hint)
+    except ImportError as error:
+        return Trouble(f"{spec.id} cannot be loaded: {error}")
+    except Exception as error:
+        return Trouble(f"{spec.id} cannot be made: {type(error).__name__}: {error}")
+    return None
+
+
+class Trials:
+    """Tries environments beside this process, which is free until `finish` asks for what was found."""
+
+    def __init__(
+        self, slugs: Iterable[str], folders: Sequence[Path] = (), *, seconds: float = ONE_TRIAL_SECONDS
+    ) -> None:
+        """folders: with environments of one's own, see `use_folder`. seconds: wall time of one trial."""
+        self._left, self._folders, self._seconds = list(slugs), [str(folder) for folder in folders], seconds
+        self._until = time.monotonic() + TRIAL_SECONDS
+        self._process = self._start()
+
+    def finish(self) -> dict[str, Trouble]:
+        """The trouble by slug; what is not in it can be made."""
+        found: dict[str, Trouble] = {}
+        while self._left:
+            output, hangs = self._read()
+            tried = ""
+            for line in output.splitlines():
+                with contextlib.suppress(ValueError, KeyError, TypeError):
+                    said = json.loads(line)
+                    tried = said["slug"]
+                    if said["tried"]:
+                        self._left.remove(tried)
+                        if said["trouble"]:
+                            found[tried] = Trouble(**said["trouble"])
+            if not self._left or not tried:
+                break
+            # It crashed or hung at the one that it had begun; the others have another chance.
+            if tried in self._left:
+                self._left.remove(tried)
+                what = f"takes more than {self._seconds:g} s" if hangs else "ends the process that tries it"
+                found[tried] = Trouble(f"{tried} cannot be made: it {what}.")
+            if time.monotonic() > self._until:
+                break
+            self._process = self._start()
+        return found
+
+    def _start(self) -> subprocess.Popen[str] | None:
+        if not self._left:
+            return None
+        wanted = json.dumps([self._folders, self._left, self._seconds])
+        command = [sys.executable, "-m", "arena_kit.environment.availability", wanted]
+        # Libraries find nothing to draw on, and nothing of theirs is said twice.
+        variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env=variables, start_new_session=True,
+        )  # fmt: skip
+
+    def _read(self) -> tuple[str, bool]:
+        """What was printed, and whether it took too long."""
+        assert self._process is not None
+        with self._process as process:
+            try:
+                output, _ = process.communicate(timeout=TRIAL_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                output, _ = process.communicate()
+                return output, True
+            return output, process.returncode == -signal.SIGALRM
+
+
+def _try_all(slugs: Sequence[str], seconds: float) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(TRIAL_SECONDS), int(TRIAL_SECONDS)))
+    # An environment that hangs ends this process, whatever it does.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    out = os.dup(1)
+    # What libraries print is no answer.
+    os.dup2(2, 1)
+    for slug in slugs:
+        _say(out, {"slug": slug, "tried": False})
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        trouble = trouble_of(get_spec(slug))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        shown = None if trouble is None else {
+            "because": trouble.because, "is_missing": trouble.is_missing, "hint": trouble.hint,
+        }  # fmt: skip
+        _say(out, {"slug": slug, "tried": True, "trouble": shown})
+
+
+def _say(out: int, answer: object) -> None:
+    os.write(out, json.dumps(answer).encode() + b"\n")
+
+
+def main() -> None:
+    """Try what the only argument names, as JSON: folders of one's own, slugs, and the seconds of one trial."""
+    folders, slugs, seconds = json.loads(sys.argv[1])
+    for folder in folders:
+        use_folder(Path(folder))
+    known = {spec.slug for spec in all_specs()}
+    _try_all([slug for slug in slugs if slug in known], seconds)
+
+
+if __name__ == "__main__":
+    main()

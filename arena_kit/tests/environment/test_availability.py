@@ -1,0 +1,58 @@
+"""What can be made here is tried apart, so that neither a crash nor a hanging library stops whoever asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arena_kit.environment.availability import Trials
+from arena_kit.environment.protocol import UnknownEnvironment
+from arena_kit.environment.registry import all_specs, get_spec, left_out, own_slugs
+from arena_kit.tests.environment.own import coded, described, own_folder
+
+
+def test_games_need_nothing_but_the_arena() -> None:
+    assert Trials([spec.slug for spec in all_specs() if spec.seats == 2]).finish() == {}
+
+
+def test_what_is_missing_raises_crashes_or_hangs_is_told_apart_and_the_rest_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    described(tmp_path, "missing", "no_such_module:Name-v0")
+    for name, trouble in (
+        ("raises", "raise OSError('no licence')"),
+        ("crashes", "os._exit(7)"),
+        ("hangs", "time.sleep(600)"),
+    ):
+        described(tmp_path, name, coded(tmp_path, name, trouble))
+
+    trials = Trials(["missing", "raises", "crashes", "hangs", "cart-pole", "quarto"], (tmp_path,), seconds=5)
+    found = trials.finish()
+
+    assert set(found) == {"missing", "raises", "crashes", "hangs"}
+    assert [slug for slug, trouble in found.items() if trouble.is_missing] == ["missing"]
+    assert found["missing"].hint == 'Run `pip install "no_such_module"`.'
+    assert "pip install" not in found["missing"].because
+    assert "no licence" in found["raises"].because
+    assert "ends the process" in found["crashes"].because
+    assert "takes more than 5 s" in found["hangs"].because
+
+
+def test_a_file_of_ones_own_that_is_wrong_is_left_out_with_a_sentence_and_the_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described(tmp_path, "mine", "CartPole-v1", env_id="Mine-v1")
+    (tmp_path / "bad.yml").write_text("slug: bad\n")
+    described(tmp_path, "cart-pole", "CartPole-v1")
+    (tmp_path / "latin.yml").write_bytes(b"name: \xff\n")
+    with own_folder(tmp_path, monkeypatch):
+        assert own_slugs() == {"mine"}
+        assert get_spec("cart-pole").folder.name == "gymnasium"
+        reasons = {one.path.name: one.because for one in left_out()}
+        assert "this key is missing" in reasons["bad.yml"]
+        assert "is called 'CartPole-v1' already" in reasons["cart-pole.yml"]
+        assert "is not YAML" in reasons["latin.yml"]
+        with pytest.raises(UnknownEnvironment, match=r"Left out: .*bad\.yml"):
+            get_spec("bad")

@@ -1,0 +1,104 @@
+"""Playing the matches of a job between two submissions, with the players of this worker's bench."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from django.db import close_old_connections
+
+from arena_kit.log_context import bind
+from arena_kit.referee import run as referee
+from arena_kit.referee.duel import Decided
+from arena_kit.sandbox.base import Container, Launch, SandboxError
+from arena_kit.sandbox.cores import pinned
+from core.jobs.worker import PlatformFault, Pulse
+from core.models import Duel, PlayedJob, Submission
+from duel_runner.rules import limits_of, rules
+from duel_runner.workplace import bench_of_this_worker
+
+IDLE_CONNECTION_SECONDS = 30.0
+"""A connection to the database that was idle for so long may be cut: one is opened anew."""
+LEAST_START_SECONDS = 1.0
+"""A player that is started at the very end of a trial has at least this time to load."""
+
+
+def in_time(launch: Launch, trial_until: float | None) -> Launch:
+    """The launch, with no more time to load the player than its trial has left."""
+    if trial_until is None or (left := trial_until - time.monotonic()) >= launch.limits.start_seconds:
+        return launch
+    return replace(launch, limits=replace(launch.limits, start_seconds=max(LEAST_START_SECONDS, left)))
+
+
+def play_matches(
+    job: PlayedJob,
+    player_1: Submission,
+    player_2: Submission,
+    pulse: Pulse,
+    coming: Sequence[Duel],
+    decided: Decided | None = None,
+    trial_until: float | None = None,
+) -> referee.PlayedDuel:
+    """Play a job's matches. coming: duels whose players are made ready meanwhile.
+
+    decided, trial_until: what ends it early, see `referee.run_duel`. Raises PlatformFault.
+    """
+    environment = player_1.agent.environment
+    spec = rules(job)
+    names = (str(player_1), str(player_2))
+    for player in (player_1, player_2):
+        if not player.launched_image:
+            raise PlatformFault(f"{player} has no image: it has to be built again first.", code="image_missing")
+    try:
+        bench = bench_of_this_worker()
+    except SandboxError as error:
+        raise PlatformFault(str(error), code=error.code) from error
+    core = bench.core
+    players = (player_1, player_2)
+    containers: list[str] = []
+
+    def launch(player: int) -> Container:
+        pulse.raise_if_lost()
+        seat = bench.players.seat(in_time(bench.launch(players[player], core), trial_until))
+        containers.append(seat.container_id)
+        bind(container_id=",".join(containers))
+        if seat.why_cold and not players[player].needs_fresh_container:
+            pulse.log(f"{names[player]} gets a fresh container for every duel: {seat.why_cold}.")
+        return seat
+
+    def on_progress(matches_done: int) -> None:
+        pulse.raise_if_lost()
+        pulse.progress(matches_done=matches_done)
+
+    bind(stage="play")
+    pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {bench.sandbox.name}.")
+    try:
+        bench.players.prepare(
+            [[bench.launch(submission, core) for submission in (duel.player_1, duel.player_2)] for duel in coming]
+        )
+        with pinned(core):
+            played = referee.run_duel(
+                spec,
+                launch,
+                names=names,
+                seed=job.seed,
+                match_count=job.match_count,
+                parallel_matches=environment.parallel_matches,
+                limits=limits_of(job, environment),
+                clock=time.monotonic,
+                one_core=core is not None,
+                on_progress=on_progress,
+                decided=decided,
+                trial_until=trial_until,
+            )
+    except (SandboxError, referee.PlatformFault) as fault:
+        raise PlatformFault(str(fault), code=fault.code) from fault
+    if played.playing_seconds > IDLE_CONNECTION_SECONDS:
+        # What follows writes the result.
+        close_old_connections()
+    pulse.log(f"Playing took {played.playing_seconds:.3f} s.")
+    if played.log:
+        pulse.log(played.log)
+    bind(stage="store")
+    return played

@@ -1,0 +1,165 @@
+"""Validations: a submission plays against itself, or practises alone, before it meets anybody.
+
+A validation ends at its first fault and within a time of its own, so that it never keeps others waiting for longer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from arena_kit.environment.records import Fault
+from arena_kit.referee import run as referee
+from arena_kit.referee.faults import PlayerFault, with_output
+from core.evaluations.selectors import practice_list
+from core.jobs.artifacts import DuelArtifacts, artifacts_stored, evaluation_stored
+from core.jobs.worker import PlatformFault, Pulse
+from core.models import Duel, Submission, Validation
+from core.operations.metrics import matches_played
+from core.submissions.phases import validation_fail, validation_succeed
+from duel_runner.evaluating import play_episodes
+from duel_runner.makeable import if_makeable
+from duel_runner.playing import play_matches
+
+Played = TypeVar("Played", referee.PlayedDuel, referee.PlayedEvaluation)
+
+FORK_FAULTS = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
+"""The faults that a fork can cause: threads of native code or handles of a device that the copy does not have."""
+TIME_FAULTS = (PlayerFault.DUEL_TIME, PlayerFault.EVALUATION_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFault:
+    """Why a validation fails: a typed code, and a sentence for the owner."""
+
+    code: str
+    sentence: str
+
+
+@if_makeable
+def validate(validation: Validation, pulse: Pulse, coming: Sequence[Duel] = ()) -> None:
+    """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason.
+
+    coming: duels whose players are made ready meanwhile. Raises PlatformFault.
+    """
+    if validation.submission.agent.environment.is_scored:
+        _practise(validation, pulse)
+    else:
+        _play_itself(validation, pulse, coming)
+
+
+def first_fault(duel: referee.PlayedDuel) -> FoundFault | None:
+    """The first match that a player forfeited, None when all went well.
+
+    For the owner: of a player that did not start or died the last line of its output is quoted.
+    """
+    for match in duel.record.matches:
+        if match.fault is Fault.PLAYER:
+            log = duel.player_logs[match.faulty_player or 0]
+            text = with_output(match.error_code, f"Match {match.number}: {match.error}", log)
+            return FoundFault(match.error_code, text)
+    return None
+
+
+def _play_itself(validation: Validation, pulse: Pulse, coming: Sequence[Duel]) -> None:
+    submission = validation.submission
+    until = _until(validation)
+
+    def play() -> tuple[referee.PlayedDuel, FoundFault | None]:
+        duel = play_matches(validation, submission, submission, pulse, coming, trial_until=until)
+        return duel, _timed(validation, first_fault(duel))
+
+    duel, fault = _played_twice(submission, pulse, play, until)
+    digests = (submission.image_digest, submission.image_digest)
+    with artifacts_stored(
+        job=validation, record=duel.record, player_logs=duel.player_logs, digests=digests
+    ) as artifacts:
+        _finish(validation, pulse, artifacts, fault)
+    moves = sum(sum(match.move_counts) for match in duel.record.matches)
+    _count(validation, matches=len(duel.record.matches), moves=moves)
+
+
+def _practise(validation: Validation, pulse: Pulse) -> None:
+    """Play a few episodes on public seeds; any fault fails the submission."""
+    submission = validation.submission
+    practice = practice_list(submission.agent.environment)
+    if practice is None:
+        raise PlatformFault("This environment has no seeds yet: run `manage.py sync_environments`.", code="no_seeds")
+    until = _until(validation)
+
+    def play() -> tuple[referee.PlayedEvaluation, FoundFault | None]:
+        played = play_episodes(validation, submission, practice.seeds, pulse, trial_until=until)
+        if played.failure is None:
+            return played, None
+        code = played.failure.fault.value
+        text = with_output(code, played.failure.sentence, played.player_log)
+        return played, _timed(validation, FoundFault(code, text))
+
+    played, fault = _played_twice(submission, pulse, play, until)
+    with evaluation_stored(
+        job=validation, record=played.record, player_log=played.player_log, digest=submission.image_digest
+    ) as stored:
+        artifacts = DuelArtifacts(
+            matches_done=len(played.record.episodes),
+            records=stored.records,
+            player_1_log=stored.player_log,
+            player_2_log="",
+            player_1_digest=stored.player_digest,
+            record_sha256=stored.record_sha256,
+        )
+        _finish(validation, pulse, artifacts, fault)
+    moves = sum(record.length for record in played.record.episodes)
+    _count(validation, matches=len(played.record.episodes), moves=moves)
+
+
+def _until(validation: Validation) -> float:
+    return time.monotonic() + validation.submission.agent.environment.limits.validation_seconds
+
+
+def _played_twice(
+    submission: Submission, pulse: Pulse, play: Callable[[], tuple[Played, FoundFault | None]], until: float
+) -> tuple[Played, FoundFault | None]:
+    """Play; once more, in fresh containers, after a fault that a fork can cause and while there is time."""
+    played, fault = play()
+    can_be_forks = fault is not None and fault.code in FORK_FAULTS
+    if not can_be_forks or submission.needs_fresh_container or time.monotonic() >= until:
+        return played, fault
+    assert fault is not None
+    # What cannot be forked (threads of native code, handles of a GPU) shows here, before anything is rated.
+    pulse.log(f"The player failed ({fault.code}). Once more, in a fresh container that loads it for this alone.")
+    submission.needs_fresh_container = True
+    played, fault = play()
+    if fault is None:
+        pulse.log("That works: this version gets a fresh container every time it plays.")
+    return played, fault
+
+
+def _timed(validation: Validation, fault: FoundFault | None) -> FoundFault | None:
+    """A fault of time, in the words of a validation."""
+    if fault is None or fault.code not in TIME_FAULTS:
+        return fault
+    environment = validation.submission.agent.environment
+    least = "episode" if environment.is_scored else "pair of matches"
+    text = (
+        f"The player is too slow: it did not end one {least} within the {environment.limits.validation_seconds:g} s "
+        "that a validation may take."
+    )
+    return FoundFault("validation_time_exhausted", text)
+
+
+def _finish(validation: Validation, pulse: Pulse, artifacts: DuelArtifacts, fault: FoundFault | None) -> None:
+    if fault is None:
+        if artifacts.matches_done < validation.match_count:
+            pulse.log(f"The time was over after {artifacts.matches_done} of {validation.match_count}: that is enough.")
+        validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
+    else:
+        validation_fail(
+            validation=validation, artifacts=artifacts, code=fault.code, error=fault.sentence, log=pulse.text
+        )
+
+
+def _count(validation: Validation, *, matches: int, moves: int) -> None:
+    env_id = validation.submission.agent.environment.env_id
+    matches_played(kind=validation.KIND, env_id=env_id, matches=matches, moves=moves)

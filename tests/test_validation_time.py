@@ -1,0 +1,67 @@
+"""Players that never come to an end, on the only worker there is: each is ended by its own limits, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.models import Environment, JobFault, JobState, Validation
+from core.tests import factories
+from tests.samples import BALANCING, FIRST, deliver_messages, tic_tac_toe, upload
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+HANGING = "while True:\n    pass\n"
+
+
+def endless(source: str) -> str:
+    """The same player, whose first move is never made."""
+    head, begin, rest = source.partition("def start(self, state, valid_actions):\n")
+    assert begin
+    return f"{head}{begin}        while True:\n            pass\n{rest}"
+
+
+def patient(environment: Environment) -> Environment:
+    """With times that end a player soon, and are long enough for a machine with other work."""
+    environment.move_seconds, environment.bank_seconds, environment.start_seconds = 2, 1, 10
+    environment.save()
+    return environment
+
+
+@pytest.mark.parametrize("make", [tic_tac_toe, lambda: factories.task(episodes=4)], ids=["game", "task"])
+def test_an_endless_and_a_hanging_player_keep_a_normal_one_waiting_no_longer_than_their_own_limits(
+    sandbox: str, make: object
+) -> None:
+    assert callable(make)
+    environment = patient(make())
+    normal = BALANCING if environment.is_scored else FIRST
+    for name, source in (("endless", endless(normal)), ("hanging", HANGING + normal), ("normal", normal)):
+        upload(environment, name, source)
+
+    deliver_messages(drawing=False)
+
+    validations = Validation.objects.order_by("ended_at")
+    assert [validation.submission.agent.name for validation in validations] == ["endless", "hanging", "normal"]
+    assert [(row.state, row.fault, row.error_code, row.attempt) for row in validations] == [
+        (JobState.FAILED, JobFault.PLAYER, "player_timed_out", 1),
+        (JobState.FAILED, JobFault.PLAYER, "player_start_timed_out", 1),
+        (JobState.SUCCEEDED, JobFault.NONE, "", 1),
+    ]
+    # Neither is tried a second time: what a fork cannot cause does not go away without it.
+    assert not [row for row in validations if "Once more" in row.log]
+    slow, hanging, normal_one = validations
+    assert slow.matches_done <= 1
+    assert "It was not ready within 10 s." in hanging.error
+    assert normal_one.matches_done == normal_one.match_count
+
+
+def test_a_validation_that_takes_longer_than_its_own_time_ends_although_its_moves_are_in_time(sandbox: str) -> None:
+    environment = tic_tac_toe()
+    environment.move_seconds, environment.validation_seconds = 3600, 6
+    environment.save()
+    upload(environment, "endless", endless(FIRST))
+
+    deliver_messages()
+
+    validation = Validation.objects.get()
+    assert (validation.state, validation.error_code) == (JobState.FAILED, "validation_time_exhausted")
+    assert "within the 6 s that a validation may take" in validation.error
