@@ -275,7 +275,7 @@ class Duel:
                 self._forfeit(match, player, PlayerFault.TIMED_OUT)
                 return
         try:
-            requests = match.choose(player, action)  # type: ignore[arg-type]  # an integer where two seats play
+            requests = match.choose(player, action)
         except ValueError as error:
             self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
             return

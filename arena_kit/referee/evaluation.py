@@ -226,7 +226,7 @@ class Evaluation:
             used = 0.0 if cpu is None or self._cpu is None else (self._cpu - cpu) / len(answers)
             each = seconds / len(answers)
             for question, answer in answers:
-                episode: Episode = question.match  # type: ignore[assignment]  # the field is the loop's own
+                episode: Episode = question.match
                 if question.kind is not END:
                     episode.book(each, used)
                 self._answer(episode, question, answer, seconds)
@@ -285,7 +285,7 @@ class Evaluation:
         outstanding = self.link.outstanding
         if len(outstanding) != 1:
             return None
-        episode: Episode = outstanding[0].match  # type: ignore[assignment]  # the field is the loop's own
+        episode: Episode = outstanding[0].match
         return episode.number
 
     def _check_time(self, elapsed: float) -> None:
