@@ -100,7 +100,7 @@ def evaluated(submission: Submission, make: type[Follower], monkeypatch: pytest.
     return row
 
 
-def test_until_the_seeds_are_revealed_nobody_but_staff_is_told_of_single_episodes(
+def test_until_the_seeds_are_revealed_only_staff_is_told_of_single_episodes(
     submission: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluation = evaluated(submission, type("Crude", (Follower,), {"policies": (CRUDE,)}), monkeypatch)

@@ -79,8 +79,8 @@ def seeds_sha256(seeds: Iterable[int]) -> str:
 def secret_order(secret: str, count: int) -> tuple[int, ...]:
     """In which order an evaluation plays its list: places from 0, sorted by a hash of each with the secret as its key.
 
-    Every evaluation draws a secret of its own, so that an episode's turn tells nothing of its seed. Whoever has the
-    secret can find the order again; records need none of it, because their episodes stand at their places of the list.
+    Every evaluation draws a secret of its own, so that an episode's turn tells nothing of its seed. With the
+    secret the order can be found again; records need none of it, because their episodes stand at their places.
     """
     key = bytes.fromhex(secret)
     return tuple(sorted(range(count), key=lambda place: hashlib.blake2b(str(place).encode("ascii"), key=key).digest()))

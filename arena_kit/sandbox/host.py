@@ -188,7 +188,7 @@ class PlayerHost:
     def _gone(self) -> Ended:
         """The supervisor is lost with what it has not told: its player's doing, unless the engine knows better.
 
-        Raises SandboxError where somebody outside has killed the container. If a lost supervisor alone were that, a
+        Raises SandboxError where the container was killed from outside. If a lost supervisor alone were that, a
         player that finds a way to end it would take back its losses.
         """
         log = self._text(self._printed)

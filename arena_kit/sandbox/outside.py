@@ -1,4 +1,4 @@
-"""Whether somebody outside has ended a container, told by the engine's own events: nothing in a container writes them.
+"""Whether a container was ended from outside, told by the engine's own events: nothing in a container writes them.
 
 Whatever a submission can bring about is its own fault, and that includes the end of its supervisor. Only what the
 engine itself was asked to do, and its own restart, is a fault of the platform.

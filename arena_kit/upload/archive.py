@@ -23,7 +23,7 @@ SCRIPT_ENTRY_POINT = "submission.py"
 ENTRY_POINTS = (*PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT)
 COMPILED_FOLDER, COMPILED_SUFFIXES = "__pycache__", (".pyc", ".pyo")
 UNREADABLE_SUFFIXES = (".so", ".pyd", ".dll", ".dylib", ".egg", ".whl", ".zip", ".pyz")
-"""Of files that may hold code which nobody can read: allowed, and named."""
+"""Endings of files that may hold code without its source: they are allowed, and named to the owner."""
 READ_BYTES = 64 * 1024
 END_RECORD_BYTES = 22
 MAX_COMMENT_BYTES = 65_535

@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 default=core.models.evaluation.new_order_secret,
                 editable=False,
-                help_text="The order of the episodes follows from it. Whoever knew it could tell which seed an episode has.",
+                help_text="The order of the episodes follows from it: with it, the seed of every episode is known.",
                 max_length=64,
             ),
         ),

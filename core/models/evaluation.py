@@ -83,7 +83,7 @@ class Evaluation(Job, Checkable):
         max_length=2 * ORDER_SECRET_BYTES,
         default=new_order_secret,
         editable=False,
-        help_text="The order of the episodes follows from it. Whoever knew it could tell which seed an episode has.",
+        help_text="The order of the episodes follows from it: with it, the seed of every episode is known.",
     )
     is_verified = models.BooleanField(default=True, help_text="Whether the arena itself stepped the environment.")
     is_current = models.BooleanField(

@@ -222,6 +222,12 @@ DOCKER = (
         ["memory shared with its earlier duels"],
     ),
     ("limit of the log", options(lambda o: o["command"].extend(["--log-limit", str(1 << 30)])), ["log bomb"]),
+    (
+        "sources alone",
+        server("loading.py", "arena_sources.only_sources(folder)", "pass"),
+        ["compiled files in the place of sources"],
+    ),
+    ("plain logs", instead("arena_kit.sandbox.host.plain_output", str), ["half of a surrogate"]),
     ("size of an answer", instead("arena_kit.referee.wire.MAX_ANSWER_BYTES", 1 << 40), ["answer of gigabytes"]),
     ("texts made plain", instead("arena_kit.referee.wire.plain_text", str), ["exception with NUL and surrogates"]),
 )

@@ -255,7 +255,7 @@ def test_any_damage_is_refused_or_harmless(data: st.DataObject) -> None:
     assert all(isinstance(episode.seed, int) for episode in record.episodes)
 
 
-def test_every_secret_gives_an_order_of_its_own_that_anybody_can_find_again() -> None:
+def test_every_secret_gives_an_order_of_its_own_that_can_be_found_again() -> None:
     one, other = (secret_order(digit * 64, 50) for digit in "1a")
 
     assert sorted(one) == sorted(other) == list(range(50))

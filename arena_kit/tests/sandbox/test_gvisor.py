@@ -88,7 +88,7 @@ def test_the_walls_hold_under_a_kernel_that_is_not_the_hosts(sandbox: DockerSand
     assert "gVisor" in {finding.protection for finding in findings}
 
 
-@pytest.mark.parametrize("is_outside", [True, False], ids=["somebody outside", "its player"])
+@pytest.mark.parametrize("is_outside", [True, False], ids=["from outside", "by its player"])
 def test_who_has_ended_a_container_is_told_apart(sandbox: DockerSandbox, channels: Path, is_outside: bool) -> None:
     mutiny = "import os, signal, time\nif os.fork() == 0:\n    time.sleep(3)\n    os.kill(1, signal.SIGKILL)\n"
     name = f"arena-gvisor-{os.getpid()}-ended"
