@@ -90,7 +90,8 @@ def test_an_upload_is_built_practised_evaluated_and_ranked(sandbox: str, task: E
     assert [(e.seed, e.actions) for e in record.episodes] == [(e.seed, e.actions) for e in again]
     assert evaluation.runtime.startswith("gymnasium ")
     assert standing(task).get() == evaluation
-    assert Recording.objects.filter(evaluation=evaluation).count() == 3
+    # Where all score the same, one episode stands for all.
+    assert Recording.objects.filter(evaluation=evaluation).count() == (3 if len(set(scores)) > 1 else 1)
     validation = submission.validations.get()
     assert (validation.state, validation.matches_done) == (JobState.SUCCEEDED, 2)
     practice = practice_list(task)

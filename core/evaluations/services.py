@@ -256,19 +256,15 @@ def _to_record(evaluation: Evaluation, episodes: list[EpisodeRow]) -> tuple[Vali
 
 
 def _episodes_to_record(episodes: list[EpisodeRow]) -> dict[Recording.Choice, int]:
-    """The numbers of the best, the median and the worst episode; of equal ones the first, and each number once."""
+    """The numbers of the best, the median and the worst episode; of equal ones the first. One alone where all are."""
     if not episodes:
         return {}
     ranked = sorted(episodes, key=lambda row: (-row[1], row[0]))
-    first = {row[1]: row[0] for row in reversed(ranked)}
-    places = (
-        (Recording.Choice.BEST, 0),
-        (Recording.Choice.MEDIAN, (len(ranked) - 1) // 2),
-        (Recording.Choice.WORST, -1),
-    )
-    chosen: dict[Recording.Choice, int] = {}
-    for choice, place in places:
-        number = first[ranked[place][1]]
-        if number not in chosen.values():
-            chosen[choice] = number
-    return chosen
+    last = next(row for row in ranked if row[1] == ranked[-1][1])
+    if last is ranked[0]:
+        return {Recording.Choice.BEST: last[0]}
+    return {
+        Recording.Choice.BEST: ranked[0][0],
+        Recording.Choice.MEDIAN: ranked[(len(ranked) - 1) // 2][0],
+        Recording.Choice.WORST: last[0],
+    }

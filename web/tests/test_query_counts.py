@@ -49,6 +49,7 @@ NOT_READ = {
         "register",
         "withdraw",
         "icon",
+        "robots",
         "notice_choices",
         "inbox_read",
         "notice_read",
