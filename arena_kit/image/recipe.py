@@ -31,7 +31,7 @@ from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.leftovers import Needed, sweep_containers, sweep_images
 from arena_kit.image.packages import Network, PackageImage, is_met, package_image
 from arena_kit.image.sbom import sbom
-from arena_kit.upload.archive import ArchiveRefused, read_text, unpack_archive
+from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, read_text, unpack_archive
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
 
 FOLDER_PREFIX = "folder:"
@@ -186,6 +186,8 @@ def unpack(archive: IO[bytes], folder: Path, defaults: tuple[str, ...]) -> Requi
     """Unpack an archive and read its requirements, `defaults` where it has none. Raises BuildFailed."""
     try:
         report = unpack_archive(archive, folder)
+        # The site has done so, unless it was busy with other uploads.
+        check_python_compiles(archive)
         requirements = read_requirements(report, lambda name: read_text(archive, name))
         return requirements if requirements.lines else dataclasses.replace(requirements, lines=defaults)
     except (ArchiveRefused, RequirementsRefused) as refusal:

@@ -27,6 +27,7 @@ from core.models.tournament import (
     Tournament,
     TournamentState,
 )
+from core.models.upload import UploadReservation
 from core.models.user import User
 from core.models.validation import Validation
 from core.models.verdict import Verdict
@@ -82,6 +83,7 @@ __all__ = [
     "Tournament",
     "TournamentSchedule",
     "TournamentState",
+    "UploadReservation",
     "User",
     "Validation",
     "Verdict",

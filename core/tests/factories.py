@@ -50,6 +50,7 @@ from core.models import (
     Tournament,
     TournamentSchedule,
     TournamentState,
+    UploadReservation,
     User,
     Validation,
     Webhook,
@@ -117,6 +118,18 @@ def submission(agent: Agent, **fields: object) -> Submission:
 
 def build(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Build:
     return _job(Build(submission=submission), state, seconds=4, **fields)
+
+
+def upload(owner: User, environment: Environment) -> UploadReservation:
+    """An upload that is inspected or stored at the moment."""
+    return UploadReservation.objects.create(
+        owner=owner,
+        environment=environment,
+        archive_sha256="0" * 64,
+        archive_bytes=4,
+        makes_agent=False,
+        expires_at=timezone.now() + timedelta(minutes=5),
+    )
 
 
 def validation(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Validation:
