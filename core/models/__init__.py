@@ -11,6 +11,7 @@ from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import CancelCode, Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, RatingPool
 from core.models.lens import Lens
+from core.models.letter import Letter, LetterKind
 from core.models.notice import Notice, NoticeChoice, NoticeKind
 from core.models.promotion import Promotion, PromotionState
 from core.models.publication import Publication
@@ -60,6 +61,8 @@ __all__ = [
     "LedgerEntry",
     "LedgerVoid",
     "Lens",
+    "Letter",
+    "LetterKind",
     "Notice",
     "NoticeChoice",
     "NoticeKind",

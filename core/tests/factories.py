@@ -34,6 +34,8 @@ from core.models import (
     JobFault,
     JobState,
     Lens,
+    Letter,
+    LetterKind,
     Notice,
     NoticeChoice,
     Participant,
@@ -84,6 +86,7 @@ def cast() -> Cast:
 
 def user(name: str, *, team: str = "", is_staff: bool = False, is_superuser: bool = False) -> User:
     person = User(username=name, email=f"{name}@arena.example", team=team, is_staff=is_staff, is_superuser=is_superuser)
+    person.email_confirmed_at = NOON
     person.set_password(PASSWORD)
     person.save()
     return person
@@ -118,6 +121,13 @@ def submission(agent: Agent, **fields: object) -> Submission:
 
 def build(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Build:
     return _job(Build(submission=submission), state, seconds=4, **fields)
+
+
+def letter() -> Letter:
+    """A mail that waits to be sent."""
+    return Letter.objects.create(
+        kind=LetterKind.CONFIRM_EMAIL, email="dora@arena.example", created_at=NOON, mail_next_at=NOON
+    )
 
 
 def upload(owner: User, environment: Environment) -> UploadReservation:

@@ -14,6 +14,7 @@ from core.models import Build, NoticeKind, Recording
 from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
 from core.people.tokens import token_create
+from core.services.letters import email_token
 from core.tests.factories import Cast, challenged, environment, season
 from web.tests import drawn, played, scored
 from web.tests.arena import staged
@@ -62,6 +63,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "token": token.pk,
         "challenge": challenged(stage.anna, stage.berta).pk,
         "notice": cast.alice.notices.latest("pk").pk,
+        "confirm": email_token(cast.alice),
         "unsubscribe": unsubscribe_token(cast.alice, NoticeKind.VALIDATED),
         "kit": "random",
         "uid": urlsafe_base64_encode(force_bytes(cast.alice.pk)),
