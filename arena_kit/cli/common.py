@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -12,7 +13,7 @@ from pathlib import Path
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox
 
-BAD_ARGUMENTS, INTERRUPTED = 2, 130
+BAD_ARGUMENTS, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 LABEL = "arena.command-line"
 
 
@@ -21,7 +22,10 @@ class BadArgument(Exception):
 
 
 def run_command(action: Callable[[Path], int]) -> int:
-    """Run a command with a temporary folder of its own; return its exit status, 2 for bad arguments, 130 for Ctrl-C."""
+    """Run a command with a temporary folder of its own; return its exit status, 2 for bad arguments, 130 for Ctrl-C.
+
+    141 when nobody reads its output any more.
+    """
     # A stop from outside becomes an exception, so that nothing of a submission is left behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
@@ -29,10 +33,16 @@ def run_command(action: Callable[[Path], int]) -> int:
             folder = Path(name)
             # Submissions run as another user and must reach what is theirs in it.
             folder.chmod(0o711)
-            return action(folder)
+            status = action(folder)
+            sys.stdout.flush()
+            return status
     except (BadArgument, ArenaEnvironmentError) as error:
         print(f"duel_runner: {error}", file=sys.stderr)
         return BAD_ARGUMENTS
+    except BrokenPipeError:
+        # Whoever read it has read enough, as with `| head`; Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
     except KeyboardInterrupt:
         print("duel_runner: interrupted.", file=sys.stderr)
         return INTERRUPTED
