@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 
-SECRET_IN_PATH = re.compile(r"(/(?:password-reset/[^/\s]+|unsubscribe)/)[^/\s]+")
+SECRET_IN_PATH = re.compile(r"(/(?:password-reset/[^/\s]+|unsubscribe|confirm)/)[^/\s]+")
 """Who reads such a link can take the account, or stop its mails."""
 
 ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*", re.DOTALL)

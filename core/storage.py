@@ -3,9 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import time
+from pathlib import Path
 
+from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage
+
+ABANDONED_SECONDS = 24 * 3600.0
+"""An upload that old lost its process before it was stored."""
+
+
+def incoming_folder() -> Path:
+    """Where uploads lie until they are stored: on the file system of the store, and served to nobody."""
+    return Path(settings.MEDIA_ROOT) / "incoming"
+
+
+def incoming_sweep(*, now: float | None = None) -> int:
+    """Remove uploads whose process was killed; return how many. now: seconds since the epoch."""
+    before = (time.time() if now is None else now) - ABANDONED_SECONDS
+    count = 0
+    for path in incoming_folder().glob("*.upload"):
+        # Its request may end at this moment.
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+                count += 1
+    return count
 
 
 class LocalStorage(FileSystemStorage):

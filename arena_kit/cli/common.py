@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -13,7 +14,7 @@ from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
 from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox
 from arena_kit.text import plain_text
 
-BAD_ARGUMENTS, INTERRUPTED = 2, 130
+BAD_ARGUMENTS, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 LABEL = "arena.command-line"
 
 
@@ -22,7 +23,10 @@ class BadArgument(Exception):
 
 
 def run_command(action: Callable[[Path], int]) -> int:
-    """Run a command with a temporary folder of its own; return its exit status, 2 for bad arguments, 130 for Ctrl-C."""
+    """Run a command with a temporary folder of its own; return its exit status, 2 for bad arguments, 130 for Ctrl-C.
+
+    141 when nobody reads its output any more.
+    """
     # A stop from outside becomes an exception, so that nothing of a submission is left behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
@@ -30,11 +34,17 @@ def run_command(action: Callable[[Path], int]) -> int:
             folder = Path(name)
             # Submissions run as another user and must reach what is theirs in it.
             folder.chmod(0o711)
-            return action(folder)
+            status = action(folder)
+            sys.stdout.flush()
+            return status
     except (BadArgument, ArenaEnvironmentError) as error:
         hint = f" {error.hint}" if isinstance(error, MissingExtra) else ""
         print(plain_text(f"arena: {error}{hint}"), file=sys.stderr)
         return BAD_ARGUMENTS
+    except BrokenPipeError:
+        # Whoever read it has read enough, as with `| head`; Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
     except KeyboardInterrupt:
         print("arena: interrupted.", file=sys.stderr)
         return INTERRUPTED

@@ -21,10 +21,12 @@ from arena_kit.cli.common import (
     positive,
     run_command,
 )
+from arena_kit.cli.needed import check_requirements
 from arena_kit.environment.episodes import write_evaluation
 from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.ranking.scores import summarise_scores
+from arena_kit.referee.faults import last_words
 from arena_kit.referee.run import PlatformFault, PlayedEvaluation, run_evaluation
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import free_core
@@ -87,6 +89,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         if path is not None and not path.parent.is_dir():
             raise BadArgument(f"The folder {path.parent} does not exist.")
     image = player_image(options.player, options.sandbox, folder / "player")
+    check_requirements(options.player, image, sandbox=options.sandbox, base_image=options.base_image)
     sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
@@ -129,7 +132,8 @@ def verdict_text(played: PlayedEvaluation, seconds: float) -> str:
     """What the arena makes of the episodes, for a terminal."""
     episodes = played.record.episodes
     if played.failure is not None:
-        return f"{played.failure.sentence}\nNo score ({played.failure.fault}) after {len(episodes)} whole episodes."
+        words = [played.failure.sentence, *last_words(played.failure.fault, played.player_log)]
+        return "\n".join([*words, f"No score ({played.failure.fault}) after {len(episodes)} whole episodes."])
     scores = summarise_scores([episode.score for episode in episodes])
     moves = sum(episode.length for episode in episodes)
     thinking = 1000 * sum(episode.thinking_seconds for episode in episodes) / max(1, moves)

@@ -24,10 +24,12 @@ from arena_kit.cli.common import (
     positive,
     run_command,
 )
+from arena_kit.cli.needed import check_requirements
 from arena_kit.environment.classic import classic_document, match_result
 from arena_kit.environment.records import DuelRecord, Fault, Outcome
 from arena_kit.environment.registry import all_specs, get_spec
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee.faults import last_words
 from arena_kit.referee.run import PlatformFault, PlayedDuel, run_duel
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import free_core
@@ -81,6 +83,8 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         raise BadArgument(f"The folder {options.output.parent} of the output does not exist.")
     images = [player_image(player, options.sandbox, folder / f"player-{index}")
               for index, player in enumerate((options.player_1, options.player_2), start=1)]  # fmt: skip
+    for player, image in zip((options.player_1, options.player_2), images, strict=True):
+        check_requirements(player, image, sandbox=options.sandbox, base_image=options.base_image)
     sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)
     begun = time.monotonic()
@@ -116,7 +120,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     if error:
         return NOT_PLAYED
     if not options.quiet:
-        print(summary_text(played.record, time.monotonic() - begun), file=sys.stderr)
+        print(summary_text(played, time.monotonic() - begun), file=sys.stderr)
     return PLAYED
 
 
@@ -146,9 +150,9 @@ def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argpa
             (options.logs / f"{name}.log").write_text(text, encoding="utf-8")
 
 
-def summary_text(record: DuelRecord, seconds: float) -> str:
-    """The duel's result as a small table, and the first fault of each player."""
-    summary = record.summary
+def summary_text(played: PlayedDuel, seconds: float) -> str:
+    """The duel's result as a small table, and the first fault of each player, with its last words if it says little."""
+    record, summary = played.record, played.record.summary
     winners = {Outcome.PLAYER_1: "player 1 wins", Outcome.PLAYER_2: "player 2 wins", Outcome.DRAW: "a draw"}
     width = max(8, *(len(name) for name in record.players))
     lines = [f"{'':8}  {'name':{width}}  {'wins':>6}  {'errors':>6}  {'draws':>6}  {'score':>8}  {'points':>6}"]
@@ -163,4 +167,5 @@ def summary_text(record: DuelRecord, seconds: float) -> str:
         first = next(faults, None)
         if first is not None:
             lines.append(f"First {match_result(first)}, match {first.number} ({first.error_code}): {first.error}")
+            lines += last_words(first.error_code, played.player_logs[player])
     return "\n".join(lines)

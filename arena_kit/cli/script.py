@@ -19,6 +19,7 @@ from arena_kit.cli.common import (
     run_command,
     unpack,
 )
+from arena_kit.cli.needed import check_requirements
 from arena_kit.referee.script import ScriptFailure, ScriptRun, run_script
 from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
@@ -66,6 +67,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         )
     except ValueError as error:
         raise BadArgument(str(error)) from None
+    check_requirements(options.script, image, sandbox=options.sandbox, base_image=options.base_image)
     sandbox = chosen_sandbox(options, folder / "channel")
     try:
         sandbox.check()

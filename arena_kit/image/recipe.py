@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from docker.errors import ImageNotFound
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from arena_kit.image.calls import base_image_id, engine
 from arena_kit.image.errors import BuildFailed
@@ -31,8 +29,8 @@ from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.leftovers import Needed, sweep_containers, sweep_images
 from arena_kit.image.packages import Network, PackageImage, is_met, package_image
 from arena_kit.image.sbom import sbom
-from arena_kit.upload.archive import ArchiveRefused, read_text, unpack_archive
-from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
+from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, read_text, unpack_archive
+from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements, unmet
 
 FOLDER_PREFIX = "folder:"
 _NAME = re.compile(r"s(\d+)-b(\d+)-[0-9a-f]+")
@@ -190,6 +188,8 @@ def unpack(archive: IO[bytes], folder: Path, defaults: tuple[str, ...], log: Log
     """
     try:
         report = unpack_archive(archive, folder)
+        # The site has done so, unless it was busy with other uploads.
+        check_python_compiles(archive)
         for note in report.notes:
             log(f"Note: {note}")
         requirements = read_requirements(report, lambda name: read_text(archive, name))
@@ -201,15 +201,10 @@ def unpack(archive: IO[bytes], folder: Path, defaults: tuple[str, ...], log: Log
 
 def missing_here(requirements: Requirements) -> list[str]:
     """Sentences on requirements that the arena's own Python does not meet."""
-    found = {canonicalize_name(d.name): d.version for d in importlib.metadata.distributions()}
-    warnings = []
-    for line in requirements.lines:
-        requirement = Requirement(line)
-        if requirement.marker is not None and not requirement.marker.evaluate():
-            continue
-        version = found.get(canonicalize_name(requirement.name))
-        if version is None:
-            warnings.append(f"{line} is not installed: the process sandbox uses the arena's own Python.")
-        elif not requirement.specifier.contains(version, prereleases=True):
-            warnings.append(f"{line} is asked for; the process sandbox uses version {version} of the arena's Python.")
-    return warnings
+    installed = {row.name: row.version for row in importlib.metadata.distributions()}
+    return [
+        f"{line} is not installed: the process sandbox uses the arena's own Python."
+        if version is None
+        else f"{line} is asked for; the process sandbox uses version {version} of the arena's Python."
+        for line, version in unmet(requirements, installed)
+    ]

@@ -41,6 +41,8 @@ SENTENCES: dict[PlayerFault, str] = {
     PlayerFault.EVALUATION_TIME: "The time of the evaluation was used up, most of it by this player.",
 }
 
+LAST_LINES = 8
+"""Of a player's output that a terminal shows; a traceback ends with what went wrong."""
 SAYS_LITTLE = (PlayerFault.DID_NOT_START, PlayerFault.START_TIMED_OUT, PlayerFault.DIED)
 
 
@@ -63,6 +65,13 @@ def with_output(fault: str, text: str, log: str) -> str:
     if fault not in SAYS_LITTLE or not last_line or last_line in text:
         return text
     return f"{text} Its output ends with: {last_line}"
+
+
+def last_words(fault: str, log: str) -> list[str]:
+    """The last lines that a player printed, for a terminal: where the fault says little alone, else none."""
+    if fault not in SAYS_LITTLE:
+        return []
+    return [f"  | {line}" for line in plain_text(log).strip().split("\n")[-LAST_LINES:] if line]
 
 
 class PlatformFault(Exception):

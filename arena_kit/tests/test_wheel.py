@@ -31,9 +31,9 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True)
     (wheel,) = folder.glob("arena_kit-*.whl")
     venv.create(folder / "venv", with_pip=True)
-    install = [str(folder / "venv/bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-deps"]
+    pip = [str(folder / "venv/bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-deps"]
     for what in (["--require-hashes", "-r", str(LOCK)], [str(wheel)]):
-        subprocess.run([*install, *what], check=True, capture_output=True, text=True)
+        subprocess.run([*pip, *what], check=True, capture_output=True, text=True)
     return folder
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from arena_kit.upload.archive import ArchiveReport
 
@@ -61,6 +62,20 @@ def read_requirements(report: ArchiveReport, read: Callable[[str], str]) -> Requ
         if name in report.names:
             return parse_environment_yml(read(name), name)
     return Requirements(())
+
+
+def unmet(requirements: Requirements, installed: Mapping[str, str]) -> list[tuple[str, str | None]]:
+    """Lines that are not met, each with the version that is there, None for none. installed: versions by name."""
+    found = {canonicalize_name(name): version for name, version in installed.items()}
+    missing: list[tuple[str, str | None]] = []
+    for line in requirements.lines:
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate():
+            continue
+        version = found.get(canonicalize_name(requirement.name))
+        if version is None or not requirement.specifier.contains(version, prereleases=True):
+            missing.append((line, version))
+    return missing
 
 
 def parse_requirements(text: str, name: str = "requirements.txt") -> Requirements:

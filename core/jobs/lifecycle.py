@@ -20,7 +20,18 @@ from core.jobs.bells import QUICK_TASK, wake
 from core.jobs.states import StaleJob, transition
 from core.jobs.turns import FRONT, turn_next
 from core.jobs.worker_selectors import workers_alive
-from core.models import Build, Duel, Evaluation, Job, JobFault, JobState, Publication, Recording, Validation
+from core.models import (
+    Build,
+    CancelCode,
+    Duel,
+    Evaluation,
+    Job,
+    JobFault,
+    JobState,
+    Publication,
+    Recording,
+    Validation,
+)
 from core.notices.news import version_failed
 
 logger = logging.getLogger(__name__)
@@ -146,6 +157,7 @@ def job_take(*, job: Job, worker: str) -> bool:
             fault=JobFault.NONE,
             error_code="",
             error="",
+            public_error="",
         )
     except StaleJob:
         return False
@@ -167,14 +179,22 @@ def job_heartbeat(*, job: Job, log: str | None = None, progress: Mapping[str, ob
 @written_once
 def job_succeed(*, job: Job, log: str = "", **fields: object) -> None:
     """Finish a running job; call it inside the transaction that writes the job's result."""
-    _finish(job, JobState.SUCCEEDED, fault=JobFault.NONE, error_code="", error="", log=log_tail(log), **fields)
+    said = {"error_code": "", "error": "", "public_error": ""}
+    _finish(job, JobState.SUCCEEDED, fault=JobFault.NONE, **said, log=log_tail(log), **fields)
 
 
 @written_once
-def job_fail(*, job: Job, fault: JobFault, code: str, error: str, log: str = "", **fields: object) -> None:
-    """Finish a running job as failed, with a typed code and a sentence for a person, and tell its owner."""
+def job_fail(
+    *, job: Job, fault: JobFault, code: str, error: str, public_error: str = "", log: str = "", **fields: object
+) -> None:
+    """Finish a running job as failed, with a typed code and a sentence for a person, and tell its owner.
+
+    public_error: what a stranger may read of a player's fault; a fault of the platform is told to everybody in full.
+    """
+    public = error if fault == JobFault.PLATFORM else public_error
+    said = {"error_code": code[:50], "error": error, "public_error": public}
     with transaction.atomic():
-        _finish(job, JobState.FAILED, fault=fault, error_code=code[:50], error=error, log=log_tail(log), **fields)
+        _finish(job, JobState.FAILED, fault=fault, **said, log=log_tail(log), **fields)
         version_failed(job)
 
 
@@ -196,6 +216,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
+        public_error=error,
         history=history,
         log=log_tail(log),
     )
@@ -221,6 +242,7 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
         not_before=Now(),
         error_code=code,
         error=error,
+        public_error=error,
         history=_history(job, code, error),
         log=log_tail(log),
     )
@@ -231,8 +253,11 @@ def job_put_off(*, kind: type[Job], job_id: int) -> None:
     kind._default_manager.filter(pk=job_id, state=JobState.QUEUED, not_before=None).update(not_before=Now())
 
 
-def job_cancel(*, job: Job, reason: str) -> None:
-    """Cancel a waiting or running job. A worker that still runs it is refused when it comes back."""
+def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
+    """Cancel a waiting or running job. A worker that still runs it is refused when it comes back.
+
+    code: what code decides by later; reason: the same for people, in any words.
+    """
     transition(
         job,
         JobState.CANCELLED,
@@ -243,16 +268,18 @@ def job_cancel(*, job: Job, reason: str) -> None:
         fault=JobFault.NONE,
         error_code="cancelled",
         error=reason,
+        public_error=reason,
+        cancel_code=code,
     )
 
 
-def job_cancel_if_open(*, job: Job, reason: str) -> None:
+def job_cancel_if_open(*, job: Job, code: CancelCode, reason: str) -> None:
     """As `job_cancel`, but content with a job that is over, also one that has ended a moment ago."""
     for _ in range(3):
         if job.is_over:
             return
         try:
-            job_cancel(job=job, reason=reason)
+            job_cancel(job=job, code=code, reason=reason)
         except StaleJob:
             job.refresh_from_db()
 
@@ -268,6 +295,7 @@ def job_requeue(*, job: Job, reason: str) -> None:
         attempt=0,
         error_code=code,
         error=reason,
+        public_error=reason,
         history=_history(job, code, reason),
     )
     job_wake(job=job)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.db.models.expressions import Combinable
 
-from core.models.job import Job, JobState
+from core.models.job import Job, JobFault, JobState
 from core.operations.metrics import job_moved
+
+AnyJob = TypeVar("AnyJob", bound=Job)
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.QUEUED: frozenset({JobState.RUNNING, JobState.CANCELLED}),
@@ -56,6 +59,21 @@ def transition(job: Job, to: JobState, *, expected_token: UUID | None, **fields:
         code=job.error_code,
         is_verified=getattr(job, "is_verified", True),
         seconds=seconds_running(job),
+    )
+
+
+def wait_until(rows: QuerySet[AnyJob], *, moment: Combinable, code: str, error: str) -> int:
+    """Have those of some jobs that wait begin at a moment only, by a fault of the platform that costs no attempt.
+
+    No move, so `transition` has no part in it; jobs that were claimed or are over stay as they are. Returns how many.
+    """
+    return rows.filter(state=JobState.QUEUED).update(
+        not_before=moment,
+        attempt=0,
+        fault=JobFault.PLATFORM,
+        error_code=code,
+        error=error,
+        public_error=error,
     )
 
 

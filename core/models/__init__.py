@@ -8,9 +8,10 @@ from core.models.challenge import Challenge, ChallengeKind
 from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment, Play
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
-from core.models.job import Job, JobFault, JobState, PlayedJob
+from core.models.job import CancelCode, Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, RatingPool
 from core.models.lens import Lens
+from core.models.letter import Letter, LetterKind
 from core.models.notice import Notice, NoticeChoice, NoticeKind
 from core.models.promotion import Promotion, PromotionState
 from core.models.publication import Publication
@@ -27,6 +28,7 @@ from core.models.tournament import (
     Tournament,
     TournamentState,
 )
+from core.models.upload import UploadReservation
 from core.models.user import User
 from core.models.validation import Validation
 from core.models.verdict import Verdict
@@ -41,6 +43,7 @@ __all__ = [
     "Audience",
     "AuditEntry",
     "Build",
+    "CancelCode",
     "Challenge",
     "ChallengeKind",
     "Delivery",
@@ -58,6 +61,8 @@ __all__ = [
     "LedgerEntry",
     "LedgerVoid",
     "Lens",
+    "Letter",
+    "LetterKind",
     "Notice",
     "NoticeChoice",
     "NoticeKind",
@@ -81,6 +86,7 @@ __all__ = [
     "Tournament",
     "TournamentSchedule",
     "TournamentState",
+    "UploadReservation",
     "User",
     "Validation",
     "Verdict",

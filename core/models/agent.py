@@ -70,7 +70,7 @@ class Agent(models.Model):
         return self.quarantined_at is not None
 
 
-def archive_name(submission: Submission, filename: str) -> str:
+def archive_name(submission: Submission | None, filename: str) -> str:
     """Where an uploaded archive is stored; nothing of the user's file name is kept."""
     return f"archives/{uuid.uuid4()}.zip"
 

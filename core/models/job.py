@@ -25,6 +25,24 @@ class JobFault(models.TextChoices):
     PLATFORM = "PLATFORM", "platform"
 
 
+class CancelCode(models.TextChoices):
+    """Why a job was cancelled. Code decides by this; the sentence in `error` is for people."""
+
+    BY_OWNER = "by_owner", "by its owner"
+    BY_ORGANISER = "by_organiser", "by an organiser"
+    OWNER_BANNED = "owner_banned", "its owner's account was closed"
+    AGENT_DISABLED = "agent_disabled", "its agent was disabled"
+    QUARANTINED = "quarantined", "a player was paused for crashing"
+    PLAYER_BARRED = "player_barred", "a player takes part in nothing any more"
+    PLAYER_LEFT = "player_left", "a player left the tournament"
+    SUBMISSION_DELETED = "submission_deleted", "its submission was deleted"
+    SUPERSEDED = "superseded", "newer work takes its place"
+    RESULT_STRUCK = "result_struck", "a result that it depended on was struck"
+    TEST_OVER = "test_over", "the test of a version is over"
+    TOURNAMENT_OVER = "tournament_over", "its tournament is over"
+    NOT_PUBLIC = "not_public", "there is nothing to publish"
+
+
 class Job(models.Model):
     """One unit of background work. State changes only through `core.jobs.states.transition`."""
 
@@ -48,6 +66,10 @@ class Job(models.Model):
     fault = models.CharField(max_length=8, choices=JobFault.choices, default=JobFault.NONE, editable=False)
     error_code = models.CharField(max_length=50, blank=True, editable=False)
     error = models.TextField(blank=True, editable=False, help_text="A sentence for a person.")
+    public_error = models.TextField(
+        blank=True, editable=False, help_text="What a stranger may read of it: the arena's own words alone."
+    )
+    cancel_code = models.CharField(max_length=20, choices=CancelCode.choices, blank=True, editable=False)
     log = models.TextField(blank=True, editable=False)
     history = models.JSONField(
         default=list, editable=False, help_text="Attempts that came to nothing: core.jobs.selectors.attempts_of."
@@ -80,6 +102,11 @@ class Job(models.Model):
                 condition=~models.Q(state="RUNNING")
                 | models.Q(claim_token__isnull=False, lease_expires_at__isnull=False),
                 name="%(class)s_running_is_claimed",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="CANCELLED", cancel_code__in=CancelCode.values)
+                | models.Q(~models.Q(state="CANCELLED"), cancel_code=""),
+                name="%(class)s_cancelled_has_code",
             ),
         ]
         indexes = [

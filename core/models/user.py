@@ -35,6 +35,12 @@ class User(AbstractUser, QuotaNumbers):
     """An account; it logs in by e-mail and is shown by its user name. A banned one is not active."""
 
     email = models.EmailField("e-mail", unique=True)
+    email_confirmed_at = models.DateTimeField(
+        "e-mail confirmed",
+        null=True,
+        editable=False,
+        help_text="Since then it is known that they read it; until then nothing but a link is mailed there.",
+    )
     team = models.CharField(max_length=100, blank=True)
     github = models.CharField("GitHub name", max_length=39, blank=True, validators=[github_name])
     is_quota_exempt = models.BooleanField("exempt from quotas", default=False, help_text="No quota holds for them.")
@@ -65,6 +71,11 @@ class User(AbstractUser, QuotaNumbers):
         """What every session of theirs must know: of the password, as Django has it, and of the epoch."""
         of_password: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]
         return f"{of_password}{self.session_epoch}" if self.session_epoch else of_password
+
+    @property
+    def must_confirm_email(self) -> bool:
+        """Whether nobody has shown yet that they read this account's e-mail."""
+        return self.email_confirmed_at is None and not self.is_system
 
     @property
     def is_system(self) -> bool:

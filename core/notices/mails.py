@@ -5,40 +5,31 @@ from __future__ import annotations
 import logging
 import time
 from datetime import datetime, timedelta
-from smtplib import SMTPException, SMTPRecipientsRefused
 
 from django.conf import settings
 from django.core import signing
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
-from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
 from core.models import Notice, NoticeKind, User
 from core.notices.links import absolute
+from core.notices.outbox import BATCH, RUN_SECONDS, claim, post
 from core.notices.selectors import choices
+from core.people.letters import letters_send_due
 
 logger = logging.getLogger(__name__)
 
-BATCH = 500
-"""Mails of one run; the next begins within a minute."""
-RUN_SECONDS = 30.0
-"""After which a run leaves the rest to the next one: a slow mail server does not keep a worker from everything else.
-
-Only between mails: what one of them may take is bounded by EMAIL_TIMEOUT, for every answer of the server.
-"""
-MAX_ATTEMPTS = 12
-FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=6)
-"""Between attempts: twice as long after every other, for about two days in all."""
 SALT = "core.notices.unsubscribe"
 
 
 def mails_send(_: int = 0) -> None:
     """Send what is due."""
+    letters = letters_send_due(now=timezone.now())
     sent = mails_send_due(now=timezone.now())
-    if sent:
-        logger.info("%d mails about notices were sent.", sent)
+    if sent or letters:
+        logger.info("%d mails about notices were sent, and %d about accounts.", sent, letters)
 
 
 def mails_send_due(*, now: datetime) -> int:
@@ -61,19 +52,14 @@ def mails_send_due(*, now: datetime) -> int:
             # A pause that began with the run could be over while its mail is still on its way.
             at = now + timedelta(seconds=seconds)
             wants = chosen[row.user_id, NoticeKind(row.kind)].by_mail
-            if not (wants and row.user.is_active and row.user.email):
+            if not (wants and row.user.is_active and row.user.email_confirmed_at):
                 # Changed since it was written.
                 Notice.objects.filter(pk=row.pk).update(mail_next_at=None)
-            elif _claim(row, at):
+            elif claim(row, at):
                 sent += _send(row, connection, at)
     finally:
         connection.close()
     return sent
-
-
-def pause_after(attempt: int) -> timedelta:
-    """How long a mail rests after a failed attempt, from 1."""
-    return min(FIRST_PAUSE * 2.0 ** min(attempt - 1, MAX_ATTEMPTS), LONGEST_PAUSE)
 
 
 def unsubscribe_token(user: User, kind: NoticeKind) -> str:
@@ -90,36 +76,13 @@ def unsubscribe_find(token: str) -> tuple[User, NoticeKind] | None:
         return None
 
 
-def _claim(row: Notice, now: datetime) -> bool:
-    """Take a mail for this worker. Should it die before it says what came of it, another tries after the pause."""
-    same = Notice.objects.filter(pk=row.pk, mail_attempt=row.mail_attempt, mail_next_at=row.mail_next_at)
-    row.mail_attempt += 1
-    row.mail_next_at = now + pause_after(row.mail_attempt)
-    return bool(same.update(mail_attempt=F("mail_attempt") + 1, mail_next_at=row.mail_next_at))
-
-
 def _send(row: Notice, connection: BaseEmailBackend, now: datetime) -> int:
-    try:
-        _letter(row, connection).send()
-    except SMTPRecipientsRefused:
-        _write(row, mail_next_at=None, mail_error="The mail server does not take this address.")
-        return 0
-    except (SMTPException, OSError) as error:
-        if row.mail_attempt >= MAX_ATTEMPTS:
-            row.mail_next_at = None
-        _write(row, mail_next_at=row.mail_next_at, mail_error=f"{type(error).__name__}: {error}"[:200])
-        logger.warning("Notice %s could not be mailed: %s", row.pk, type(error).__name__)
-        # The next one shall not be sent over a connection that is in between.
-        connection.close()
-        return 0
-    except Exception as error:
-        # It is about this letter alone (an address that fits in no header), so tomorrow it would be the same.
-        logger.exception("Notice %s cannot be mailed.", row.pk)
-        _write(row, mail_next_at=None, mail_error=f"No mail can be made of it: {type(error).__name__}.")
-        connection.close()
-        return 0
-    _write(row, mail_next_at=None, mailed_at=now, mail_error="")
-    return 1
+    posted = post(row, lambda: _letter(row, connection), connection)
+    if not posted.error:
+        _write(row, mail_next_at=None, mailed_at=now, mail_error="")
+        return 1
+    _write(row, mail_next_at=None if posted.is_final else row.mail_next_at, mail_error=posted.error)
+    return 0
 
 
 def _write(row: Notice, **fields: object) -> None:

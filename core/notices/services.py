@@ -54,7 +54,7 @@ def notify_each(*, kind: NoticeKind, messages: Sequence[Message]) -> list[Notice
         mailed = _make_room([one for one in heard if one.about], kind, now)
         for one in heard:
             choice = chosen[one.user.pk, kind]
-            is_mailed = choice.by_mail and bool(one.user.email)
+            is_mailed = choice.by_mail and one.user.email_confirmed_at is not None
             if not (choice.in_inbox or is_mailed):
                 continue
             last = mailed.get((one.user.pk, one.about))

@@ -39,6 +39,7 @@ from core.models import (
 )
 from core.operations.removed import REMOVED, removed_name
 from core.ratings.services import rating_points_thin
+from core.storage import incoming_sweep
 from core.submissions.images import has_to_play
 
 logger = logging.getLogger(__name__)
@@ -77,6 +78,8 @@ class Cleared:
 
 def retention_run(_: int = 0) -> None:
     """Every day: remove what need not be kept any longer."""
+    if count := incoming_sweep():
+        logger.info("%d uploads were removed that never came to be stored.", count)
     for cleared in retention_apply(now=timezone.now()):
         if cleared.count:
             logger.info("%d %s were removed after %d days.", cleared.count, cleared.what, cleared.days)

@@ -20,6 +20,7 @@ from core.models import (
     JobState,
     QuotaName,
     Submission,
+    UploadReservation,
     User,
     Validation,
 )
@@ -112,17 +113,19 @@ NOT_OF_ANONYMOUS = frozenset({QuotaName.STORAGE_BYTES, QuotaName.ACTIVE_AGENTS, 
 def quotas_shared(anonymous: User, environment: Environment, *, now: datetime) -> list[Quota]:
     """What all anonymous clients together may use in an environment: by the account's numbers, else the settings'."""
     of_all = Submission.objects.filter(agent__owner=anonymous, agent__environment=environment)
+    coming = uploads_coming(anonymous, environment, now=now)
     found: list[Quota] = []
     for name in (QuotaName.UPLOADS_PER_DAY, QuotaName.STORAGE_BYTES):
         limit = _first(anonymous.quota_number(name), settings.QUOTAS_ANONYMOUS[name.value])
         if not limit or anonymous.is_quota_exempt:
             continue
         if name == QuotaName.UPLOADS_PER_DAY:
-            used = of_all.filter(created_at__gte=day_begin(now)).count()
+            used = of_all.filter(created_at__gte=day_begin(now)).count() + coming.count()
             found.append(Quota(name, limit, used, day_begin(now) + ONE_DAY))
         else:
-            size = of_all.filter(deleted_at=None).aggregate(size=Sum("archive_bytes"))["size"]
-            found.append(Quota(name, limit, size or 0))
+            sizes = (of_all.filter(deleted_at=None), coming)
+            size = sum(rows.aggregate(size=Sum("archive_bytes"))["size"] or 0 for rows in sizes)
+            found.append(Quota(name, limit, size))
     return found
 
 
@@ -191,6 +194,24 @@ def usage_by_environment(
         usage[pk].agents = count
     for pk, (count, spared) in _challenges(owner, wanted, now=now).items():
         usage[pk].challenges, usage[pk].challenges_spared = count, spared
+    return usage
+
+
+def uploads_coming(owner: User, environment: Environment, *, now: datetime) -> QuerySet[UploadReservation]:
+    """Uploads of a person that are inspected or stored at this moment and hold a place each."""
+    return UploadReservation.objects.filter(owner=owner, environment=environment, expires_at__gt=now)
+
+
+def usage_coming(
+    owner: User, environment: Environment, usage: Usage, *, now: datetime, address_digest: str = ""
+) -> Usage:
+    """What a person uses in an environment, with what is coming in. address_digest: as in `usage_by_environment`."""
+    for row in uploads_coming(owner, environment, now=now):
+        is_own = not address_digest or row.address_digest == address_digest
+        usage.uploads += is_own
+        usage.jobs += is_own
+        usage.storage_bytes += row.archive_bytes
+        usage.agents += row.makes_agent
     return usage
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from datetime import datetime
 
+from django.db import connection
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -12,7 +14,15 @@ from django.utils.crypto import salted_hmac
 from core.addresses import network_of
 from core.errors import QuotaExceeded, Refused
 from core.models import Agent, Environment, QuotaName, User
-from core.people.quota_selectors import Quota, challenge_quota, day_begin, quotas, quotas_shared, usage_by_environment
+from core.people.quota_selectors import (
+    Quota,
+    challenge_quota,
+    day_begin,
+    quotas,
+    quotas_shared,
+    usage_by_environment,
+    usage_coming,
+)
 
 DIGEST_CHARACTERS = 32
 JOBS_RETRY_SECONDS = 30
@@ -32,6 +42,42 @@ def owner_lock(owner: User) -> User:
     return locked
 
 
+def upload_lock(*, owner: User, environment: Environment, address_digest: str = "") -> User:
+    """Let the uploads that share a quota be decided one after the other, until the transaction ends.
+
+    Of a person these are all of theirs, as with `owner_lock`. Anonymous clients share the lock of their address alone,
+    and where all of them together have a quota in the environment, for the moment of its count, that of all of them.
+    Raises Refused when the account is closed.
+    """
+    if not owner.is_system:
+        return owner_lock(owner)
+    locked = owner_share(owner)
+    if quotas_shared(locked, environment, now=timezone.now()):
+        _hold(f"anonymous {environment.pk}")
+    _hold(f"client {environment.pk} {address_digest}")
+    return locked
+
+
+def owner_share(owner: User) -> User:
+    """Hold a person's row together with others who do the same: it is not closed meanwhile. Raises Refused."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            table = connection.ops.quote_name(User._meta.db_table)
+            cursor.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR SHARE", [owner.pk])  # noqa: S608  (a name of ours)
+    found = User.objects.get(pk=owner.pk)
+    if not found.is_active:
+        raise Refused(CLOSED, code=ACCOUNT_CLOSED)
+    return found
+
+
+def _hold(name: str) -> None:
+    """A lock by name until the transaction ends. On SQLite a transaction that writes holds everything."""
+    if connection.vendor == "postgresql":
+        number = int.from_bytes(hashlib.sha256(f"core.quotas {name}".encode()).digest()[:8], "big", signed=True)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+
+
 def quota_check(
     *,
     owner: User,
@@ -46,8 +92,9 @@ def quota_check(
     makes_agent: whether an agent more is active with it.
     """
     now = now or timezone.now()
-    usage = usage_by_environment(owner, now=now, environments=[environment], address_digest=address_digest)
-    for quota in quotas(owner, environment, usage[environment.pk], now=now):
+    found = usage_by_environment(owner, now=now, environments=[environment], address_digest=address_digest)
+    usage = usage_coming(owner, environment, found[environment.pk], now=now, address_digest=address_digest)
+    for quota in quotas(owner, environment, usage, now=now):
         _check(quota, environment, archive_bytes, makes_agent=makes_agent, now=now)
     if owner.is_system:
         for quota in quotas_shared(owner, environment, now=now):

@@ -10,15 +10,16 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 
 from core.errors import Refused
-from core.models import User
+from core.models import LetterKind, User
 from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
+from core.people.letters import letter_write
 
 MAIL_TAKEN = "There is an account with this e-mail already."
 NAME_TAKEN = "This user name is taken. Please try a different one."
 
 
 def user_create(*, email: str, username: str, password: str, team: str = "", github: str = "") -> User:
-    """Create an account.
+    """Create an account, and have a link sent to its e-mail that confirms it.
 
     Raises Refused when the e-mail or the name is taken, also by somebody a moment ago, or no mail could go there.
     """
@@ -35,6 +36,7 @@ def user_create(*, email: str, username: str, password: str, team: str = "", git
     try:
         with transaction.atomic():
             user.save(force_insert=True)
+            letter_write(kind=LetterKind.CONFIRM_EMAIL, email=user.email)
     except IntegrityError:
         if User.objects.filter(email__iexact=email).exists():
             raise Refused(MAIL_TAKEN, field="email") from None

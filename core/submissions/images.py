@@ -18,7 +18,8 @@ from django_q.models import Schedule
 from core.errors import Refused
 from core.evaluations.services import agent_lock
 from core.jobs.lifecycle import JOB_MODELS
-from core.models import LADDER, Build, Duel, JobFault, JobState, Participant, Submission, TournamentState
+from core.jobs.states import wait_until
+from core.models import LADDER, Build, Duel, JobState, Participant, Submission, TournamentState
 from core.submissions.services import submission_rebuild
 
 logger = logging.getLogger(__name__)
@@ -88,11 +89,10 @@ def duels_let_rest() -> None:
     again = Build.objects.filter(submission=OuterRef("pk"), state__in=OPEN)
     without = Submission.objects.filter(Exists(again), image="").order_by().values("pk")
     waiting = Duel.objects.filter(Q(player_1__in=without) | Q(player_2__in=without), state=JobState.QUEUED)
-    waiting.update(
-        not_before=ExpressionWrapper(Now() + REST, output_field=DateTimeField()),
-        attempt=0,
-        fault=JobFault.PLATFORM,
-        error_code="image_missing",
+    wait_until(
+        waiting,
+        moment=ExpressionWrapper(Now() + REST, output_field=DateTimeField()),
+        code="image_missing",
         error="A player of it is built again, as its image is not there any longer.",
     )
 

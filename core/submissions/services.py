@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
-from typing import Any, BinaryIO, cast
+from typing import Any
 
-from django.core.files import File
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
+from django.db.models import Max
 from django.utils import timezone
 
 from arena_kit.text import plain_line
-from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
-from arena_kit.upload.requirements import RequirementsRefused, read_requirements
 from core.environments.availability import refuse_unavailable
 from core.errors import Refused
 from core.evaluations.services import OPEN, agent_lock, evaluation_again, standing_decide
@@ -25,6 +21,7 @@ from core.jobs.lifecycle import job_cancel_if_open, job_enqueue
 from core.models import (
     Agent,
     Build,
+    CancelCode,
     Environment,
     Evaluation,
     JobFault,
@@ -33,13 +30,27 @@ from core.models import (
     Submission,
     SubmissionForm,
     TournamentState,
+    UploadReservation,
     User,
     Validation,
 )
 from core.operations.metrics import refusals_counted, submission_received
-from core.people.quotas import makes_agent_active, owner_lock, quota_check
+from core.people.quotas import makes_agent_active, owner_lock, owner_share, upload_lock
 from core.submissions.phase_selectors import decisive_job
 from core.submissions.promotions import promotions_review
+from core.submissions.uploads import (
+    Stored,
+    Upload,
+    archive_restore,
+    archive_sha256,
+    archive_stored,
+    once_there_is_room,
+    reservation_held,
+    reservation_use,
+    upload_inspect,
+    upload_look,
+    upload_reserve,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,28 +102,44 @@ def agent_create(
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
     refuse_unavailable(environment)
-    checked = _check_archive(archive, environment, is_script=is_script)
-    try:
+    upload = upload_look(archive=archive, environment=environment, is_script=is_script)
+
+    def admit() -> Submission | UploadReservation:
         with transaction.atomic():
-            owner = owner_lock(owner)
-            twin = _twin(environment, owner, name, checked.sha256, is_public=is_public)
+            locked = upload_lock(owner=owner, environment=environment, address_digest=address_digest)
+            twin = _twin(environment, owner, name, upload.sha256, is_public=is_public)
             if twin is not None:
-                return _submission_again(twin, archive, tell)
+                return twin
             _check_name(environment, owner, name)
-            quota_check(
-                owner=owner,
+            return upload_reserve(
+                owner=locked,
                 environment=environment,
-                archive_bytes=archive.size or 0,
+                upload=upload,
                 makes_agent=True,
                 address_digest=address_digest,
             )
-            agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
-            agent.save(force_insert=True)
-            return _submission_create(agent, archive, checked, labels=labels, address_digest=address_digest)
-    except IntegrityError:
-        # Somebody else has taken the name a moment ago.
-        _check_name(environment, owner, name)
-        raise Refused(NAME_TAKEN, field="name") from None
+
+    admitted = once_there_is_room(admit, owner=owner, environment=environment, upload=upload)
+    if isinstance(admitted, Submission):
+        return _submission_again(admitted, upload, tell)
+    with reservation_held(admitted):
+        upload_inspect(upload=upload, sender=f"{owner.pk} {address_digest}", tell=tell)
+        with archive_stored(upload) as stored:
+            try:
+                with transaction.atomic():
+                    _hold_again(admitted, upload)
+                    twin = _twin(environment, owner, name, upload.sha256, is_public=is_public)
+                    if twin is None:
+                        _check_name(environment, owner, name)
+                        agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
+                        agent.save(force_insert=True)
+                        made = _submission_create(agent, upload, stored, labels=labels, address_digest=address_digest)
+            except IntegrityError:
+                # Somebody else has taken the name a moment ago.
+                _check_name(environment, owner, name)
+                raise Refused(NAME_TAKEN, field="name") from None
+            stored.is_kept = twin is None
+    return made if twin is None else _submission_again(twin, upload, tell)
 
 
 @refusals_counted()
@@ -134,22 +161,34 @@ def submission_create(
     if not environment.is_active:
         raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
     refuse_unavailable(environment)
-    checked = _check_archive(archive, environment)
-    with transaction.atomic():
-        owner = owner_lock(agent.owner)
-        agent = agent_lock(agent.pk)
-        # An organiser may have been quicker.
-        _check_enabled(agent)
-        latest = agent.submissions.order_by("-number").first()
-        if latest and latest.archive_sha256 == checked.sha256 and latest.deleted_at is None:
-            return _submission_again(latest, archive, tell)
-        quota_check(
-            owner=owner,
-            environment=environment,
-            archive_bytes=archive.size or 0,
-            makes_agent=makes_agent_active(agent),
-        )
-        return _submission_create(agent, archive, checked, number=latest.number + 1 if latest else 1, labels=labels)
+    upload = upload_look(archive=archive, environment=environment)
+
+    def admit() -> Submission | UploadReservation:
+        with transaction.atomic():
+            owner = upload_lock(owner=agent.owner, environment=environment)
+            locked = agent_lock(agent.pk)
+            # An organiser may have been quicker.
+            _check_enabled(locked)
+            return _same_version(locked, upload) or upload_reserve(
+                owner=owner, environment=environment, upload=upload, makes_agent=makes_agent_active(locked)
+            )
+
+    admitted = once_there_is_room(admit, owner=agent.owner, environment=environment, upload=upload)
+    if isinstance(admitted, Submission):
+        return _submission_again(admitted, upload, tell)
+    with reservation_held(admitted):
+        upload_inspect(upload=upload, sender=str(agent.owner_id), tell=tell)
+        with archive_stored(upload) as stored:
+            with transaction.atomic():
+                _hold_again(admitted, upload)
+                locked = agent_lock(agent.pk)
+                _check_enabled(locked)
+                twin = _same_version(locked, upload)
+                if twin is None:
+                    number = (locked.submissions.aggregate(last=Max("number"))["last"] or 0) + 1
+                    made = _submission_create(locked, upload, stored, number=number, labels=labels)
+            stored.is_kept = twin is None
+    return made if twin is None else _submission_again(twin, upload, tell)
 
 
 def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -> Submission:
@@ -157,11 +196,13 @@ def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -
 
     Refused is a deleted submission, another archive than it has, and an account that was closed meanwhile.
     """
+    sha256 = archive_sha256(archive)
     with transaction.atomic():
-        owner_lock(submission.agent.owner)
-        if submission.deleted_at is not None or submission.archive_sha256 != _sha256(archive):
-            raise Refused("This is not the archive that was submitted.", field="archive", code="not_the_same")
-        return _submission_again(submission, archive, lambda _: None)
+        owner_share(submission.agent.owner)
+    if submission.deleted_at is not None or submission.archive_sha256 != sha256:
+        raise Refused("This is not the archive that was submitted.", field="archive", code="not_the_same")
+    upload = Upload(archive, sha256, SubmissionForm(submission.form), archive.size or 0)
+    return _submission_again(submission, upload, lambda _: None)
 
 
 def submission_delete(*, submission: Submission) -> None:
@@ -174,7 +215,7 @@ def submission_delete(*, submission: Submission) -> None:
         # Before the submission's row, as workers take them, or each might wait for the other.
         for kind in PHASES:
             for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
-                job_cancel_if_open(job=job, reason="The submission was deleted.")
+                job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
         submission.deleted_at = timezone.now()
         submission.save(update_fields=["deleted_at"])
         standing_decide(agent=agent)
@@ -200,37 +241,10 @@ def submission_rebuild(*, submission: Submission) -> Build:
         phases = (submission.latest_build, submission.latest_validation)
         for job in (*phases, *submission.evaluations.filter(state__in=OPEN)):
             if job is not None:
-                job_cancel_if_open(job=job, reason="The submission is built again.")
+                job_cancel_if_open(job=job, code=CancelCode.SUPERSEDED, reason="The submission is built again.")
         build = Build.objects.create(submission=submission)
         job_enqueue(job=build)
     return build
-
-
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """An archive that may be uploaded."""
-
-    sha256: str
-    form: SubmissionForm
-
-
-def _check_archive(archive: UploadedFile[bytes], environment: Environment, *, is_script: bool = False) -> _Checked:
-    """Refuse what may not be uploaded here. Nothing is unpacked."""
-    file = cast(BinaryIO, archive.file)
-    try:
-        report = inspect_archive(file)
-        check_python_compiles(file)
-        read_requirements(report, lambda name: read_text(file, name))
-    except (ArchiveRefused, RequirementsRefused) as refusal:
-        raise Refused(str(refusal), field="archive", code=refusal.code) from None
-    is_script = is_script or report.is_script
-    if is_script and not environment.takes_scripts:
-        raise Refused(
-            f"{environment} takes no scripts: the zip needs player.py at its root, not {report.entry_point}.",
-            field="archive",
-            code="script_not_taken",
-        )
-    return _Checked(_sha256(archive), SubmissionForm.SCRIPT if is_script else SubmissionForm.PLAYER)
 
 
 def _check_enabled(agent: Agent) -> None:
@@ -259,13 +273,35 @@ def _check_name(environment: Environment, owner: User, name: str) -> None:
         raise Refused(f"{NAME_TAKEN} {NEW_VERSION}" if is_own else NAME_TAKEN, field="name")
 
 
-def _sha256(archive: UploadedFile[bytes]) -> str:
-    archive.seek(0)
-    return hashlib.file_digest(cast(BytesIO, archive.file), "sha256").hexdigest()
+def _same_version(agent: Agent, upload: Upload) -> Submission | None:
+    """The latest version of a locked agent where it is this very archive."""
+    latest = agent.submissions.order_by("-number").first()
+    is_same = latest is not None and latest.archive_sha256 == upload.sha256 and latest.deleted_at is None
+    return latest if is_same else None
 
 
-def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell: Callable[[str], None]) -> Submission:
-    """The same archive has come once more; call it in a transaction."""
+def _hold_again(reservation: UploadReservation, upload: Upload) -> None:
+    """Hold the owner's row and turn a reservation into a place; call it in the transaction that makes a submission.
+
+    Raises Refused where the account was closed meanwhile.
+    """
+    owner, environment = reservation.owner, reservation.environment
+    if owner.is_system:
+        owner_share(owner)
+    else:
+        owner_lock(owner)
+    reservation_use(reservation=reservation, owner=owner, environment=environment, upload=upload)
+
+
+def _submission_again(submission: Submission, upload: Upload, tell: Callable[[str], None]) -> Submission:
+    """The same archive has come once more."""
+    if submission.deleted_at is None:
+        archive_restore(submission=submission, upload=upload)
+    with transaction.atomic():
+        return _again(submission, tell)
+
+
+def _again(submission: Submission, tell: Callable[[str], None]) -> Submission:
     # An organiser who disables it at this moment comes before or after.
     agent = agent_lock(submission.agent_id)
     submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
@@ -280,9 +316,6 @@ def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell
             f"Version {submission.number} is this very archive. The arena had failed on it and now evaluates it again."
         )
         return submission
-    if not submission.archive.storage.exists(str(submission.archive.name)):
-        archive.seek(0)
-        submission.archive.save("archive.zip", File(archive))
     submission_rebuild(submission=submission)
     tell(f"Version {submission.number} is this very archive. The arena had failed on it and now builds it again.")
     return submission
@@ -290,33 +323,27 @@ def _submission_again(submission: Submission, archive: UploadedFile[bytes], tell
 
 def _submission_create(
     agent: Agent,
-    archive: UploadedFile[bytes],
-    checked: _Checked,
+    upload: Upload,
+    stored: Stored,
     *,
     number: int = 1,
     labels: Labels = NO_LABELS,
     address_digest: str = "",
 ) -> Submission:
-    archive.seek(0)
     submission = Submission(
         agent=agent,
         number=number,
-        form=checked.form,
+        form=upload.form,
         algorithm=labels.algorithm,
         user_label=labels.user,
         address_digest=address_digest,
-        archive_sha256=checked.sha256,
-        archive_bytes=archive.size or 0,
+        archive=stored.name,
+        archive_sha256=upload.sha256,
+        archive_bytes=upload.size,
     )
     if labels.public_id is not None:
         submission.public_id = labels.public_id
-    submission.archive.save("archive.zip", File(archive), save=False)
-    try:
-        with transaction.atomic():
-            submission.save(force_insert=True)
-            job_enqueue(job=Build.objects.create(submission=submission))
-            submission_received(mode=labels.mode, archive_bytes=submission.archive_bytes)
-    except BaseException:
-        submission.archive.storage.delete(str(submission.archive.name))
-        raise
+    submission.save(force_insert=True)
+    job_enqueue(job=Build.objects.create(submission=submission))
+    submission_received(mode=labels.mode, archive_bytes=submission.archive_bytes)
     return submission

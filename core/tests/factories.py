@@ -22,6 +22,7 @@ from core.evaluations.services import agent_lock, standing_decide
 from core.models import (
     Agent,
     Build,
+    CancelCode,
     Challenge,
     ChallengeKind,
     Delivery,
@@ -33,6 +34,8 @@ from core.models import (
     JobFault,
     JobState,
     Lens,
+    Letter,
+    LetterKind,
     Notice,
     NoticeChoice,
     Participant,
@@ -49,6 +52,7 @@ from core.models import (
     Tournament,
     TournamentSchedule,
     TournamentState,
+    UploadReservation,
     User,
     Validation,
     Webhook,
@@ -82,6 +86,7 @@ def cast() -> Cast:
 
 def user(name: str, *, team: str = "", is_staff: bool = False, is_superuser: bool = False) -> User:
     person = User(username=name, email=f"{name}@arena.example", team=team, is_staff=is_staff, is_superuser=is_superuser)
+    person.email_confirmed_at = NOON
     person.set_password(PASSWORD)
     person.save()
     return person
@@ -116,6 +121,25 @@ def submission(agent: Agent, **fields: object) -> Submission:
 
 def build(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Build:
     return _job(Build(submission=submission), state, seconds=4, **fields)
+
+
+def letter() -> Letter:
+    """A mail that waits to be sent."""
+    return Letter.objects.create(
+        kind=LetterKind.CONFIRM_EMAIL, email="dora@arena.example", created_at=NOON, mail_next_at=NOON
+    )
+
+
+def upload(owner: User, environment: Environment) -> UploadReservation:
+    """An upload that is inspected or stored at the moment."""
+    return UploadReservation.objects.create(
+        owner=owner,
+        environment=environment,
+        archive_sha256="0" * 64,
+        archive_bytes=4,
+        makes_agent=False,
+        expires_at=timezone.now() + timedelta(minutes=5),
+    )
 
 
 def validation(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Validation:
@@ -373,6 +397,7 @@ def moved(rows: QuerySet[AnyJob], state: JobState, **fields: object) -> None:
         "ended_at": NOON + timedelta(seconds=5) if is_over else None,
         "worker": "worker-1" if is_running else "",
         "fault": JobFault.PLAYER if state == JobState.FAILED else JobFault.NONE,
+        "cancel_code": CancelCode.BY_ORGANISER if state == JobState.CANCELLED else "",
     }
     if rows.model is Duel:
         won = ("player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors", "draws")
@@ -399,7 +424,11 @@ def _job(row: AnyJob, state: JobState, *, seconds: int, **fields: object) -> Any
         row.ended_at = NOON + timedelta(seconds=seconds)
     if state == JobState.FAILED:
         row.fault, row.error_code, row.error = JobFault.PLAYER, "raised", "step() raised ValueError: no such cell"
+    if state == JobState.CANCELLED:
+        row.cancel_code = CancelCode.BY_ORGANISER
     for name, value in fields.items():
         setattr(row, name, value)
+    if row.fault != JobFault.PLAYER:
+        row.public_error = row.error
     row.save()
     return row

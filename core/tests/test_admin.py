@@ -77,6 +77,8 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.recording(
         factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task())))
     )
+    factories.letter()
+    factories.upload(players[0].agent.owner, players[0].agent.environment)
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     factories.season(tournament.environment, "anna's autumn")
     factories.schedule(tournament.environment, "anna's week")
@@ -132,6 +134,8 @@ def test_lists_ask_the_database_equally_often_for_few_and_many_rows(
             factories.notice(factories.user(f"of-{row.agent.name}"))
             factories.webhook(row.agent.name)
             factories.lens(environment)
+            factories.upload(people.alice, environment)
+            factories.letter()
         factories.promotion(new[1], new[0])
         if edition == 1:
             few = {model: query_count(organiser, model) for model in CORE_MODELS}

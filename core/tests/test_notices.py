@@ -35,15 +35,9 @@ from core.models import (
     User,
     Webhook,
 )
-from core.notices.mails import (
-    LONGEST_PAUSE,
-    MAX_ATTEMPTS,
-    mails_send_due,
-    pause_after,
-    unsubscribe_find,
-    unsubscribe_token,
-)
+from core.notices.mails import mails_send_due, unsubscribe_find, unsubscribe_token
 from core.notices.news import promotion_decided, tournament_started
+from core.notices.outbox import LONGEST_PAUSE, MAX_ATTEMPTS, pause_after
 from core.notices.services import choices_save, mail_stop, notify
 from core.operations.retention import retention_apply
 from core.people.services import anonymous_ensure

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import product
 from uuid import UUID
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.db.models import DateTimeField, ExpressionWrapper
+from django.db.models.functions import Now
 from django.utils import timezone
 
-from core.jobs.states import TRANSITIONS, IllegalTransition, StaleJob, transition
+from core.jobs.states import TRANSITIONS, IllegalTransition, StaleJob, transition, wait_until
 from core.models import Build, JobFault, JobState, Submission
 from core.tests import factories
 
@@ -87,3 +90,16 @@ def test_the_database_refuses_rows_that_make_no_sense(submission: Submission, fi
     job = build_in(submission, Q)
     with pytest.raises(IntegrityError), transaction.atomic():
         Build.objects.filter(pk=job.pk).update(**fields)
+
+
+def test_only_jobs_that_wait_are_made_to_wait_longer() -> None:
+    made = factories.submission(factories.agent(factories.user("alice"), factories.environment()))
+    rows = {state: factories.build(made, state) for state in JobState}
+    later = Now() + timedelta(minutes=1)
+    moment = ExpressionWrapper(later, output_field=DateTimeField())
+    assert wait_until(Build.objects.all(), moment=moment, code="image_missing", error="It is built again.") == 1
+    for state, row in rows.items():
+        row.refresh_from_db()
+        assert (row.state, row.error_code == "image_missing") == (state, state == Q)
+    waiting = rows[Q]
+    assert (waiting.public_error, waiting.attempt) == ("It is built again.", 0)

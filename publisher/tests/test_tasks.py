@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
 from core.jobs.lifecycle import job_cancel
-from core.models import Agent, Environment, JobFault, JobState, Publication, Submission, User
+from core.models import Agent, CancelCode, Environment, JobFault, JobState, Publication, Submission, User
 from publisher.tasks import publication_run
 from publisher.tests.samples import Remote, new_remote, zip_of
 
@@ -121,7 +121,7 @@ def test_a_message_that_comes_twice_or_late_does_nothing(remote: Remote, agent: 
     job = publish(submission(agent))
     publication_run(job.pk)
     cancelled = Publication.objects.create(submission=job.submission)
-    job_cancel(job=cancelled, reason="Not wanted.")
+    job_cancel(job=cancelled, code=CancelCode.BY_ORGANISER, reason="Not wanted.")
     publication_run(cancelled.pk)
     publication_run(10**9)
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from core.errors import Refused
-from core.models import Agent, Evaluation, Job, Submission
+from core.models import Agent, Evaluation, Job, Submission, UploadReservation
 from core.people.moderation import agent_disable, agent_enable
 from core.submissions.services import submission_delete
 from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
@@ -166,3 +166,11 @@ class SubmissionAdmin(ReadOnlyAdmin[Submission]):
 
 def _state(job: Job | None) -> str:
     return job.get_state_display() if job is not None else "–"
+
+
+@admin.register(UploadReservation)
+class UploadReservationAdmin(ReadOnlyAdmin[UploadReservation]):
+    list_display = ("id", "owner", "environment", "archive_bytes", "makes_agent", "expires_at")
+    list_filter = ("environment",)
+    list_select_related = ("owner", "environment")
+    search_fields = ("owner__username", "archive_sha256")

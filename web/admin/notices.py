@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from core.models import Notice, NoticeChoice
+from core.models import Letter, Notice, NoticeChoice
 from web.admin.base import ReadOnlyAdmin
 
 
@@ -23,3 +23,10 @@ class NoticeChoiceAdmin(ReadOnlyAdmin[NoticeChoice]):
     list_filter = ("kind",)
     list_select_related = ("user",)
     search_fields = ("user__username",)
+
+
+@admin.register(Letter)
+class LetterAdmin(ReadOnlyAdmin[Letter]):
+    list_display = ("id", "kind", "email", "created_at", "mail_attempt", "mail_next_at", "mail_error")
+    list_filter = ("kind",)
+    search_fields = ("email",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from axes.models import AccessAttempt
 from django.conf import settings
@@ -15,8 +15,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import ApiToken, User
+from core.models import ApiToken, LetterKind, User
 from core.models.quota import QUOTA_FIELDS
+from core.people.letters import letter_write
 from core.people.logins import login_unlock
 from core.people.moderation import user_ban, user_unban
 from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each
@@ -43,7 +44,8 @@ RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 class UserAdmin(BaseUserAdmin):
     """Django's own page, with what the arena knows about a person."""
 
-    list_display = ("username", "email", "team", "github", "is_active", "is_staff", "date_joined", "last_login")
+    list_display = ("username", "email", "email_confirmed_at", "team", "github", "is_active", "is_staff", "date_joined",
+                    "last_login")  # fmt: skip
     list_filter = ("is_active", "is_quota_exempt", "is_staff", "team")
     actions = ("ban", "unban", "unlock_logins")
     search_fields = ("username", "email", "team", "github")
@@ -60,10 +62,10 @@ class UserAdmin(BaseUserAdmin):
             },
         ),
         ("Rights", {"fields": RIGHTS}),
-        ("Times", {"fields": ("date_joined", "last_login")}),
+        ("Times", {"fields": ("email_confirmed_at", "date_joined", "last_login")}),
     )
     # Banning does more than this flag: see the actions of the list.
-    readonly_fields = ("is_active", "ban_reason", "date_joined", "last_login")
+    readonly_fields = ("is_active", "ban_reason", "email_confirmed_at", "date_joined", "last_login")
     add_fieldsets = (
         (None, {"fields": ("email", "username", "team", "github", "usable_password", "password1", "password2")}),
     )
@@ -88,6 +90,14 @@ class UserAdmin(BaseUserAdmin):
         # Together with its entry in the audit log; Django itself sees to that on its other pages.
         with transaction.atomic():
             return super().user_change_password(request, id, form_url)
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Another e-mail has to be confirmed like the first one."""
+        if "email" in form.changed_data:
+            obj.email_confirmed_at = None
+        super().save_model(request, obj, form, change)
+        if "email" in form.changed_data:
+            letter_write(kind=LetterKind.CONFIRM_EMAIL, email=obj.email)
 
     @admin.action(description="Ban, with a reason", permissions=["change"])
     def ban(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:

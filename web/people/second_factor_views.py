@@ -90,8 +90,6 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     user = request.user
     assert isinstance(user, User)
     device = second_factor_get(user)
-    if not user.is_staff and device is None:
-        raise Http404("Only organisers have a second factor.")
     if device is not None and second_factor_missing(user):
         return redirect("web:login_code")
     form = CodeForm()

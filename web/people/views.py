@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, views
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, PasswordResetForm, SetPasswordForm
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
 
 from core.errors import Refused
-from core.models import User
+from core.models import LetterKind, User
 from core.notices.selectors import choice_list
 from core.people import tokens as services
 from core.people.audit_log import account_record
+from core.people.letters import email_confirm, email_find, letter_write
 from core.people.second_factor_selectors import second_factor_get
 from core.people.services import user_create, user_update
 from core.people.token_selectors import token_list
@@ -83,24 +82,8 @@ class Logout(views.LogoutView):
     """Leads to LOGOUT_REDIRECT_URL."""
 
 
-class Answered(HttpResponseRedirect):
-    """Leads on at once; what is to be done takes place when the visitor has the answer."""
-
-    def __init__(self, to: str, then: Callable[[], object]) -> None:
-        super().__init__(to)
-        self.then = then
-
-    def close(self) -> None:
-        try:
-            self.then()
-        finally:
-            super().close()
-
-
 class PasswordReset(views.PasswordResetView):
     template_name = "web/people/form.html"
-    email_template_name = "web/people/password_reset_email.txt"
-    subject_template_name = "web/people/password_reset_subject.txt"
     success_url = reverse_lazy("web:password_reset_done")
     extra_context = {
         "title": "Reset your password",
@@ -109,8 +92,9 @@ class PasswordReset(views.PasswordResetView):
     }
 
     def form_valid(self, form: PasswordResetForm) -> HttpResponse:
-        # Sending a mail takes time: nobody shall learn from it whether there was one to send.
-        return Answered(str(self.success_url), partial(super().form_valid, form))
+        # Workers look for the account: the answer takes as long with one as without.
+        letter_write(kind=LetterKind.PASSWORD_RESET, email=form.cleaned_data["email"])
+        return redirect(str(self.success_url))
 
 
 class PasswordResetSent(views.PasswordResetDoneView):
@@ -131,6 +115,7 @@ class PasswordResetConfirm(views.PasswordResetConfirmView):
         login_succeeded(self.request, form.user)
         with transaction.atomic():
             account_record(self.request, form.user, "change_password", note="By a link in a mail.")
+            email_confirm(user=form.user)
             return super().form_valid(form)
 
 
@@ -140,6 +125,29 @@ class PasswordResetComplete(views.PasswordResetCompleteView):
         "title": "Your password is changed",
         "lead": "You can log in with it now, and are logged out everywhere.",
     }
+
+
+@require_POST
+@login_required
+def email_send(request: HttpRequest) -> HttpResponse:
+    """Send the link once more that confirms one's e-mail."""
+    assert isinstance(request.user, User)
+    if request.user.must_confirm_email:
+        letter_write(kind=LetterKind.CONFIRM_EMAIL, email=request.user.email)
+        messages.success(request, f"A link is on its way to {request.user.email}.")
+    return redirect("web:profile")
+
+
+@never_cache
+def email_confirmed(request: HttpRequest, token: str) -> HttpResponse:
+    """Confirm an e-mail by a link in a mail. Opening the link alone changes nothing: programs do that, too."""
+    user = email_find(token)
+    if user is None:
+        raise Http404("This link is too old or not complete. Log in and ask for a new one on your profile page.")
+    if request.method == "POST":
+        email_confirm(user=user)
+    context = {"email": user.email, "is_done": not user.must_confirm_email}
+    return render(request, "web/people/confirm.html", context)
 
 
 class PasswordChange(views.PasswordChangeView):

@@ -35,6 +35,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:sign_up": (SignUpThrottle,),
     "web:password_reset": (PasswordResetThrottle, PasswordResetMailThrottle),
     "web:password_reset_confirm": (PasswordResetThrottle,),
+    "web:email_send": (PasswordResetThrottle,),
     "web:agent_create": (UploadThrottle,),
     "web:submission_create": (UploadThrottle,),
     "web:agent_rest": (ChangeThrottle,),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import IO, Any, cast
 
 from django.conf import settings
-from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
+from django.core.files.uploadedfile import SimpleUploadedFile, TemporaryUploadedFile, UploadedFile
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.http import HttpRequest
 from django.utils.datastructures import MultiValueDict
+
+from core.storage import incoming_folder
 
 STRANGERS_MAY_UPLOAD = "strangers_may_upload"
 """Attribute of a request whose view takes files of people who are not logged in."""
@@ -36,6 +39,16 @@ def archive_upload(packed: IO[bytes], uploads: MultiValueDict[str, UploadedFile[
     return archive
 
 
+class IncomingFile(TemporaryUploadedFile):
+    """A file of a request that lies beside the store's files, so that storing it is renaming it."""
+
+    def __init__(self, name: str, content_type: str | None, charset: str | None, extra: Any) -> None:
+        folder = incoming_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = tempfile.NamedTemporaryFile(suffix=".upload", dir=folder)  # noqa: SIM115  (the request closes it)
+        UploadedFile.__init__(self, cast(Any, file), name, content_type, 0, charset, extra)
+
+
 class BoundedUploadHandler(TemporaryFileUploadHandler):
     """Writes files to disk until a request has sent what it may; the rest is read past and dropped.
 
@@ -47,7 +60,9 @@ class BoundedUploadHandler(TemporaryFileUploadHandler):
     _is_over = False
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
-        super().new_file(*args, **kwargs)
+        super(TemporaryFileUploadHandler, self).new_file(*args, **kwargs)
+        assert self.file_name is not None
+        self.file = IncomingFile(self.file_name, self.content_type, self.charset, self.content_type_extra)
         if self._left_bytes is None:
             self._left_bytes = settings.MAX_UPLOAD_BYTES if self._may_upload() else 0
         self._is_over = False

@@ -13,6 +13,7 @@ from django.utils.http import urlsafe_base64_encode
 from core.models import Build, NoticeKind, Recording
 from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
+from core.people.letters import email_token
 from core.people.tokens import token_create
 from core.tests.factories import Cast, challenged, environment, season
 from web.tests import drawn, played, scored
@@ -64,6 +65,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "token": token.pk,
         "challenge": challenged(stage.anna, stage.berta).pk,
         "notice": cast.alice.notices.latest("pk").pk,
+        "confirm": email_token(cast.alice),
         "unsubscribe": unsubscribe_token(cast.alice, NoticeKind.VALIDATED),
         "kit": "random",
         "uid": urlsafe_base64_encode(force_bytes(cast.alice.pk)),

@@ -38,7 +38,11 @@ GET    /password-reset/{uid}/{reset}/                                302 302 302
 GET    /password-reset/complete/                                     200 200 200 200
 GET    /profile/                                                     302 200 200 200
 GET    /profile/password/                                            302 200 200 200
-GET    /profile/second-factor/                                       302 404 404 200
+GET    /profile/email/                                               405 405 405 405
+POST   /profile/email/                                               302 302 302 302
+GET    /confirm/{confirm}/                                           200 200 200 200
+POST   /confirm/{confirm}/                                           200 200 200 200
+GET    /profile/second-factor/                                       302 200 200 200
 POST   /profile/second-factor/                                       302 404 404 404
 GET    /profile/tokens/                                              302 302 302 302
 POST   /profile/tokens/                                              302 422 422 422
@@ -213,6 +217,8 @@ core.ledgervoid           200 403 200 403 403 403 200
 core.lens                 200 403 200 403 403 403 200
 core.notice               200 403 200 403 403 403 200
 core.noticechoice         200 403 200 403 403 403 200
+core.letter               200 403 200 403 403 403 200
+core.uploadreservation    200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200
 core.promotion            200 403 200 403 403 403 200
 core.publication          200 403 200 403 403 403 200

@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from core.models import ApiToken, AuditEntry, User
+from core.notices.mails import mails_send
 from core.people.tokens import token_create
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
@@ -47,7 +48,8 @@ def change_password(user: User) -> None:
 def reset_password(user: User) -> None:
     client = Client()
     client.post("/password-reset/", {"email": user.email})
-    (link,) = re.findall(r"http://testserver(\S+)", str(mail.outbox[0].body))
+    mails_send()
+    (link,) = re.findall(r"https?://[^/\s]+(/password-reset/\S+)", str(mail.outbox[0].body))
     address = client.get(link, follow=True).redirect_chain[-1][0]
     assert client.post(address, {"new_password1": NEW, "new_password2": NEW}).status_code == 302
 

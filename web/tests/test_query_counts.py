@@ -24,7 +24,7 @@ ONE_ROW = {
             "submission_by_id", "registration", "season", "my_notice", "challenge"),
     "web": ("login", "logout", "password_change", "password_reset", "password_reset_done", "password_reset_confirm",
             "password_reset_complete", "sign_up", "login_code", "second_factor",
-            "unsubscribe"),
+            "unsubscribe", "email_confirm"),
 }  # fmt: skip
 ONE_FILE = {
     "api": ("archive", "episode", "match", "matches", "replay", "job_log"),
@@ -51,6 +51,7 @@ NOT_READ = {
         "icon",
         "robots",
         "notice_choices",
+        "email_send",
         "inbox_read",
         "notice_read",
         "live",

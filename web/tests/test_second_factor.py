@@ -188,7 +188,18 @@ def test_where_it_is_required_an_organiser_without_it_can_only_set_it_up(
     assert client.get(ADMIN).status_code == 200
     # Others are not concerned.
     assert visit(cast.alice).get("/profile/").status_code == 200
-    assert visit(cast.alice).get(PAGE).status_code == 404
+    assert visit(cast.alice).get(PAGE).status_code == 200
+
+
+def test_everybody_may_have_a_second_factor(cast: Cast, visit: As) -> None:
+    client = visit(cast.alice)
+    assert f'href="{PAGE}"' in client.get("/profile/").content.decode()
+    client.post(PAGE, {"step": "begin"})
+    client.post(PAGE, {"step": "confirm", "code": code(TOTPDevice.objects.get())})
+    assert second_factor_get(cast.alice) is not None
+    fresh = Client()
+    assert give_password(fresh, cast.alice)["Location"].startswith("/login/code/")
+    assert not is_logged_in(fresh)
 
 
 def test_recovery_codes_are_renewed_and_the_factor_is_removed_only_with_a_code(cast: Cast) -> None:

@@ -16,6 +16,8 @@ from django.conf import settings
 from arena_kit.tests.arenas import until
 from arena_kit.tests.playing import GOOD, folders, player
 from arena_kit.tests.sandbox.test_sandbox_contract import running
+from arena_kit.upload.archive import ArchiveReport
+from arena_kit.upload.requirements import RequirementsRefused, read_requirements
 
 ROOT = Path(__file__).resolve().parents[3]
 WITHOUT_DJANGO = """
@@ -147,3 +149,57 @@ def test_containers_give_the_same_document_as_local_processes(tmp_path: Path) ->
 def test_an_image_that_is_not_there_is_said_so() -> None:
     done = run("arena-no-such-image", "arena-no-such-image", "--environment", "quarto", code=1)
     assert "image_missing" in done.stderr
+
+
+# --- What a player requires -------------------------------------------------------------------------------
+
+
+def test_what_is_missing_is_named_before_anything_starts() -> None:
+    wanting = {"player.py": GOOD, "requirements.txt": "no-such-package\nnumpy<0.1\n"}
+    with folders(wanting, {"player.py": GOOD, "requirements.txt": "numpy\n"}) as (missing, met):
+        done = run(met, missing, *BASE, code=2)
+        assert f"duel_runner: {missing} requires no-such-package, numpy<0.1 (it has version " in done.stderr
+        assert "this Python does not have that. Install it with pip" in done.stderr
+        run(met, met, *BASE)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("requirements.txt", "-e .", "requirements.txt, line 1"),
+        ("environment.yml", "dependencies: 1", "environment.yml"),
+    ],
+)
+def test_requirements_are_refused_in_the_words_of_the_site(file: str, text: str, said: str) -> None:
+    with pytest.raises(RequirementsRefused) as refusal:
+        read_requirements(ArchiveReport("player.py", ("player.py", file), 0), lambda _: text)
+    assert said in str(refusal.value)
+    with folders({"player.py": GOOD, file: text}) as (refused,):
+        assert f"{refused}: {refusal.value}" in run(refused, refused, *BASE, code=2).stderr
+
+
+@pytest.mark.docker
+def test_an_image_is_asked_what_it_has() -> None:
+    with folders({"player.py": GOOD, "requirements.txt": "no-such-package\nnumpy\n"}) as (wanting,):
+        done = run(wanting, wanting, "--environment", "tic-tac-toe", "--matches", "2", code=2)
+    assert "requires no-such-package, and the image rl-arena-base does not have that." in done.stderr
+
+
+def test_a_failure_to_start_ends_with_what_the_player_printed_last() -> None:
+    with folders("print('loading')\nimport a_missing_module\n", GOOD) as (failing, good):
+        done = run(failing, good, *BASE)
+    assert "player_failed_to_start" in done.stderr
+    assert "  | ModuleNotFoundError: No module named 'a_missing_module'" in done.stderr
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    with folders(GOOD) as (good,):
+        players = (str(good), str(good))
+        command = [sys.executable, "-m", "duel_runner", *players, *BASE, "--quiet", "--output", "-"]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+        process.stderr.close()
+        assert (process.wait(60), said) == (141, "")

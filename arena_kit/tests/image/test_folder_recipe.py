@@ -65,6 +65,7 @@ def test_requirements_that_this_python_does_not_meet_are_warnings(tmp_path: Path
         (io.BytesIO(b"no zip"), "not_a_zip"),
         (archive({"requirements.txt": "-e ."}), "requirements_option"),
         (archive({"environment.yml": "dependencies: 1"}), "environment_yml"),
+        (archive({"net.py": "def f(:"}), "does_not_compile"),
     ],
 )
 def test_what_is_refused_fails_the_build_and_leaves_nothing(file: io.BytesIO, code: str, tmp_path: Path) -> None:
@@ -73,6 +74,12 @@ def test_what_is_refused_fails_the_build_and_leaves_nothing(file: io.BytesIO, co
 
     assert caught.value.code == code
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_build_refuses_in_the_words_of_an_upload(tmp_path: Path) -> None:
+    file = archive({"net.py": "class Net\n    pass\n"})
+    with pytest.raises(BuildFailed, match=r"\Anet\.py does not compile: line 1: expected ':'\.\Z"):
+        FolderRecipe(folder=tmp_path).build(file, name="s1", labels={}, log=print)
 
 
 def test_only_folders_of_the_recipe_are_removed(tmp_path: Path) -> None:

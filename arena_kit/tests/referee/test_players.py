@@ -42,6 +42,23 @@ FORMS = {
         "main.py": "class Any:\n    def get_action(self, observation):\n        return first(observation)\n"
         "def create_agent():\n    return Any()\n"
     },
+    "create_agent that is given a player id": {
+        "main.py": "class Any:\n    def __init__(self, who):\n        self.who = who\n"
+        "    def get_action(self, observation):\n        return first(observation) + self.who\n"
+        "def create_agent(player_id):\n    return Any(player_id)\n"
+    },
+    "class Agent with a player id": {
+        "agent.py": "class Agent:\n    def __init__(self, player_id, depth=2):\n        self.offset = player_id\n"
+        "    def act(self, obs):\n        return first(obs) + self.offset\n"
+    },
+    "class Agent with a player id that need not be given": {
+        "agent.py": "class Agent:\n    def __init__(self, *, player_id=1):\n        self.offset = player_id\n"
+        "    def act(self, obs):\n        return first(obs) + self.offset\n"
+    },
+    "class Agent with an argument by another name": {
+        "agent.py": "class Agent:\n    def __init__(self, seat, /):\n        self.offset = seat\n"
+        "    def act(self, obs):\n        return first(obs) + self.offset\n"
+    },
     "predict that returns action and state": {
         "agent.py": "class Agent:\n    def predict(self, observation):\n        return first(observation), None\n"
     },

@@ -126,6 +126,11 @@ def test_a_player_that_spins_is_still_running_until_it_is_closed(arena: Arena) -
         ("print('loading'); import os, signal; os.kill(os.getpid(), signal.SIGKILL)", ""),
         ("class Player:\n    def __init__(self, train_mode): 1 / 0", "ZeroDivisionError"),
         ("x = 1", "neither a class Player nor a class Agent"),
+        ("x = 1", "create_agent(player_id)"),
+        (
+            "class Agent:\n    def __init__(self, one, two): ...\n    def act(self, obs): ...",
+            "Agent asks for 2 arguments",
+        ),
     ],
 )
 def test_a_player_that_ends_while_it_starts_is_reported_with_its_log(arena: Arena, source: str, said: str) -> None:

@@ -151,16 +151,42 @@ def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
     raise RuntimeError("The archive has no player.py, agent.py or main.py at its root.")
 
 
+ACCEPTED = (
+    "Accepted are a class Player, create_agent() or create_agent(player_id), a class Agent with no argument or "
+    "player_id, and functions act, get_action or predict."
+)
+
+
 def adapt(name: str, module: Any) -> Callable[[bool], Any]:
     if hasattr(module, "Player"):
         make: Callable[[bool], Any] = module.Player
         return make
     maker = getattr(module, "create_agent", None) or getattr(module, "Agent", None)
     if maker is not None:
-        return lambda _: Adapted(maker())
+        return lambda _: Adapted(made(maker))
     if any(hasattr(module, method) for method in Adapted.METHODS):
         return lambda _: Adapted(module)
-    raise RuntimeError(f"{name}.py has neither a class Player nor a class Agent.")
+    raise RuntimeError(f"{name}.py has neither a class Player nor a class Agent. {ACCEPTED}")
+
+
+def made(maker: Callable[..., Any]) -> Any:
+    """The agent of `create_agent()` or `Agent()`, or of the same with the one argument `player_id`.
+
+    It is always 0: one object plays many matches, in either seat, and what it is shown is told from its own side.
+    """
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(maker).parameters.values())
+    except (TypeError, ValueError):
+        return maker()
+    if any(p.name == "player_id" and p.kind is not p.POSITIONAL_ONLY for p in parameters):
+        return maker(player_id=0)
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [p for p in parameters if p.default is p.empty and p.kind in positional]
+    if len(required) > 1:
+        raise RuntimeError(f"{getattr(maker, '__name__', 'The agent')} asks for {len(required)} arguments. {ACCEPTED}")
+    return maker(0) if required else maker()
 
 
 class Adapted:

@@ -1,0 +1,163 @@
+"""Whole archives inspected in short-lived processes, a few at once: no request pays for what an upload hides.
+
+`inspect_apart` starts `python -m` of this very module, which decompresses the archive, reads its requirements and
+compiles its Python files under limits. Free of Django.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from arena_kit.upload.archive import (
+    LIMITS,
+    READ_BYTES,
+    ArchiveRefused,
+    check_python_compiles_at,
+    inspect_archive,
+    read_text,
+)
+from arena_kit.upload.requirements import RequirementsRefused, read_requirements
+
+logger = logging.getLogger(__name__)
+
+PROCESSES = max(1, (os.cpu_count() or 1) // 2)
+"""How many inspections run at once on this machine, in all its processes together."""
+SENDERS = 256
+"""Into how many groups senders fall; of each group one archive is inspected at a time."""
+PATIENCE_SECONDS = 1.0
+"""How long a request waits for its turn."""
+MOST_SECONDS = 10.0
+"""How long a request waits for an inspection; what takes longer is left to the build."""
+MEMORY_BYTES = 1 << 30
+REFUSED, INSPECTED = 3, 0
+
+
+def inspect_apart(file: IO[bytes], *, sender: str) -> bool:
+    """Inspect an archive in a process of its own; False when that cannot be done now and the build has to do it.
+
+    sender: on whose behalf; nobody has two inspected at once. Raises ArchiveRefused, also for bad requirements.
+    """
+    group = zlib.crc32(sender.encode()) % SENDERS
+    try:
+        folder = _locks()
+        with contextlib.ExitStack() as held:
+            for names in ([f"sender-{group}"], [f"process-{number}" for number in range(PROCESSES)]):
+                if not _hold_one(folder, names, held):
+                    return False
+            return _inspect(file)
+    except OSError as error:
+        # No room for a copy, no process to be had: none of it is the sender's fault.
+        logger.warning("An upload could not be inspected at once: %s", error)
+        return False
+
+
+def _locks() -> Path:
+    """The folder of the lock files that all processes of this user on this machine share. Raises OSError."""
+    folder = Path(tempfile.gettempdir()) / f"arena-inspections-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to another user.")
+    return folder
+
+
+def _hold_one(folder: Path, names: list[str], held: contextlib.ExitStack) -> bool:
+    """Hold one of some lock files, which the kernel lets go when this process dies."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        for name in names:
+            lock = held.enter_context((folder / name).open("wb"))
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            lock.close()
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+
+
+def _inspect(file: IO[bytes]) -> bool:
+    root = Path(__file__).resolve().parents[__name__.count(".")]
+    with (
+        _with_descriptor(file) as archive,
+        subprocess.Popen(
+            [sys.executable, "-P", "-s", "-m", __name__],
+            stdin=archive,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": str(root)},
+            start_new_session=True,
+        ) as child,
+    ):
+        try:
+            said, _ = child.communicate(timeout=MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            if child.poll() is None:
+                # With the compiler that it may have started.
+                os.killpg(child.pid, signal.SIGKILL)
+    if child.returncode == REFUSED:
+        refusal = json.loads(said)
+        raise ArchiveRefused(refusal["message"], code=refusal["code"])
+    # Anything else is its limits, or this machine's: the build finds out.
+    return child.returncode == INSPECTED
+
+
+@contextlib.contextmanager
+def _with_descriptor(file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """The file where a process can inherit it, else a copy that it can."""
+    with contextlib.ExitStack() as stack:
+        file.seek(0)
+        try:
+            file.fileno()
+        except (OSError, AttributeError):
+            copy = stack.enter_context(tempfile.TemporaryFile())
+            while data := file.read(READ_BYTES):
+                copy.write(data)
+            copy.flush()
+            copy.seek(0)
+            file = copy
+        yield file
+
+
+def _main() -> int:
+    """Inspect the archive at standard input; say in one line of JSON why it is refused."""
+    os.nice(10)
+    limits = (
+        (resource.RLIMIT_CPU, LIMITS.compile_seconds),
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    )
+    for kind, value in limits:
+        resource.setrlimit(kind, (value, value))
+    file = sys.stdin.buffer
+    try:
+        report = inspect_archive(file)
+        check_python_compiles_at("/dev/stdin")
+        read_requirements(report, lambda name: read_text(file, name))
+    except (ArchiveRefused, RequirementsRefused) as refusal:
+        sys.stdout.write(json.dumps({"message": str(refusal), "code": refusal.code}))
+        return REFUSED
+    return INSPECTED
+
+
+if __name__ == "__main__":
+    raise SystemExit(_main())

@@ -1,0 +1,134 @@
+"""Mails about an account: links to choose a new password, and links that confirm an e-mail.
+
+They go through the same outbox as notices: a row is written at once, and workers send it, again and again while the
+mail server is away.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.conf import settings
+from django.contrib.auth.forms import PasswordResetForm
+from django.contrib.auth.tokens import default_token_generator
+from django.core import signing
+from django.core.mail import EmailMessage, get_connection
+from django.core.mail.backends.base import BaseEmailBackend
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+
+from core.jobs.bells import MAIL_TASK, wake
+from core.models import Letter, LetterKind, User
+from core.notices.links import absolute
+from core.notices.outbox import BATCH, RUN_SECONDS, claim, post
+
+logger = logging.getLogger(__name__)
+SALT = "core.letters.email"
+LINK_DAYS = 7
+"""How long a link confirms an e-mail; another can be asked for."""
+
+
+def letter_write(*, kind: LetterKind, email: str) -> None:
+    """Have a letter sent to whoever reads this e-mail; one that still waits is enough.
+
+    It costs the same with and without an account, so nobody learns from it who has one.
+    """
+    now = timezone.now()
+    with transaction.atomic():
+        if not Letter.objects.filter(kind=kind, email__iexact=email).exists():
+            Letter.objects.create(kind=kind, email=email, created_at=now, mail_next_at=now)
+        wake("publish", MAIL_TASK, 0)
+
+
+def letters_send_due(*, now: datetime) -> int:
+    """Send letters that are due, RUN_SECONDS long; return how many mails went out."""
+    rows = list(Letter.objects.filter(mail_next_at__lte=now).order_by("mail_next_at")[:BATCH])
+    if not rows:
+        return 0
+    connection = get_connection()
+    began, sent = time.monotonic(), 0
+    try:
+        for row in rows:
+            seconds = time.monotonic() - began
+            if seconds >= RUN_SECONDS:
+                break
+            if claim(row, now + timedelta(seconds=seconds)):
+                sent += _send(row, connection)
+    finally:
+        connection.close()
+    return sent
+
+
+def email_token(user: User) -> str:
+    """What a link needs to confirm the e-mail that an account has now: signed, so nobody can make one."""
+    return signing.dumps([user.pk, user.email], salt=SALT)
+
+
+def email_find(token: str) -> User | None:
+    """Whose e-mail a link confirms; None for one that is too old, not ours, or of another e-mail by now."""
+    try:
+        key, email = signing.loads(token, salt=SALT, max_age=timedelta(days=LINK_DAYS))
+        return User.objects.get(pk=key, email=email, is_active=True)
+    except (signing.BadSignature, User.DoesNotExist, ValueError, TypeError):
+        return None
+
+
+def email_confirm(*, user: User) -> None:
+    """Somebody has shown that they read what is sent to this account's e-mail: it gets mails from now on."""
+    rows = User.objects.filter(pk=user.pk, email=user.email, email_confirmed_at=None)
+    rows.update(email_confirmed_at=timezone.now())
+    user.refresh_from_db(fields=["email_confirmed_at"])
+
+
+def _send(row: Letter, connection: BaseEmailBackend) -> int:
+    """Send a letter to every account that it is for, and let it go once nothing is left to be done."""
+    sent = 0
+    for user in _accounts(row):
+        posted = post(row, partial(_mail, row, user, connection), connection)
+        if posted.error and not posted.is_final:
+            Letter.objects.filter(pk=row.pk).update(mail_error=posted.error)
+            return sent
+        sent += not posted.error
+    row.delete()
+    return sent
+
+
+def _accounts(row: Letter) -> list[User]:
+    if row.kind == LetterKind.PASSWORD_RESET:
+        # Django's own choice: open accounts with a password, whose e-mail is this one letter by letter.
+        return list(PasswordResetForm().get_users(row.email))
+    return list(User.objects.filter(email__iexact=row.email, is_active=True, email_confirmed_at=None))
+
+
+def _mail(row: Letter, user: User, connection: BaseEmailBackend) -> EmailMessage:
+    mail = _reset(user) if row.kind == LetterKind.PASSWORD_RESET else _confirmation(user)
+    mail.connection = connection
+    return mail
+
+
+def _reset(user: User) -> EmailMessage:
+    uid = urlsafe_base64_encode(force_bytes(user.pk))
+    link = absolute(reverse("web:password_reset_confirm", args=[uid, default_token_generator.make_token(user)]))
+    return EmailMessage(
+        subject=f"{settings.SITE_NAME}: choose a new password",
+        body=f"Somebody, hopefully you, wants to choose a new password for {user.username}.\n\n{link}\n\n"
+        "If it was not you, do nothing: the link works once and not for long.\n",
+        to=[user.email],
+    )
+
+
+def _confirmation(user: User) -> EmailMessage:
+    link = absolute(reverse("web:email_confirm", args=[email_token(user)]))
+    return EmailMessage(
+        subject=f"{settings.SITE_NAME}: confirm your address",
+        body=f"Hello {user.username},\n\nplease confirm that this is your address:\n\n{link}\n\n"
+        f"The link works for {LINK_DAYS} days. Until then the arena mails you nothing else. If you have no account "
+        "here, do nothing: somebody has mistyped an address.\n",
+        to=[user.email],
+    )

@@ -1,0 +1,186 @@
+"""Uploads on their way in: looked at, given a place of the quota, inspected, stored.
+
+Nothing of this but `upload_reserve` and `reservation_use` is done in a transaction, so an upload that takes long holds
+up nobody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from io import BytesIO
+from typing import BinaryIO, TypeVar, cast
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db import DatabaseError
+from django.utils import timezone
+
+from arena_kit.upload.archive import ArchiveRefused, inspect_contents
+from arena_kit.upload.inspection import inspect_apart
+from core.errors import QuotaExceeded, Refused
+from core.models import Environment, Submission, SubmissionForm, UploadReservation, User
+from core.models.agent import archive_name
+from core.people.quotas import quota_check
+
+logger = logging.getLogger(__name__)
+Made = TypeVar("Made")
+
+RESERVED = timedelta(minutes=5)
+"""How long a reservation counts whose process was killed; inspecting and storing take seconds."""
+TWIN_SECONDS = 15.0
+"""How long an upload waits for the same archive of the same person, where there is no place for both."""
+LATER = "Your files are inspected when the build begins: the arena inspects other uploads at the moment."
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An archive whose table of contents may be uploaded to an environment. Its content is not inspected yet."""
+
+    file: UploadedFile[bytes]
+    sha256: str
+    form: SubmissionForm
+    size: int
+
+
+def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_script: bool = False) -> Upload:
+    """Read what is cheap to read of an archive. Raises Refused for what may not be uploaded there."""
+    try:
+        report = inspect_contents(cast(BinaryIO, archive.file))
+    except ArchiveRefused as refusal:
+        raise Refused(str(refusal), field="archive", code=refusal.code) from None
+    is_script = is_script or report.is_script
+    if is_script and not environment.takes_scripts:
+        raise Refused(
+            f"{environment} takes no scripts: the zip needs player.py at its root, not {report.entry_point}.",
+            field="archive",
+            code="script_not_taken",
+        )
+    form = SubmissionForm.SCRIPT if is_script else SubmissionForm.PLAYER
+    return Upload(archive, archive_sha256(archive), form, archive.size or 0)
+
+
+def archive_sha256(archive: UploadedFile[bytes]) -> str:
+    archive.seek(0)
+    return hashlib.file_digest(cast(BytesIO, archive.file), "sha256").hexdigest()
+
+
+def upload_reserve(
+    *, owner: User, environment: Environment, upload: Upload, makes_agent: bool, address_digest: str = ""
+) -> UploadReservation:
+    """Take a place of the quota for an upload; the owner is locked by `upload_lock`. Raises QuotaExceeded."""
+    now = timezone.now()
+    quota_check(
+        owner=owner,
+        environment=environment,
+        archive_bytes=upload.size,
+        makes_agent=makes_agent,
+        address_digest=address_digest,
+        now=now,
+    )
+    return UploadReservation.objects.create(
+        owner=owner,
+        environment=environment,
+        address_digest=address_digest,
+        archive_sha256=upload.sha256,
+        archive_bytes=upload.size,
+        makes_agent=makes_agent,
+        expires_at=now + RESERVED,
+    )
+
+
+def once_there_is_room(admit: Callable[[], Made], *, owner: User, environment: Environment, upload: Upload) -> Made:
+    """What `admit` makes. Where the quota has no place left, the same archive that is just coming in is waited for.
+
+    A form that was sent twice is one submission, also where the quota has a single place.
+    """
+    same = UploadReservation.objects.filter(owner=owner, environment=environment, archive_sha256=upload.sha256)
+    until = time.monotonic() + TWIN_SECONDS
+    was_alone = False
+    while True:
+        try:
+            return admit()
+        except QuotaExceeded:
+            # Twice: it may have come in between the two questions.
+            if was_alone or time.monotonic() > until:
+                raise
+            was_alone = not same.filter(expires_at__gt=timezone.now()).exists()
+        if not was_alone:
+            time.sleep(0.2)
+
+
+@contextmanager
+def reservation_held(reservation: UploadReservation) -> Iterator[None]:
+    """Give the place back at the end, whatever came of the upload: by then a submission counts for itself."""
+    try:
+        yield
+    finally:
+        try:
+            UploadReservation.objects.filter(pk=reservation.pk).delete()
+            UploadReservation.objects.filter(expires_at__lt=timezone.now()).delete()
+        except DatabaseError as error:
+            # It expires by itself.
+            logger.warning("%s could not be given back: %s", reservation, error)
+
+
+def reservation_use(*, reservation: UploadReservation, owner: User, environment: Environment, upload: Upload) -> None:
+    """Turn a place into a submission; call it in the transaction that makes that. Raises QuotaExceeded.
+
+    One that has expired meanwhile is decided about again, with the owner locked by `upload_lock`.
+    """
+    now = timezone.now()
+    count, _ = UploadReservation.objects.filter(pk=reservation.pk, expires_at__gt=now).delete()
+    if not count:
+        quota_check(
+            owner=owner,
+            environment=environment,
+            archive_bytes=upload.size,
+            makes_agent=reservation.makes_agent,
+            address_digest=reservation.address_digest,
+            now=now,
+        )
+
+
+def upload_inspect(*, upload: Upload, sender: str, tell: Callable[[str], None]) -> None:
+    """Decompress and compile an archive in a process of its own, unless too many are already. Raises Refused.
+
+    Where it is not done here, `tell` is given a sentence: the build does it first, and refuses in the same words.
+    """
+    try:
+        if not inspect_apart(cast(BinaryIO, upload.file.file), sender=sender):
+            tell(LATER)
+    except ArchiveRefused as refusal:
+        raise Refused(str(refusal), field="archive", code=refusal.code) from None
+
+
+@dataclass(slots=True)
+class Stored:
+    """A file in the store that belongs to no row yet."""
+
+    name: str
+    is_kept: bool = False
+
+
+@contextmanager
+def archive_stored(upload: Upload) -> Iterator[Stored]:
+    """Put an archive into the store, by renaming where it lies beside; it goes again unless it `is_kept`."""
+    storage = Submission._meta.get_field("archive").storage
+    upload.file.seek(0)
+    stored = Stored(storage.save(archive_name(None, ""), upload.file))
+    try:
+        yield stored
+    finally:
+        if not stored.is_kept:
+            storage.delete(stored.name)
+
+
+def archive_restore(*, submission: Submission, upload: Upload) -> None:
+    """Put an archive that the store has lost back to where its submission looks for it."""
+    storage, name = submission.archive.storage, str(submission.archive.name)
+    if not storage.exists(name):
+        upload.file.seek(0)
+        storage.save(name, upload.file)
