@@ -26,7 +26,9 @@ def own_database(folder: Path, worker: str) -> Iterator[None]:
     """
     default = connections["default"]
     on_postgres = default.vendor == "postgresql"
-    base = f"test_{default.settings_dict['NAME']}" if on_postgres else str(folder / "test")
+    # Runs beside each other on one server do not meet.
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:8]
+    base = f"test_{default.settings_dict['NAME']}_{run}" if on_postgres else str(folder / "test")
     template, own = f"{base}_template", f"{base}_{worker}"
     users = folder / "databases-in-use"
     with _alone(folder):

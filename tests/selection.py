@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--both-databases", action="store_true", help="Only what can differ by the database: for a run on SQLite."
     )
     parser.addoption("--database-only", action="store_true", help="Only what uses the database, players in processes.")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module for a run on SQLite that has nothing for it: each process of the run imports all."""
+    if not config.getoption("--both-databases") or collection_path.suffix != ".py" or not collection_path.is_file():
+        return None
+    return True if "both_databases" not in collection_path.read_text(encoding="utf-8") else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -50,7 +50,17 @@ EPISODES, PRACTICE_EPISODES = 8, 2
 # --- Every environment ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+SHIPPED = [pytest.param("process", spec, id=f"process-{spec.public_id}") for spec in TASKS] + [
+    # An environment runs in the referee's process: in which sandbox its player sits is shown by one.
+    pytest.param(
+        "docker", spec, id=f"docker-{spec.public_id}",
+        marks=[pytest.mark.docker, *([] if spec.public_id == "CartPole-v1" else [pytest.mark.nightly])],
+    )
+    for spec in TASKS
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
 def random_player(request: pytest.FixtureRequest) -> Iterator[Host]:
     """One container with the random example, in which an evaluation after the other is seated."""
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
@@ -73,7 +83,7 @@ def random_player(request: pytest.FixtureRequest) -> Iterator[Host]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", TASKS, ids=lambda spec: str(spec.public_id))
+@pytest.mark.parametrize(("random_player", "spec"), SHIPPED, indirect=["random_player"])
 def test_every_shipped_environment_is_evaluated_and_its_record_verifies(
     spec: EnvironmentSpec, random_player: Host
 ) -> None:
@@ -112,7 +122,12 @@ def environment() -> Environment:
     return factories.task(episodes=EPISODES)
 
 
-@pytest.fixture(params=["process", pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.network])])
+@pytest.fixture(
+    params=[
+        pytest.param("process", marks=pytest.mark.nightly),
+        pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.network]),
+    ]
+)
 def script_sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> str:
     """As `sandbox`; on an engine scripts are built with packages from an index."""
     settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = request.param, True, tmp_path

@@ -146,6 +146,7 @@ def test_requirements_are_installed_once_and_shared(engine: docker.DockerClient)
 
 @pytest.mark.docker
 @pytest.mark.network
+@pytest.mark.nightly
 def test_neither_the_way_to_the_index_nor_leftovers_of_pip_are_in_the_image(engine: docker.DockerClient) -> None:
     result = build({"requirements.txt": "six==1.16.0\n"})
 
@@ -157,6 +158,7 @@ def test_neither_the_way_to_the_index_nor_leftovers_of_pip_are_in_the_image(engi
 
 @pytest.mark.docker
 @pytest.mark.network
+@pytest.mark.nightly
 def test_an_old_pin_falls_back_to_the_base_image_with_a_warning_that_stays(engine: docker.DockerClient) -> None:
     files = {"environment.yml": "dependencies: [python=3.6, numpy=1.16.4, {pip: [six==1.16.0]}]"}
     version = run(engine, settings.PLAYER_BASE_IMAGE, "import numpy; print(numpy.__version__)")
@@ -180,12 +182,23 @@ def test_an_old_pin_falls_back_to_the_base_image_with_a_warning_that_stays(engin
             "no_wheel",
             r"six==0\.0\.1: no version of six fits; newest here is 1\.\d+\.\d+\. Ask for .*",
         ),
-        ("numpy==9.9", "no_wheel", r"numpy==9\.9: no version of numpy fits; newest here is 2\.\d+\.\d+\. .*"),
-        ("gym==0.26.2", "no_wheel", r"gym==0\.26\.2: no wheel of gym fits the Python of the base image, or .*"),
-        (
+        pytest.param(
+            "numpy==9.9",
+            "no_wheel",
+            r"numpy==9\.9: no version of numpy fits; newest here is 2\.\d+\.\d+\. .*",
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param(
+            "gym==0.26.2",
+            "no_wheel",
+            r"gym==0\.26\.2: no wheel of gym fits the Python of the base image, or .*",
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param(
             "six==1.15.0\nsix==1.16.0",
             "requirements_conflict",
             r"These requirements exclude each other: six==1\.15\.0; six==1\.16\.0\. Widen or drop one of them\.",
+            marks=pytest.mark.nightly,
         ),
     ],
 )
@@ -199,6 +212,7 @@ def test_a_failed_build_says_in_one_line_what_to_change(requirements: str, code:
 
 @pytest.mark.docker
 @pytest.mark.network
+@pytest.mark.nightly
 def test_two_workers_that_build_the_same_set_at_once_install_it_once(engine: docker.DockerClient) -> None:
     logs: list[list[str]] = [[], []]
 

@@ -42,7 +42,7 @@ from web.api.schema import schema_text
 from web.api.tests.conftest import Arena
 
 SCHEMA = "/api/schema"
-EXAMPLES = 25
+FEW_EXAMPLES, MANY_EXAMPLES = 6, 25
 SEED = 20_261_121
 CHECKS = [
     not_a_server_error,
@@ -156,8 +156,9 @@ def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("examples", [FEW_EXAMPLES, pytest.param(MANY_EXAMPLES, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("is_stranger", [True, False], ids=["stranger", "alice"])
-def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: bool) -> None:
+def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: bool, examples: int) -> None:
     """What is asked is drawn from the description, sometimes against it; half of it is about something that exists."""
     _, token = token_create(owner=arena.cast.alice, name="schema", now=timezone.now(), days=1)
     headers = {} if is_stranger else {"Authorization": f"Bearer {token}"}
@@ -168,7 +169,7 @@ def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: b
 
         @hypothesis.seed(SEED)
         @hypothesis.settings(
-            max_examples=EXAMPLES,
+            max_examples=examples,
             deadline=None,
             database=None,
             suppress_health_check=list(hypothesis.HealthCheck),
