@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, Max, Min, Q
 
 from arena_kit.ranking.formats import Impossible
 from arena_kit.ranking.matchmaking import Candidate, Choice, Rules, choose_pairs
@@ -29,6 +29,7 @@ from core.models import (
     Duel,
     Environment,
     JobState,
+    PairTotal,
     Play,
     RatingPool,
     Submission,
@@ -39,7 +40,7 @@ from core.ratings.services import ratings_note
 from core.tournaments.ladder_selectors import ladder_field
 from core.tournaments.ladders import ladder_field_save
 from core.tournaments.services import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
-from tournament_manager import ledger
+from tournament_manager.follow import ladder_rank
 from tournament_manager.predictions import Strength, strengths
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -141,10 +142,7 @@ def _is_on(tournament: Tournament) -> bool:
 
 
 def table_follow(tournament: Tournament, *, is_fitted: bool, now: datetime) -> None:
-    """Make the table of a running ladder anew once ratings were fitted: to read all results takes long in an old one.
-
-    It also follows those who have left.
-    """
+    """Have the table of a running ladder follow ratings that were fitted, and those who have left."""
     # At most one an hour.
     ratings_note(environment=tournament.environment, at=now)
     rows = tournament.participants
@@ -152,7 +150,7 @@ def table_follow(tournament: Tournament, *, is_fitted: bool, now: datetime) -> N
     # Who is gone stands below all others.
     is_mixed = rows.filter(withdrawn_at__isnull=False, rank__lte=lowest).exists()
     if is_fitted or is_mixed:
-        ledger.standings_refresh(tournament)
+        ladder_rank(tournament)
 
 
 def _participants_follow(ladder: Tournament) -> list[Submission]:
@@ -214,34 +212,51 @@ def _choose(
 ) -> Choice:
     """coming: duels that wait or are played, by players."""
     settings = ladder_settings(ladder.settings)
-    met, matches = _met(ladder.environment, Q())
+    met, matches = _met(ladder.environment)
     recent = None
     if settings.cap_days:
-        of_late, _ = _met(ladder.environment, Q(ended_at__gte=now - timedelta(days=settings.cap_days)))
-        recent = Counter(of_late) + coming
+        since = now - timedelta(days=settings.cap_days)
+        recent = Counter(_met_since(ladder.environment, since, met, settings.rules.pair_cap)) + coming
     candidates = _candidates(free, ladder, matches)
     seed = ladder.seed + _last_round(ladder)
     return choose_pairs(candidates, Counter(met) + coming, count=count, seed=seed, rules=settings.rules, recent=recent)
 
 
-def _met(environment: Environment, condition: Q) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
+def _met(environment: Environment) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
     """How many duels each (player_1, player_2) has behind the ratings, and each submission matches."""
-    rated = Duel.objects.filter(
-        condition,
-        tournament__environment=environment,
-        tournament__is_rated=True,
-        tournament__results=Audience.PUBLIC,
-        state=JobState.SUCCEEDED,
-        void__isnull=True,
-    )
-    pairs = rated.order_by().values("player_1", "player_2").annotate(duels=Count("pk"), matches=Sum("matches_done"))
+    rows = PairTotal.objects.filter(environment=environment).order_by("first", "second")
     met: dict[tuple[int, int], int] = {}
     played: dict[int, int] = {}
-    for one, other, duels, matches in pairs.values_list("player_1", "player_2", "duels", "matches"):
-        met[one, other] = duels
+    for one, other, duels, *matches in rows.values_list("first", "second", "duel_count", "wins", "draws", "losses"):
+        if duels:
+            met[one, other] = duels
         for player in (one, other):
-            played[player] = played.get(player, 0) + matches
+            played[player] = played.get(player, 0) + sum(matches)
     return met, played
+
+
+def _met_since(
+    environment: Environment, since: datetime, met: Mapping[tuple[int, int], int], cap: int
+) -> dict[tuple[int, int], int]:
+    """Of `met` what is no older than `since`, where that matters: who has met fewer times in all is below the cap.
+
+    Those who have met so often of late do not meet again, so what is counted here is bounded by the cap.
+    """
+    found = dict(met)
+    often = {pair for pair in met if met[pair] + met.get(pair[::-1], 0) >= cap}
+    if often:
+        duels = Duel.objects.filter(
+            tournament__environment=environment,
+            tournament__is_rated=True,
+            tournament__results=Audience.PUBLIC,
+            state=JobState.SUCCEEDED,
+            void__isnull=True,
+            ended_at__gte=since,
+        )
+        of_late = duels.order_by().values("player_1", "player_2").annotate(duels=Count("pk"))
+        counts = {(one, other): count for one, other, count in of_late.values_list("player_1", "player_2", "duels")}
+        found |= {pair: counts.get(pair, 0) for pair in often}
+    return found
 
 
 def _candidates(free: Sequence[Submission], ladder: Tournament, matches: Mapping[int, int]) -> list[Candidate]:

@@ -10,6 +10,7 @@ from core.models.environment import Environment, Play
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, RatingPool
+from core.models.ledger_state import Ledger, LedgerChange, LedgerSums, LiveRating, PairTotal
 from core.models.lens import Lens
 from core.models.notice import Notice, NoticeChoice, NoticeKind
 from core.models.promotion import Promotion, PromotionState
@@ -55,12 +56,17 @@ __all__ = [
     "Job",
     "JobFault",
     "JobState",
+    "Ledger",
+    "LedgerChange",
     "LedgerEntry",
+    "LedgerSums",
     "LedgerVoid",
     "Lens",
+    "LiveRating",
     "Notice",
     "NoticeChoice",
     "NoticeKind",
+    "PairTotal",
     "Participant",
     "Play",
     "PlayedJob",

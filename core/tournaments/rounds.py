@@ -16,12 +16,23 @@ from django.db.models.functions import Now
 
 from core.duels.stopping import tournament_test
 from core.errors import Refused
-from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.bells import wake
 from core.jobs.lifecycle import QUEUES_AND_TASKS, job_cancel_if_open
 from core.jobs.states import StaleJob
 from core.jobs.turns import FIRST
-from core.models import Duel, JobState, LedgerVoid, Participant, Submission, Tournament, TournamentState, User
+from core.models import (
+    Duel,
+    JobState,
+    LedgerChange,
+    LedgerVoid,
+    Participant,
+    Submission,
+    Tournament,
+    TournamentState,
+    User,
+)
 from core.notices.news import tournament_started
+from core.services.ledger import ledger_change
 from core.tournaments.services import BATCH_SIZE
 
 VOIDABLE = (TournamentState.RUNNING, TournamentState.FINISHED)
@@ -132,12 +143,18 @@ def duels_cancel(*, duels: Iterable[Duel], reason: str) -> list[Duel]:
     return left
 
 
-def duels_strike(*, duels: Iterable[Duel], reason: str, user: User | None = None) -> None:
-    """Take duels back: those that are open are cancelled, all others count for nobody from now on. Raises StaleJob."""
+def duels_strike(*, duels: Iterable[Duel], reason: str, user: User | None = None) -> int:
+    """Take duels back: those that are open are cancelled, all others count for nobody from now on. Raises StaleJob.
+
+    Return how many were struck: then the caller ends its transaction with the change of the ledger.
+    """
+    count = 0
     for duel in duels_cancel(duels=duels, reason=reason):
         if not duel.is_over:
             raise StaleJob(f"Duel {duel.pk} could be neither cancelled nor struck.")
-        LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
+        _, is_new = LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
+        count += is_new
+    return count
 
 
 def leaving_forget(*, tournament: Tournament, number: int) -> int:
@@ -266,7 +283,7 @@ def _go_on(tournament: Tournament) -> None:
         tournament.participants.filter(withdrawn_at=None).update(left_after=None)
         barred = tournament.participants.filter(GONE, withdrawn_at=None).values_list("pk", flat=True)
         tournament.participants.filter(pk__in=list(barred)).update(left_after=last_round(tournament))
-    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+    ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=tournament)
 
 
 def last_round(tournament: Tournament) -> int:

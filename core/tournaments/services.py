@@ -11,9 +11,21 @@ from core.duels.stopping import duel_test
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import QUEUES_AND_TASKS, job_cancel_if_open
 from core.jobs.turns import FIRST
-from core.models import LADDER, Duel, Environment, JobState, Participant, Play, Submission, Tournament, TournamentState
+from core.models import (
+    LADDER,
+    Duel,
+    Environment,
+    JobState,
+    LedgerChange,
+    Participant,
+    Play,
+    Submission,
+    Tournament,
+    TournamentState,
+)
 from core.notices.news import tournament_called_off, tournament_ended, tournament_started
 from core.ratings.news import tournament_rated
+from core.services.ledger import ledger_change
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
 BATCH_SIZE = 500
@@ -129,8 +141,9 @@ def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
         if tournament.is_ladder:
             ladder_stop(environment=tournament.environment)
         open_duels_cancel(tournament=tournament, reason=reason)
-        wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
         tournament_called_off(tournament, reason)
+        # A result may have come in since its last step.
+        ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.CANCEL, tournament=tournament)
 
 
 def ladder_stop(*, environment: Environment) -> None:

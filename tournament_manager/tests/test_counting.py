@@ -13,7 +13,8 @@ from core.tests import factories
 from tournament_manager import ledger, lens_rows
 from tournament_manager.editions import advance, ratings_at_end, start_now
 from tournament_manager.history import history_refresh
-from tournament_manager.ledger import FIT_EVERY, compute, rated, ratings_are_outdated, ratings_refresh
+from tournament_manager.ledger import FIT_EVERY, compute, ratings_are_outdated, ratings_refresh
+from tournament_manager.results import rated
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play_all, table
 
 pytestmark = pytest.mark.django_db

@@ -13,11 +13,11 @@ from arena_kit.ranking.rating import RatingFit, fit_ratings
 from core.duels.services import duel_void
 from core.models import Environment, LedgerEntry, Participant, Rating, RatingPool, Tournament
 from core.people.moderation import agent_disable, agent_enable
-from core.ratings.services import live_ratings_save
 from core.tests import factories
 from tournament_manager import ledger
 from tournament_manager.editions import advance, start_now
-from tournament_manager.ledger import DIGITS, FIT_EVERY, ratings_are_outdated, ratings_refresh
+from tournament_manager.follow import DIGITS
+from tournament_manager.ledger import FIT_EVERY, ratings_are_outdated, ratings_refresh
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
 pytestmark = pytest.mark.django_db
@@ -123,11 +123,9 @@ def test_live_ratings_of_fewer_duels_never_replace_those_of_a_fit_that_was_quick
     play(start_now(environment).duels.all()[0])
     ratings_refresh(environment)
     newer = live()
-    live_ratings_save(pool=begun, values=dict.fromkeys(newer, 1234.0), duel_count=3)
     assert live() == newer
     assert not ratings_are_outdated(environment)
 
-    live_ratings_save(pool=RatingPool.objects.get(), values=dict.fromkeys(newer, 1234.0), duel_count=4)
     assert set(live().values()) == {1234.0}
 
 
