@@ -17,8 +17,10 @@ import contextlib
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,10 @@ from benchmarks.common import circumstances, say, text_table, work_folder, write
 
 ROOT = Path(__file__).resolve().parent.parent
 Report = dict[str, Any]
-KINDS = ("ladder", "edition", "swiss")
+KINDS = ("ladder", "swiss", "edition")
+"""In this order: each begins where the one before has ended or goes on."""
+TURN = 5
+"""Results of a history before another takes its turn."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,9 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.quick:
         options.rows, options.agents, options.results, options.seconds = [1_000, 10_000], 30, 8, 3.0
     if options.measure_here is not None:
-        from benchmarks.results.measure import measure
-
-        print(json.dumps(measure(options)))
+        _answer(options)
         return 0
     from tests.run import NoPostgres
 
@@ -70,14 +73,44 @@ def run(options: argparse.Namespace) -> Report:
     """The figures. Raises NoPostgres."""
     from tests.run import postgres_url
 
-    histories: dict[str, Report] = {}
-    with work_folder() as folder, postgres_url() as server:
+    with work_folder() as folder, postgres_url() as server, contextlib.ExitStack() as stack:
+        histories = {}
         for rows in sorted(options.rows):
             say(f"a history of {rows:,} rows")
-            with _database(server, f"standings_{rows}") as url:
-                histories[str(rows)] = _measure_in_a_process(options, rows, url, folder)
+            url = stack.enter_context(_database(server, f"standings_{rows}"))
+            histories[rows] = stack.enter_context(_history(options, rows, url, folder))
+        report = _measured(options, histories)
     say("")
-    return {**circumstances(options), **summarise(histories)}
+    return {**circumstances(options), **summarise(report)}
+
+
+def _measured(options: argparse.Namespace, histories: Mapping[int, History]) -> dict[str, Report]:
+    """All figures by history. They take turns, so that a busy moment of the machine meets them all."""
+    samples: dict[tuple[int, str], list[dict[str, float]]] = defaultdict(list)
+    found: dict[str, Report] = {}
+    for kind in KINDS:
+        for done in range(0, options.results, TURN):
+            say(f"{kind}: {done} of {options.results} results")
+            for rows, history in histories.items():
+                samples[rows, kind] += history.ask("results", kind=kind, count=min(TURN, options.results - done))
+        for rows, history in histories.items():
+            about = found.setdefault(str(rows), {**history.about, "kinds": {}})
+            about["kinds"][kind] = figures(samples[rows, kind]) | {"is_correct": history.ask("is_correct", kind=kind)}
+    for rows, history in histories.items():
+        say(f"{options.workers} workers over {rows:,} rows")
+        found[str(rows)]["at_once"] = history.ask("at_once", workers=options.workers, seconds=options.seconds)
+    return found
+
+
+def figures(results: Sequence[Mapping[str, float]]) -> Report:
+    """Of times the median of the faster half: the machine may be shared with others. messages: of each result."""
+    parts = ("result_ms", "finish_ms", "refresh_ms", "page_ms")
+    quick = {part: sorted(row[part] for row in results)[: (len(results) + 1) // 2] for part in parts}
+    return {
+        **{part: round(statistics.median(values), 2) for part, values in quick.items()},
+        "worst_ms": round(max(row["result_ms"] for row in results), 2),
+        "messages_per_result": round(sum(row["messages"] for row in results) / len(results), 3),
+    }
 
 
 def summarise(histories: Mapping[str, Report]) -> Report:
@@ -126,22 +159,55 @@ def _execute(server: str, *commands: str) -> None:
         connection.close()
 
 
-def _measure_in_a_process(options: argparse.Namespace, rows: int, url: str, folder: Path) -> Report:
+class History:
+    """A process that has Django set up for the database of one history; it answers questions line by line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self.about: Report = self._read()
+
+    def ask(self, question: str, **named: object) -> Any:
+        assert self._process.stdin is not None
+        print(json.dumps([question, named]), file=self._process.stdin, flush=True)
+        return self._read()
+
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("The process of a history has ended; what it printed says why.")
+        return json.loads(line)
+
+
+@contextlib.contextmanager
+def _history(options: argparse.Namespace, rows: int, url: str, folder: Path) -> Iterator[History]:
     """Django has one database in a process, so this one stays without."""
-    numbers = {"--measure-here": rows, "--agents": options.agents, "--results": options.results,
-               "--workers": options.workers, "--seconds": options.seconds}  # fmt: skip
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
     variables = {
-        **kept, "DJANGO_SETTINGS_MODULE": "benchmarks.load.settings", "DEBUG": "false", "LOG_LEVEL": "ERROR",
+        **kept, "DJANGO_SETTINGS_MODULE": "benchmarks.load.settings", "DEBUG": "false", "LOG_LEVEL": "CRITICAL",
         "SECRET_KEY": "for-this-benchmark-alone-0123456789-abcdefghijklmnop", "DATABASE_URL": url,
         "DATA_DIR": str(folder), "METRICS_DIR": str(folder / f"metrics-{rows}"),
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.standings", *(str(word) for pair in numbers.items() for word in pair)],
-        cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True, check=True,
-    )  # fmt: skip
-    found: Report = json.loads(done.stdout.splitlines()[-1])
-    return found
+    words = ["--agents", str(options.agents), "--measure-here", str(rows)]
+    command = [sys.executable, "-m", "benchmarks.standings", *words]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield History(process)
+        finally:
+            process.kill()
+
+
+def _answer(options: argparse.Namespace) -> None:
+    """Fill a database, and answer what is asked of it until nothing more is."""
+    from benchmarks.results.measure import Measure
+
+    measure = Measure(agents=options.agents, rows=options.measure_here)
+    print(json.dumps(measure.about), flush=True)
+    for line in sys.stdin:
+        question, named = json.loads(line)
+        print(json.dumps(getattr(measure, question)(**named)), flush=True)
 
 
 def table(report: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from core.ratings.services import moment_tell, ratings_failed
 from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.services import EditionTaken, tournament_create, tournament_finish
 from tournament_manager import ladder, ledger
-from tournament_manager.follow import follow, ladder_rank
+from tournament_manager.follow import follow, ladder_rank, outdated_ladders
 from tournament_manager.predictions import strengths
 
 logger = logging.getLogger(__name__)
@@ -49,6 +49,8 @@ def advance(environment: Environment, *, now: datetime) -> None:
         if is_fitted or _has_recovered(environment):
             alarm_settle(key=_alarm_key(environment))
     # After the ratings, in whose order ladders stand.
+    for tournament in outdated_ladders(environment):
+        ladder_rank(tournament)
     if running is None:
         start_if_due(environment, now=now)
     elif running.is_ladder:

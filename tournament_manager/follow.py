@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import F
 
 from arena_kit.ranking.elo import RatingEstimate, rate
 from arena_kit.ranking.standings import DuelResult, Standing, by_rating, standings
@@ -27,6 +28,7 @@ from core.models import (
     Participant,
     Rating,
     Tournament,
+    TournamentState,
 )
 from core.services.ledger import ledger_change, refresh_begin
 from core.services.ledger_sums import PairSum, live_replace, live_save, pairs_add, pairs_replace, sums_hold, sums_save
@@ -62,6 +64,7 @@ def rebuild(environment: Environment) -> LedgerSums:
 
 def standings_refresh(tournament: Tournament) -> int:
     """Make the table of one of the arena's own tournaments anew from nothing; return how many of its rows differed."""
+    follow(tournament.environment)
     with transaction.atomic():
         sums = sums_hold(tournament.environment)
         return _table_anew(tournament, sums.version)
@@ -71,7 +74,13 @@ def ladder_rank(tournament: Tournament) -> int:
     """Have the table of a ladder follow the ratings and those who have left; return how many of its rows changed."""
     with transaction.atomic():
         sums_hold(tournament.environment)
+        Tournament.objects.filter(pk=tournament.pk).update(table_version=F("ledger_version"))
         return _table_write(tournament, [], is_anew=False)
+
+
+def outdated_ladders(environment: Environment) -> list[Tournament]:
+    """The cancelled ladders whose tables have to follow the ratings once more."""
+    return list(environment.tournaments.filter(ledger_version__gt=F("table_version"), is_automatic=True))
 
 
 def _follow(environment: Environment, sums: LedgerSums, version: int) -> None:
@@ -128,7 +137,10 @@ def _tables_follow(tournaments: Mapping[int, Tournament], new: Iterable[Played],
             _table_anew(tournament, version)
         else:
             _table_write(tournament, added[key], is_anew=False)
-        Tournament.objects.filter(pk=key).update(ledger_version=version, table_version=version)
+        # Those of ladders that were ended are ranked once more, after the ratings.
+        is_ranked = not (tournament.is_ladder and tournament.state == TournamentState.CANCELLED)
+        made_from = version if is_ranked else tournament.table_version
+        Tournament.objects.filter(pk=key).update(ledger_version=version, table_version=made_from)
 
 
 def _table_anew(tournament: Tournament, version: int) -> int:

@@ -40,7 +40,7 @@ from core.ratings.services import ratings_note
 from core.tournaments.ladder_selectors import ladder_field
 from core.tournaments.ladders import ladder_field_save
 from core.tournaments.services import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
-from tournament_manager.follow import ladder_rank
+from tournament_manager.follow import follow, ladder_rank
 from tournament_manager.predictions import Strength, strengths
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -121,7 +121,9 @@ def ladder_step(tournament: Tournament, *, now: datetime) -> None:
     """Have participants follow the agents, and choose the next round when it is time; twice in a row changes nothing.
 
     All in one transaction that holds the tournament's row: of several workers at once each finds what another did.
+    Before, so that it chooses by all results, what follows from the ledger is brought up to date.
     """
+    follow(tournament.environment)
     with transaction.atomic():
         locked = Tournament.objects.select_for_update(no_key=True).filter(state=TournamentState.RUNNING)
         ladder = locked.filter(pk=tournament.pk).first()

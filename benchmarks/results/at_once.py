@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from benchmarks.results.history import Arena
+    from core.models import Tournament
 
 START_SECONDS = 120.0
 LONGEST = 100_000
 """Duels of the edition at most."""
 
 
-def finish_at_once(arena: Arena, *, workers: int, seconds: float) -> dict[str, Any]:
+def finish_at_once(arena: Arena, tournament: Tournament, *, workers: int, seconds: float) -> dict[str, Any]:
     """Results per second of all processes together, and the same entries inserted into a bare table."""
     from django.db import connection, connections
 
     from benchmarks.results.measure import is_correct
 
-    tournament = arena.environment.tournaments.order_by("-edition").first()
-    assert tournament is not None
     _claim_all(tournament, workers)
     with connection.cursor() as cursor:
         cursor.execute(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from arena_kit.environment.records import Outcome
 from benchmarks.results.at_once import finish_at_once
-from benchmarks.results.history import Arena, fill, record_of
+from benchmarks.results.history import fill, record_of
 
 if TYPE_CHECKING:
     from core.models import Duel, Tournament
@@ -23,104 +19,76 @@ WARM = 3
 OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.PLAYER_1, Outcome.DRAW)
 
 
-@dataclass(slots=True)
-class Times:
-    """Milliseconds of every part of each timed result."""
+class Measure:
+    """The history of this process's database, and a tournament of each kind that goes on over it."""
 
-    finish: list[float] = field(default_factory=list)
-    refresh: list[float] = field(default_factory=list)
-    page: list[float] = field(default_factory=list)
-    messages: int = 0
+    def __init__(self, *, agents: int, rows: int) -> None:
+        from tournament_manager.tasks import tournaments_advance
 
-    def figures(self, *, is_correct: bool) -> dict[str, Any]:
-        whole = [sum(parts) for parts in zip(self.finish, self.refresh, self.page, strict=True)]
-        middle = {
-            f"{name}_ms": round(statistics.median(values), 2)
-            for name, values in (("result", whole), ("finish", self.finish), ("refresh", self.refresh),
-                                 ("page", self.page))
-        }  # fmt: skip
-        return {
-            **middle,
-            "worst_ms": round(max(whole), 2),
-            "messages_per_result": round(self.messages / len(whole), 3),
-            "is_correct": is_correct,
+        begun = time.monotonic()
+        self._arena = fill(agents=agents, rows=rows)
+        filled = time.monotonic()
+        # Once for the whole history, as after an upgrade.
+        tournaments_advance(self._arena.environment.pk)
+        self.about = {
+            "fill_seconds": round(filled - begun, 1),
+            "first_refresh_seconds": round(time.monotonic() - filled, 1),
         }
+        self._begin = {"ladder": lambda: self._arena.ladder, "swiss": self._swiss, "edition": self._edition}
+        self._tournaments: dict[str, Tournament] = {}
 
+    def results(self, kind: str, count: int) -> list[dict[str, float]]:
+        """What so many results in a tournament of a kind have taken, the first ones of it left out."""
+        is_new = kind not in self._tournaments
+        if is_new:
+            self._tournaments[kind] = self._begin[kind]()
+        found = [self._result(self._tournaments[kind]) for _ in range(count + WARM * is_new)]
+        return found[-count:]
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Fill the database of this process with the history, and time all kinds of tournaments."""
-    begun = time.monotonic()
-    arena = fill(agents=options.agents, rows=options.measure_here)
-    filled = time.monotonic()
-    from tournament_manager.tasks import tournaments_advance
+    def is_correct(self, kind: str) -> bool:
+        return is_correct(self._tournaments[kind])
 
-    # Once for the whole history, as after an upgrade.
-    tournaments_advance(arena.environment.pk)
-    first = time.monotonic() - filled
-    found = {
-        "fill_seconds": round(filled - begun, 1),
-        "first_refresh_seconds": round(first, 1),
-        "kinds": {"ladder": _timed(arena, arena.ladder, options.results)},
-    }
-    _stop_ladder(arena)
-    found["kinds"]["swiss"] = _timed(arena, _swiss(arena), options.results)
-    found["kinds"]["edition"] = _timed(arena, _edition(arena), options.results)
-    found["at_once"] = finish_at_once(arena, workers=options.workers, seconds=options.seconds)
-    return found
+    def at_once(self, *, workers: int, seconds: float) -> dict[str, Any]:
+        return finish_at_once(self._arena, self._tournaments["edition"], workers=workers, seconds=seconds)
 
+    def _result(self, tournament: Tournament) -> dict[str, float]:
+        """Finish a duel and have everything follow, until the page is right."""
+        from django.test import Client
+        from django.urls import reverse
 
-def _stop_ladder(arena: Arena) -> None:
-    from core.models import Environment, Play
-    from tournament_manager.tasks import tournaments_advance
+        from tournament_manager.tasks import tournaments_advance
 
-    Environment.objects.filter(pk=arena.environment.pk).update(play=Play.NOTHING)
-    tournaments_advance(arena.environment.pk)
-
-
-def _edition(arena: Arena) -> Tournament:
-    from core.models import Environment
-    from tournament_manager.editions import start_now
-
-    return start_now(Environment.objects.get(pk=arena.environment.pk))
-
-
-def _swiss(arena: Arena) -> Tournament:
-    """A Swiss tournament of everybody whose first round has been drawn."""
-    from django.utils import timezone
-
-    from core.models import Tournament
-    from core.tournaments.planning import tournament_plan
-    from tournament_manager.progress import tournament_begin
-
-    now = timezone.now()
-    row = tournament_plan(
-        tournament=Tournament(environment=arena.environment, name="Cup", format="swiss", starts_at=now), now=now
-    )
-    return tournament_begin(row, now=timezone.now())
-
-
-def _timed(arena: Arena, tournament: Tournament, count: int) -> dict[str, Any]:
-    """Finish so many duels one after the other, each until the page is right."""
-    from django.test import Client
-    from django.urls import reverse
-
-    from tournament_manager.tasks import tournaments_advance
-
-    client = Client(headers={"host": "127.0.0.1"})
-    path = reverse("web:edition", args=[arena.environment.slug, tournament.edition])
-    outcomes, times = cycle(OUTCOMES), Times()
-    for number in range(-WARM, count):
+        client = Client(headers={"host": "127.0.0.1"})
+        path = reverse("web:edition", args=[self._arena.environment.slug, tournament.edition])
         duel = _claimed(tournament)
         with messages() as sent:
-            finish = _ms(lambda: _finish(duel, next(outcomes)))
-        refresh = _ms(lambda: tournaments_advance(arena.environment.pk))
+            finish = _ms(lambda: _finish(duel, OUTCOMES[duel.number % len(OUTCOMES)]))
+        refresh = _ms(lambda: tournaments_advance(self._arena.environment.pk))
         page = _ms(lambda: _read(client, path))
-        if number >= 0:
-            times.finish.append(finish)
-            times.refresh.append(refresh)
-            times.page.append(page)
-            times.messages += len(sent)
-    return times.figures(is_correct=is_correct(tournament))
+        parts = {"finish_ms": finish, "refresh_ms": refresh, "page_ms": page}
+        return {"result_ms": sum(parts.values()), **parts, "messages": len(sent)}
+
+    def _edition(self) -> Tournament:
+        from core.models import Environment
+        from tournament_manager.editions import start_now
+
+        return start_now(Environment.objects.get(pk=self._arena.environment.pk))
+
+    def _swiss(self) -> Tournament:
+        """A Swiss tournament of everybody whose first round has been drawn; the ladder has ended."""
+        from django.utils import timezone
+
+        from core.models import Environment, Play, Tournament
+        from core.tournaments.planning import tournament_plan
+        from tournament_manager.progress import tournament_begin
+        from tournament_manager.tasks import tournaments_advance
+
+        environment = self._arena.environment
+        Environment.objects.filter(pk=environment.pk).update(play=Play.NOTHING)
+        tournaments_advance(environment.pk)
+        now = timezone.now()
+        plan = Tournament(environment=environment, name="Cup", format="swiss", starts_at=now)
+        return tournament_begin(tournament_plan(tournament=plan, now=now), now=timezone.now())
 
 
 def _claimed(tournament: Tournament) -> Duel:
