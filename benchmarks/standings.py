@@ -2,9 +2,9 @@
 
 A private PostgreSQL gets a database for each length of history: one environment, 100 agents, half of the ledger in
 finished editions and half in the ladder that runs. Then duels are finished one at a time in the ladder, in an edition
-and in a round of a Swiss tournament. A result's time is that of `duel_succeed`, of the message that it sends, and of the
-page; afterwards the table and the live ratings are compared with the same computed from nothing. The longest history
-over the shortest is `growth_100x`, of the kind of tournament in which it is largest.
+and in a round of a Swiss tournament. A result's time is that of `duel_succeed`, of the message that it sends, and of
+the page; afterwards the table and the live ratings are compared with the same computed from nothing. The longest
+history over the shortest is `growth_100x`, of the kind of tournament in which it is largest.
 
 At last many processes finish duels of one edition as fast as they can, while one process answers the messages, as the
 only worker of that queue does. Beside it the same processes insert the same entries of the ledger into a bare table.
@@ -229,8 +229,10 @@ def table(report: Mapping[str, Any]) -> str:
         (
             text_table(("one result", *next(names)), kinds),
             text_table(("many workers at once", *next(names)), together),
-            f"growth from the shortest to the longest history: {report['growth_100x']} at most "
-            f"({', '.join(f'{kind} {value}' for kind, value in report['growth'].items())})",
+            (
+                f"growth from the shortest to the longest history: {report['growth_100x']} at most "
+                f"({', '.join(f'{kind} {value}' for kind, value in report['growth'].items())})"
+            ),
         )
     )
 

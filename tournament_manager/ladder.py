@@ -11,11 +11,11 @@ import dataclasses
 import secrets
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from arena_kit.ranking.formats import Impossible
 from arena_kit.ranking.matchmaking import Candidate, Choice, Rules, choose_pairs
@@ -300,13 +300,8 @@ def _waited(ladder: Tournament, submissions: Collection[int]) -> dict[int, int]:
     """Rounds drawn since each one's last duel was over, or since it joined. What was cancelled was no duel."""
     joined = ladder.participants.filter(submission__in=submissions).values_list("submission", "joined_after")
     since: dict[int, tuple[int, datetime | None]] = {key: (after or 0, None) for key, after in joined}
-    played = ladder.duels.exclude(state=JobState.CANCELLED).order_by()
-    for player in ("player_1", "player_2"):
-        found = played.filter(**{f"{player}__in": submissions}).values(player)
-        for key, last, ended in found.annotate(last=Max("round"), ended=Max("ended_at")).values_list(
-            player, "last", "ended"
-        ):
-            since[key] = max(since[key], (last, ended), key=lambda seen: seen[0])
+    for key, last, ended in _last_duels(ladder, submissions):
+        since[key] = max(since[key], (last, ended), key=lambda seen: seen[0])
     first = min((last for last, _ in since.values()), default=0)
     later = ladder.duels.filter(round__gt=first).order_by("round").values("round").annotate(at=Min("created_at"))
     rounds = list(later.values_list("round", "at"))
@@ -315,6 +310,18 @@ def _waited(ladder: Tournament, submissions: Collection[int]) -> dict[int, int]:
         key: len(rounds) - max(bisect_left(numbers, last + 1), bisect_left(begun, ended) if ended else 0)
         for key, (last, ended) in since.items()
     }
+
+
+def _last_duels(ladder: Tournament, submissions: Collection[int]) -> Iterator[tuple[int, int, datetime | None]]:
+    """(submission, round, end) of each one's newest duel as player_1 and as player_2, looked up in an index."""
+    for player in ("player_1", "player_2"):
+        own = Duel.objects.filter(**{player: OuterRef("pk")}, tournament=ladder).exclude(state=JobState.CANCELLED)
+        rows = Submission.objects.filter(pk__in=submissions).annotate(
+            last=Subquery(own.order_by("-pk").values("pk")[:1])
+        )
+        newest = {last: key for key, last in rows.values_list("pk", "last") if last is not None}
+        for pk, number, ended in Duel.objects.filter(pk__in=newest).values_list("pk", "round", "ended_at"):
+            yield newest[pk], number, ended
 
 
 def _last_round(ladder: Tournament) -> int:

@@ -29,6 +29,7 @@ from core.errors import Refused
 from core.models import Duel, JobState, LedgerChange, Tournament, TournamentState
 from core.people.moderation import participants_withdraw_barred, quarantine_where_due
 from core.services.ledger import ledger_change
+from core.services.plans import plan_save
 from core.times import moment
 from core.tournaments.rounds import (
     Pairing,
@@ -39,7 +40,6 @@ from core.tournaments.rounds import (
     duels_strike,
     last_round,
     leaving_forget,
-    standing_save,
     tournament_hold,
     tournament_open,
 )
@@ -180,7 +180,6 @@ def cancelled_refresh(tournament: Tournament) -> None:
     with transaction.atomic():
         held = tournament_hold(tournament)
         standings_refresh(held)
-        Tournament.objects.filter(pk=held.pk).update(table_version=held.ledger_version)
 
 
 def standings_refresh(tournament: Tournament) -> int:
@@ -271,5 +270,6 @@ def _write(tournament: Tournament, plan: Plan) -> int:
                 setattr(row, name, getattr(standing, name))
             changed.append(row)
     standings_save(participants=changed)
-    standing_save(tournament=tournament, standing=drawing_as_json(plan))
+    plan_save(tournament=tournament, drawing=drawing_as_json(plan))
+    Tournament.objects.filter(pk=tournament.pk).update(table_version=F("ledger_version"))
     return len(changed)

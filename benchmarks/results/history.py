@@ -46,7 +46,8 @@ def fill(*, agents: int, rows: int) -> Arena:
     from django.core.management import call_command
     from django.utils import timezone
 
-    from core.models import LADDER, Environment, Play, Tournament, TournamentState
+    from core.models import LADDER, Environment, LedgerChange, Play, Tournament, TournamentState
+    from core.services.ledger import ledger_change
 
     for command in (["migrate", "--no-input"], ["sync_environments"], ["collectstatic", "--no-input"]):
         call_command(*command, verbosity=0, stdout=io.StringIO())
@@ -71,6 +72,7 @@ def fill(*, agents: int, rows: int) -> Arena:
         environment=environment, edition=edition + 1, format=LADDER, started_at=begun + first * EVERY
     )
     _play(ladder, players, duels - first, begun + first * EVERY)
+    ledger_change(environment_id=environment.pk, kind=LedgerChange.Kind.RECOMPUTE)
     analyse()
     return Arena(environment, players, ladder)
 

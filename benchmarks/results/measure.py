@@ -23,10 +23,11 @@ class Measure:
     """The history of this process's database, and a tournament of each kind that goes on over it."""
 
     def __init__(self, *, agents: int, rows: int) -> None:
+        begun = time.monotonic()
+        # This sets Django up, which must come first.
+        self._arena = fill(agents=agents, rows=rows)
         from tournament_manager.tasks import tournaments_advance
 
-        begun = time.monotonic()
-        self._arena = fill(agents=agents, rows=rows)
         filled = time.monotonic()
         # Once for the whole history, as after an upgrade.
         tournaments_advance(self._arena.environment.pk)
@@ -141,20 +142,18 @@ def messages() -> Iterator[list[tuple[object, ...]]]:
 
 
 def is_correct(tournament: Tournament) -> bool:
-    """Whether the table and the live ratings are those that follow from the whole ledger."""
-    from django.db.models import Sum
-
+    """Whether the table and the live ratings are, to the last digit, what the whole ledger says."""
     from arena_kit.ranking.elo import rate
-    from arena_kit.ranking.standings import duel_results
-    from core.models import Rating
-    from tournament_manager.ledger import COLUMNS, Entry, rated
+    from core.models import LiveRating, Rating
+    from tournament_manager.follow import DIGITS
+    from tournament_manager.progress import standings_refresh
+    from tournament_manager.results import played, rated, results_of
 
-    played = tournament.duels.filter(state="SUCCEEDED", void=None).count()
-    counted = tournament.participants.aggregate(all=Sum("wins") + Sum("draws") + Sum("losses"))["all"] or 0
-    rows = rated(tournament.environment).order_by("pk").values_list(*COLUMNS)
-    live = rate(duel_results(Entry(*row) for row in rows.iterator()))
-    kept = Rating.objects.filter(submission__agent__environment=tournament.environment)
-    is_live = all(abs(live[key].value - value) < 1e-4 for key, value in kept.values_list("submission", "live"))
-    # A round of rest is a win, too.
-    is_table = counted == 2 * played if tournament.is_automatic else counted >= 2 * played
-    return is_live and is_table
+    live = rate(results_of(played(rated(tournament.environment))))
+    kept = LiveRating.objects.filter(submission__agent__environment=tournament.environment)
+    shown = Rating.objects.filter(submission__agent__environment=tournament.environment)
+    return (
+        dict(kept.values_list("submission", "value")) == {key: estimate.value for key, estimate in live.items()}
+        and all(round(live[key].value, DIGITS) == value for key, value in shown.values_list("submission", "live"))
+        and standings_refresh(tournament) == 0
+    )

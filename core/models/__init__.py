@@ -13,6 +13,7 @@ from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, Rat
 from core.models.ledger_state import Ledger, LedgerChange, LedgerSums, LiveRating, PairTotal
 from core.models.lens import Lens
 from core.models.notice import Notice, NoticeChoice, NoticeKind
+from core.models.plan import Plan, PlanMeeting, PlanRow, PlanStage
 from core.models.promotion import Promotion, PromotionState
 from core.models.publication import Publication
 from core.models.quota import QuotaName
@@ -68,6 +69,10 @@ __all__ = [
     "NoticeKind",
     "PairTotal",
     "Participant",
+    "Plan",
+    "PlanMeeting",
+    "PlanRow",
+    "PlanStage",
     "Play",
     "PlayedJob",
     "Promotion",

@@ -91,9 +91,6 @@ class Tournament(models.Model):
     invited = models.ManyToManyField(User, blank=True, related_name="invitations")
     max_participants = models.PositiveIntegerField(null=True, blank=True, help_text="Empty for no limit.")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    standing = models.JSONField(
-        null=True, blank=True, editable=False, help_text="The plan as drawn: stages, meetings, table. Derived."
-    )
     ledger_version = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="The ledger's that last changed its table other than by a result."
     )

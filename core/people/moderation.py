@@ -202,11 +202,7 @@ def _tested(owner: User) -> set[int]:
 
 def _running(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Participant]:
     rows = Participant.objects.filter(submission__agent__in=agents, withdrawn_at=None)
-    return (
-        rows.filter(tournament__state=TournamentState.RUNNING)
-        .select_related("tournament")
-        .defer("tournament__standing")
-    )
+    return rows.filter(tournament__state=TournamentState.RUNNING).select_related("tournament")
 
 
 def _stop(agents: Collection[Agent], reason: str) -> None:

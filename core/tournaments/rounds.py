@@ -121,13 +121,6 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
         wake(queue, task, duel.pk)
 
 
-def standing_save(*, tournament: Tournament, standing: Mapping[str, object]) -> None:
-    """Write down how a tournament stands, as its pages draw it."""
-    if tournament.standing != standing:
-        Tournament.objects.filter(pk=tournament.pk).update(standing=standing)
-        tournament.standing = dict(standing)
-
-
 def counting(tournament: Tournament) -> QuerySet[Duel]:
     """The duels of a tournament that count or may yet: neither struck nor cancelled."""
     return tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED)

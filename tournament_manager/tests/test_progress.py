@@ -27,6 +27,7 @@ from core.models import (
     User,
 )
 from core.people.moderation import agent_disable, participant_withdraw, user_ban
+from core.selectors.plans import plan_drawing
 from core.submissions.images import duels_let_rest
 from core.submissions.services import submission_delete
 from core.tests import factories
@@ -137,7 +138,7 @@ def test_every_format_is_played_to_its_end_and_a_second_step_changes_nothing(six
     assert ranks(tournament)[six[0].pk] == 1
     numbers = list(tournament.duels.order_by("pk").values_list("number", flat=True))
     assert numbers == list(range(1, len(numbers) + 1))
-    standing = tournament.standing
+    standing = plan_drawing(tournament)
     assert standing is not None
     assert standing["table"]["rows"][0]["participant"] == six[0].pk
     shown = [key for stage in standing["stages"] for meetings in stage["rounds"] for row in meetings
@@ -202,7 +203,7 @@ def test_what_the_arena_cannot_play_is_given_up_after_three_duels(six: list[Subm
 
     play_on(tournament)
     assert tournament.state == TournamentState.FINISHED
-    row = next(row for row in tournament.standing["table"]["rows"] if row["notes"])  # type: ignore[index]
+    row = next(row for row in plan_drawing(tournament)["table"]["rows"] if row["notes"])  # type: ignore[index]
     assert row["notes"] == ["Round 1: The arena could not play it."]
 
 
@@ -355,7 +356,7 @@ def test_a_voided_round_is_played_again_with_its_seeds_and_all_after_it_is_drawn
     assert tournament.state == TournamentState.FINISHED
     assert ranks(tournament)[six[0].pk] == 1
     # Rests and walkovers too.
-    table = {row["participant"]: row["values"][0] for row in tournament.standing["table"]["rows"]}  # type: ignore[index]
+    table = {row["participant"]: row["values"][0] for row in plan_drawing(tournament)["table"]["rows"]}  # type: ignore[index]
     assert dict(tournament.participants.values_list("submission", "points")) == table
 
 

@@ -199,7 +199,7 @@ class DuelAdmin(JobAdmin[Duel]):
     actions = ("requeue", "cancel", "void", "run_again")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Duel]:
-        return super().get_queryset(request).defer(*Duel.UNREAD)
+        return super().get_queryset(request)
 
     def view_on_site(self, duel: Duel) -> str:
         return reverse("web:duel", args=[duel.pk])
