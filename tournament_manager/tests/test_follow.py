@@ -70,23 +70,25 @@ def fitted(environment: Environment) -> dict[str, Any]:
 
 
 def test_strikes_and_results_that_balance_each_other_are_noticed(environment: Environment) -> None:
-    players(environment, 4)
+    players(environment, 5)
     advance(environment, now=LATER)
-    first, second, third, fourth = edition(environment).duels.order_by("pk")[:4]
-    assert first.pk + fourth.pk == second.pk + third.pk
-    play(first)
-    play(fourth)
+    duels = list(edition(environment).duels.order_by("pk"))
+    # One of the ten stays open: the end of an edition has ratings fitted in any case.
+    for duel in (duels[0], *duels[3:9]):
+        play(duel)
     advance(environment, now=LATER)
     fitted_at = RatingPool.objects.get().fitted_at
-    for duel in (first, fourth):
+    for duel in (duels[0], duels[3]):
         duel_void(duel=Duel.objects.get(pk=duel.pk), reason=WHY, user=None)
-    play(second)
-    play(third)
+    for duel in (duels[1], duels[2]):
+        play(duel)
+    assert duels[0].pk + duels[3].pk == duels[1].pk + duels[2].pk
 
     advance(environment, now=fitted_at)
-    counted = {player for duel in (second, third) for player in (duel.player_1_id, duel.player_2_id)}
-    assert set(Rating.objects.filter(duel_count__gt=0).values_list("submission", flat=True)) == counted
     assert RatingPool.objects.get().fitted_at > fitted_at
+    kept = fitted(environment)
+    rebuild(environment)
+    assert fitted(environment) == kept
 
 
 moves = st.tuples(st.sampled_from("ppppppsrrawl"), st.integers(0, 11), st.integers(0, 9))
