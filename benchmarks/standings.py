@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import psycopg2
+import psycopg2  # type: ignore[import-untyped]  # it has no types
 
 from benchmarks.common import circumstances, say, text_table, work_folder, write_json
 

@@ -85,9 +85,9 @@ def outdated_ladders(environment: Environment) -> list[Tournament]:
 
 def _follow(environment: Environment, sums: LedgerSums, version: int) -> None:
     changes = LedgerChange.objects.filter(environment=environment, version__gt=sums.version, version__lte=version)
-    others = list(changes.exclude(kind=Kind.RESULT).values_list("kind", "tournament"))
+    others: Changes = [(row.kind, row.tournament_id) for row in changes.exclude(kind=Kind.RESULT)]
     new = list(played(between(environment, sums.version, version)))
-    keys = {row.tournament for row in new} | {key for _, key in others if key is not None}
+    keys = {row.tournament for row in new} | {key for _, key in others if key}
     tournaments = {row.pk: row for row in _concerned(environment, keys, others)}
     _tables_follow(tournaments, new, others, version)
     shown = {key for key, row in tournaments.items() if row.counts_for_ratings}

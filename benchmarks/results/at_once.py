@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from multiprocessing.synchronize import Event, Semaphore
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ def _claim_all(tournament: Any, workers: int) -> None:
         tournament.duels.filter(state="QUEUED", number__gt=0).extra(
             where=["mod(number, %s) = %s"], params=[workers, number]
         ).update(
-            state="RUNNING", claim_token=uuid4(), lease_expires_at=timezone.now() + timezone.timedelta(hours=1),
+            state="RUNNING", claim_token=uuid4(), lease_expires_at=timezone.now() + timedelta(hours=1),
             attempt=1, worker=f"worker-{number}", started_at=Now(), not_before=None,
         )  # fmt: skip
 

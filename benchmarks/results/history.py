@@ -138,7 +138,7 @@ def _play(tournament: Tournament, players: Sequence[Submission], count: int, beg
 def _columns(pattern: Model, said: Mapping[str, str]) -> dict[str, str]:
     """By column what stands there: what is said, else what the pattern has."""
     fields = [field for field in pattern._meta.concrete_fields if not field.primary_key]
-    return {field.column: said.get(field.column, f"%(of_{field.column})s") for field in fields}
+    return {str(field.column): said.get(str(field.column), f"%(of_{field.column})s") for field in fields}
 
 
 def _values(pattern: Model) -> dict[str, Any]:

@@ -130,9 +130,9 @@ def messages() -> Iterator[list[tuple[object, ...]]]:
     sent: list[tuple[object, ...]] = []
     before = queues._send
 
-    def kept(*message: object) -> None:
-        if message[0] == "tournament":
-            sent.append(message)
+    def kept(queue: str, task: str, row_id: int) -> None:
+        if queue == "tournament":
+            sent.append((task, row_id))
 
     queues._send = kept
     try:

@@ -14,6 +14,8 @@ BATCH_SIZE = 500
 Drawing = Mapping[str, Any]
 """A plan as plain values, see `arena_kit.ranking.formats.plain`."""
 Fields = dict[str, Any]
+Place = tuple[Any, ...]
+"""By what a row is known within its plan: the values of its key."""
 
 
 def plan_save(*, tournament: Tournament, drawing: Drawing) -> bool:
@@ -27,7 +29,8 @@ def plan_save(*, tournament: Tournament, drawing: Drawing) -> bool:
         plan, is_new = Plan.objects.get_or_create(tournament=tournament, defaults=head)
         stages = {(place,): _stage(stage) for place, stage in enumerate(drawing["stages"])}
         changed = [is_new, _write(PlanStage.objects.filter(plan=plan), ("place",), stages, {"plan": plan})]
-        meetings, rows = {}, {(None, place): _row(row) for place, row in enumerate(table["rows"])}
+        meetings: dict[Place, Fields] = {}
+        rows: dict[Place, Fields] = {(None, place): _row(row) for place, row in enumerate(table["rows"])}
         keys = list(plan.stages.order_by("place").values_list("pk", flat=True))
         for stage, drawn in zip(keys, drawing["stages"], strict=True):
             for column, some in enumerate(drawn["rounds"]):
@@ -43,9 +46,7 @@ def plan_save(*, tournament: Tournament, drawing: Drawing) -> bool:
     return any(changed)
 
 
-def _write(
-    rows: models.QuerySet[Any], key: Sequence[str], wanted: Mapping[tuple[Any, ...], Fields], fixed: Fields
-) -> bool:
+def _write(rows: models.QuerySet[Any], key: Sequence[str], wanted: Mapping[Place, Fields], fixed: Fields) -> bool:
     """Make the rows of a plan those that are wanted, by their key; return whether any differed."""
     there = {tuple(getattr(row, name) for name in key): row for row in rows}
     gone = [row.pk for place, row in there.items() if place not in wanted]
