@@ -71,7 +71,7 @@ def submission_rows() -> QuerySet[Submission]:
 
 def tournament_rows() -> QuerySet[Tournament]:
     """Tournaments without their plans, newest first."""
-    return Tournament.objects.select_related("environment").defer("standing").order_by("-pk")
+    return Tournament.objects.select_related("environment").order_by("-pk")
 
 
 def participant_rows() -> QuerySet[Participant]:

@@ -39,7 +39,8 @@ from core.submissions.phases import build_succeed
 from core.submissions.services import submission_rebuild
 from core.tests import factories
 from duel_runner.recheck.sample import results_verify
-from tournament_manager.ledger import ratings_refresh, standings_refresh
+from tournament_manager.follow import standings_refresh
+from tournament_manager.ledger import ratings_refresh
 from web.tests import played, scored
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -11,6 +11,7 @@ from arena_kit.ranking.formats.plain import drawing_as_json
 from core.models import Duel, Environment, JobState, Participant, Submission, Tournament, TournamentState, User
 from core.tests import factories
 from core.tests.factories import NOON
+from core.tournaments.plans import plan_save
 
 Judge = Callable[[int, int], int]
 """Match points of player_1, out of 20, by the places of both in the order of seeds."""
@@ -68,28 +69,19 @@ def organised(
     records += [DuelRecord(key, order.round, order.players) for key, order in enumerate(plan.play, len(records) + 1)]
     plan = form.plan(History(tuple(place), tuple(records), left or {}, seed=7))
     by_pk = {player.pk: player for player in players}
-    duels = {record.key: _duel(tournament, record, record.key, by_pk).pk for record in records}
+    for record in records:
+        _duel(tournament, record, record.key, by_pk)
     ranks = {row.participant: row.rank for row in plan.table.rows}
     for pk, number in place.items():
         gone = NOON if pk in (left or {}) else None
         Participant.objects.create(
             tournament=tournament, submission=by_pk[pk], seeding=number, rank=ranks[pk], withdrawn_at=gone
         )
-    tournament.standing = as_json(plan, duels)
+    plan_save(tournament=tournament, drawing=drawing_as_json(plan))
     if plan.is_finished:
         tournament.state, tournament.ended_at = TournamentState.FINISHED, NOON
     tournament.save()
     return tournament
-
-
-def as_json(plan: Plan, duels: Mapping[int, int]) -> dict[str, Any]:
-    """What stands in `Tournament.standing`. duels: row by the key of a record."""
-    found: dict[str, Any] = drawing_as_json(plan)
-    for stage in found["stages"]:
-        for meetings in stage["rounds"]:
-            for meeting in meetings:
-                meeting["duels"] = [duels[key] for key in meeting["duels"]]
-    return found
 
 
 def _duel(tournament: Tournament, record: DuelRecord, number: int, players: Mapping[int, Submission]) -> Duel:

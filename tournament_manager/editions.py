@@ -16,10 +16,11 @@ from core.errors import Refused
 from core.models import Alarm, Build, Environment, JobState, Play, Submission, Tournament, TournamentState, Validation
 from core.operations.alarms import alarm_raise, alarm_settle
 from core.people.moderation import participants_withdraw_barred, quarantine_where_due
-from core.ratings.services import ratings_failed
+from core.ratings.services import moment_tell, ratings_failed
 from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.services import EditionTaken, tournament_create, tournament_finish
 from tournament_manager import ladder, ledger
+from tournament_manager.follow import follow, ladder_rank, outdated_ladders
 from tournament_manager.predictions import strengths
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 def advance(environment: Environment, *, now: datetime) -> None:
     """Bring an environment up to date: standings, ratings, the end of the running edition, the start of the next."""
+    follow(environment)
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
     if running is not None:
         participants_withdraw_barred(tournament=running)
@@ -37,7 +39,6 @@ def advance(environment: Environment, *, now: datetime) -> None:
         if running.is_ladder:
             is_over = not ladder.goes_on(running, now=now)
         else:
-            ledger.standings_refresh(running)
             is_over = not running.duels.filter(state__in=OPEN).exists()
         if is_over:
             finish(running)
@@ -48,12 +49,13 @@ def advance(environment: Environment, *, now: datetime) -> None:
         if is_fitted or _has_recovered(environment):
             alarm_settle(key=_alarm_key(environment))
     # After the ratings, in whose order ladders stand.
-    for tournament in ledger.outdated_editions(environment):
-        ledger.standings_refresh(tournament)
+    for tournament in outdated_ladders(environment):
+        ladder_rank(tournament)
     if running is None:
         start_if_due(environment, now=now)
     elif running.is_ladder:
         ladder.table_follow(running, is_fitted=is_fitted, now=now)
+    moment_tell(environment=environment)
 
 
 def finish(tournament: Tournament) -> None:
@@ -65,8 +67,11 @@ def finish(tournament: Tournament) -> None:
     # Its last duel may have ended a moment ago.
     quarantine_where_due(tournament=tournament)
     ratings_at_end(tournament)
-    # A ladder stands in the order of the ratings.
-    ledger.standings_refresh(tournament)
+    # Somebody may have been withdrawn just now.
+    follow(tournament.environment)
+    if tournament.is_ladder:
+        # It stands in the order of the ratings.
+        ladder_rank(tournament)
     tournament_finish(tournament=tournament)
 
 

@@ -11,11 +11,11 @@ import dataclasses
 import secrets
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from arena_kit.ranking.formats import Impossible
 from arena_kit.ranking.matchmaking import Candidate, Choice, Rules, choose_pairs
@@ -29,6 +29,7 @@ from core.models import (
     Duel,
     Environment,
     JobState,
+    PairTotal,
     Play,
     RatingPool,
     Submission,
@@ -39,7 +40,7 @@ from core.ratings.services import ratings_note
 from core.tournaments.ladder_selectors import ladder_field
 from core.tournaments.ladders import ladder_field_save
 from core.tournaments.services import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
-from tournament_manager import ledger
+from tournament_manager.follow import follow, ladder_rank
 from tournament_manager.predictions import Strength, strengths
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -120,7 +121,9 @@ def ladder_step(tournament: Tournament, *, now: datetime) -> None:
     """Have participants follow the agents, and choose the next round when it is time; twice in a row changes nothing.
 
     All in one transaction that holds the tournament's row: of several workers at once each finds what another did.
+    Before, so that it chooses by all results, what follows from the ledger is brought up to date.
     """
+    follow(tournament.environment)
     with transaction.atomic():
         locked = Tournament.objects.select_for_update(no_key=True).filter(state=TournamentState.RUNNING)
         ladder = locked.filter(pk=tournament.pk).first()
@@ -141,10 +144,7 @@ def _is_on(tournament: Tournament) -> bool:
 
 
 def table_follow(tournament: Tournament, *, is_fitted: bool, now: datetime) -> None:
-    """Make the table of a running ladder anew once ratings were fitted: to read all results takes long in an old one.
-
-    It also follows those who have left.
-    """
+    """Have the table of a running ladder follow ratings that were fitted, and those who have left."""
     # At most one an hour.
     ratings_note(environment=tournament.environment, at=now)
     rows = tournament.participants
@@ -152,7 +152,7 @@ def table_follow(tournament: Tournament, *, is_fitted: bool, now: datetime) -> N
     # Who is gone stands below all others.
     is_mixed = rows.filter(withdrawn_at__isnull=False, rank__lte=lowest).exists()
     if is_fitted or is_mixed:
-        ledger.standings_refresh(tournament)
+        ladder_rank(tournament)
 
 
 def _participants_follow(ladder: Tournament) -> list[Submission]:
@@ -214,34 +214,51 @@ def _choose(
 ) -> Choice:
     """coming: duels that wait or are played, by players."""
     settings = ladder_settings(ladder.settings)
-    met, matches = _met(ladder.environment, Q())
+    met, matches = _met(ladder.environment)
     recent = None
     if settings.cap_days:
-        of_late, _ = _met(ladder.environment, Q(ended_at__gte=now - timedelta(days=settings.cap_days)))
-        recent = Counter(of_late) + coming
+        since = now - timedelta(days=settings.cap_days)
+        recent = Counter(_met_since(ladder.environment, since, met, settings.rules.pair_cap)) + coming
     candidates = _candidates(free, ladder, matches)
     seed = ladder.seed + _last_round(ladder)
     return choose_pairs(candidates, Counter(met) + coming, count=count, seed=seed, rules=settings.rules, recent=recent)
 
 
-def _met(environment: Environment, condition: Q) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
+def _met(environment: Environment) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
     """How many duels each (player_1, player_2) has behind the ratings, and each submission matches."""
-    rated = Duel.objects.filter(
-        condition,
-        tournament__environment=environment,
-        tournament__is_rated=True,
-        tournament__results=Audience.PUBLIC,
-        state=JobState.SUCCEEDED,
-        void__isnull=True,
-    )
-    pairs = rated.order_by().values("player_1", "player_2").annotate(duels=Count("pk"), matches=Sum("matches_done"))
+    rows = PairTotal.objects.filter(environment=environment).order_by("first", "second")
     met: dict[tuple[int, int], int] = {}
     played: dict[int, int] = {}
-    for one, other, duels, matches in pairs.values_list("player_1", "player_2", "duels", "matches"):
-        met[one, other] = duels
+    for one, other, duels, *matches in rows.values_list("first", "second", "duel_count", "wins", "draws", "losses"):
+        if duels:
+            met[one, other] = duels
         for player in (one, other):
-            played[player] = played.get(player, 0) + matches
+            played[player] = played.get(player, 0) + sum(matches)
     return met, played
+
+
+def _met_since(
+    environment: Environment, since: datetime, met: Mapping[tuple[int, int], int], cap: int
+) -> dict[tuple[int, int], int]:
+    """Of `met` what is no older than `since`, where that matters: who has met fewer times in all is below the cap.
+
+    Those who have met so often of late do not meet again, so what is counted here is bounded by the cap.
+    """
+    found = dict(met)
+    often = {pair for pair in met if met[pair] + met.get(pair[::-1], 0) >= cap}
+    if often:
+        duels = Duel.objects.filter(
+            tournament__environment=environment,
+            tournament__is_rated=True,
+            tournament__results=Audience.PUBLIC,
+            state=JobState.SUCCEEDED,
+            void__isnull=True,
+            ended_at__gte=since,
+        )
+        of_late = duels.order_by().values("player_1", "player_2").annotate(duels=Count("pk"))
+        counts = {(one, other): count for one, other, count in of_late.values_list("player_1", "player_2", "duels")}
+        found |= {pair: counts.get(pair, 0) for pair in often}
+    return found
 
 
 def _candidates(free: Sequence[Submission], ladder: Tournament, matches: Mapping[int, int]) -> list[Candidate]:
@@ -283,13 +300,8 @@ def _waited(ladder: Tournament, submissions: Collection[int]) -> dict[int, int]:
     """Rounds drawn since each one's last duel was over, or since it joined. What was cancelled was no duel."""
     joined = ladder.participants.filter(submission__in=submissions).values_list("submission", "joined_after")
     since: dict[int, tuple[int, datetime | None]] = {key: (after or 0, None) for key, after in joined}
-    played = ladder.duels.exclude(state=JobState.CANCELLED).order_by()
-    for player in ("player_1", "player_2"):
-        found = played.filter(**{f"{player}__in": submissions}).values(player)
-        for key, last, ended in found.annotate(last=Max("round"), ended=Max("ended_at")).values_list(
-            player, "last", "ended"
-        ):
-            since[key] = max(since[key], (last, ended), key=lambda seen: seen[0])
+    for key, last, ended in _last_duels(ladder, submissions):
+        since[key] = max(since[key], (last, ended), key=lambda seen: seen[0])
     first = min((last for last, _ in since.values()), default=0)
     later = ladder.duels.filter(round__gt=first).order_by("round").values("round").annotate(at=Min("created_at"))
     rounds = list(later.values_list("round", "at"))
@@ -298,6 +310,18 @@ def _waited(ladder: Tournament, submissions: Collection[int]) -> dict[int, int]:
         key: len(rounds) - max(bisect_left(numbers, last + 1), bisect_left(begun, ended) if ended else 0)
         for key, (last, ended) in since.items()
     }
+
+
+def _last_duels(ladder: Tournament, submissions: Collection[int]) -> Iterator[tuple[int, int, datetime | None]]:
+    """(submission, round, end) of each one's newest duel as player_1 and as player_2, looked up in an index."""
+    for player in ("player_1", "player_2"):
+        own = Duel.objects.filter(**{player: OuterRef("pk")}, tournament=ladder).exclude(state=JobState.CANCELLED)
+        rows = Submission.objects.filter(pk__in=submissions).annotate(
+            last=Subquery(own.order_by("-pk").values("pk")[:1])
+        )
+        newest = {last: key for key, last in rows.values_list("pk", "last") if last is not None}
+        for pk, number, ended in Duel.objects.filter(pk__in=newest).values_list("pk", "round", "ended_at"):
+            yield newest[pk], number, ended
 
 
 def _last_round(ladder: Tournament) -> int:

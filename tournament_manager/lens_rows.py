@@ -71,7 +71,7 @@ def _alarm_key(environment: Environment) -> str:
 def lens_refresh(environment: Environment) -> None:
     """Compute who beats whom among the best, and how predictions did, and keep it; ratings have to be there."""
     # Read first: of ratings that come in between this one is not.
-    fitted_at = RatingPool.objects.values_list("fitted_at", flat=True).get(environment=environment)
+    fitted_at, version = RatingPool.objects.values_list("fitted_at", "ledger_version").get(environment=environment)
     ratings = best_ratings(environment, LENS_SIZE)
     keys = [rating.submission_id for rating in ratings]
     totals = pair_totals(environment, keys)
@@ -94,6 +94,7 @@ def lens_refresh(environment: Environment) -> None:
         clear_count=int(who_beats_whom(table, level).sum()),
         calibration=None if judged is None else _rounded(asdict(judged)),
         fitted_at=fitted_at,
+        ledger_version=version,
     )
 
 

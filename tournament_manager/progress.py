@@ -10,7 +10,7 @@ import secrets
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Count, F, Sum
+from django.db.models import F
 
 from arena_kit.ranking.formats import (
     DuelRecord,
@@ -26,9 +26,11 @@ from arena_kit.ranking.formats.contract import MOST_PAIRS
 from arena_kit.ranking.formats.plain import drawing_as_json, standings_of
 from arena_kit.ranking.standings import duel_results
 from core.errors import Refused
-from core.models import CancelCode, Duel, JobState, LedgerEntry, Tournament, TournamentState
+from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, TournamentState
 from core.people.moderation import participants_withdraw_barred, quarantine_where_due
+from core.ratings.ledger import ledger_change
 from core.times import moment
+from core.tournaments.plans import plan_save
 from core.tournaments.rounds import (
     Pairing,
     counting,
@@ -38,14 +40,14 @@ from core.tournaments.rounds import (
     duels_strike,
     last_round,
     leaving_forget,
-    standing_save,
     tournament_hold,
     tournament_open,
 )
 from core.tournaments.seeding import seeded
 from core.tournaments.services import STANDING_FIELDS, standings_save, tournament_finish
-from tournament_manager import editions, ledger
+from tournament_manager import editions, follow
 from tournament_manager.predictions import strengths
+from tournament_manager.results import counted, entries
 
 STATES = {
     JobState.QUEUED: DuelState.OPEN,
@@ -77,8 +79,7 @@ def history_of(tournament: Tournament) -> History:
     columns = ("pk", "round", "player_1", "player_2", "state")
     duels = list(counting(tournament).order_by("number").values_list(*columns))
     # After the duels: what has ended in between is open here, and read the next time.
-    struck = LedgerEntry.objects.filter(duel__tournament=tournament, duel__void__isnull=True)
-    results = {result.duel: result for result in duel_results(ledger.entries(struck))}
+    results = {result.duel: result for result in duel_results(entries(counted(tournament)))}
     records = []
     for key, number, one, other, state in duels:
         record = DuelRecord(key, number, (one, other), STATES[JobState(state)])
@@ -164,38 +165,27 @@ def running(environment_id: int) -> list[Tournament]:
 
 
 def outdated_cancelled(environment_id: int) -> list[Tournament]:
-    """The cancelled tournaments of organisers in an environment whose tables were made of other duels than count now.
-
-    A duel may have ended between the last step and the end, and be struck at any time. Where all is well these are two
-    queries, however many there are.
-    """
+    """The cancelled tournaments of organisers in an environment whose tables are out of date."""
     rows = Tournament.objects.filter(
-        environment=environment_id, state=TournamentState.CANCELLED, is_automatic=False, started_at__isnull=False
+        environment=environment_id,
+        ledger_version__gt=F("table_version"),
+        state=TournamentState.CANCELLED,
+        is_automatic=False,
     )
-    written = dict(rows.values_list("pk", "standing__over"))
-    if not written:
-        return []
-    ended = Duel.objects.filter(
-        tournament__in=rows.values("pk"), void=None, state__in=(JobState.SUCCEEDED, JobState.FAILED)
-    )
-    found = ended.order_by().values_list("tournament").annotate(count=Count("pk"), sum=Sum("pk"))
-    counting_now = {key: [count, total] for key, count, total in found}
-    stale = [key for key, over in written.items() if over != counting_now.get(key, [0, 0])]
-    if not stale:
-        return []
-    return list(rows.filter(pk__in=stale).select_related("environment").order_by("pk"))
+    return list(rows.select_related("environment").order_by("pk"))
 
 
 def cancelled_refresh(tournament: Tournament) -> None:
     """Make the table of a cancelled tournament anew, while nobody can strike a duel of it."""
     with transaction.atomic():
-        standings_refresh(tournament_hold(tournament))
+        held = tournament_hold(tournament)
+        standings_refresh(held)
 
 
 def standings_refresh(tournament: Tournament) -> int:
     """Recompute the table of any tournament, write what has changed, and return in how many rows."""
     if tournament.is_automatic:
-        return ledger.standings_refresh(tournament)
+        return follow.standings_refresh(tournament)
     if not tournament.participants.exists():
         # It has not begun, or never did.
         return 0
@@ -211,7 +201,7 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
         held = tournament_hold(tournament)
         if held.state != TournamentState.RUNNING:
             return False
-        plan = _taken_back(held)
+        plan, struck_count = _taken_back(held)
         known = strengths({player for order in plan.play for player in order.players})
         duels_draw(
             tournament=held,
@@ -228,11 +218,15 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
             # Who was taken out since then was taken out of nothing.
             held.participants.filter(left_after=None).exclude(withdrawn_at=None).update(withdrawn_at=None)
             tournament_finish(tournament=held)
+        if struck_count:
+            # Last of all: who holds the ledger waits for no other row.
+            ledger_change(environment_id=held.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=held)
         return plan.is_finished
 
 
-def _taken_back(tournament: Tournament) -> Plan:
-    """The plan once everything that is stale has been taken back."""
+def _taken_back(tournament: Tournament) -> tuple[Plan, int]:
+    """The plan once everything that is stale has been taken back, and how many duels were struck for that."""
+    struck_count = 0
     played = format_of(tournament)
     leaving = tournament.participants.filter(left_after=None).exclude(withdrawn_at=None)
     while True:
@@ -261,13 +255,14 @@ def _taken_back(tournament: Tournament) -> Plan:
             # One has ended a moment ago: what was played may stand.
             continue
         for code, why, rows in causes:
-            duels_strike(duels=[row for row in rows if row.state != JobState.CANCELLED], code=code, reason=why)
+            over = [row for row in rows if row.state != JobState.CANCELLED]
+            struck_count += duels_strike(duels=over, code=code, reason=why)
         again = [duel.round for duel in plan.stale if not has_left[duel.key]]
         if again and leaving_forget(tournament=tournament, number=min(again)):
             continue
         drawn = {player: order.round for order in plan.play for player in order.players}
         if not drawn or not drawn_again_leave(tournament=tournament, rounds=drawn):
-            return plan
+            return plan, struck_count
 
 
 def _write(tournament: Tournament, plan: Plan) -> int:
@@ -281,5 +276,6 @@ def _write(tournament: Tournament, plan: Plan) -> int:
                 setattr(row, name, getattr(standing, name))
             changed.append(row)
     standings_save(participants=changed)
-    standing_save(tournament=tournament, standing=drawing_as_json(plan))
+    plan_save(tournament=tournament, drawing=drawing_as_json(plan))
+    Tournament.objects.filter(pk=tournament.pk).update(table_version=F("ledger_version"))
     return len(changed)

@@ -20,6 +20,7 @@ from core.submissions.images import duels_let_rest
 from core.submissions.promotions import promotions_decide
 from core.tournaments.schedules import schedule_run
 from tournament_manager import editions, planning, progress
+from tournament_manager.follow import follow
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +74,9 @@ def watchdog(_: int = 0) -> None:
 
 def _advance(environment: Environment, *, now: datetime) -> None:
     """One step of everything that is played in an environment."""
+    # First: what comes next depends on what the ledger says.
+    with _apart(f"What follows from the ledger of {environment}"):
+        follow(environment)
     planning.planned_begin(environment, now=now)
     steps = [(row, partial(progress.tournament_step, row, now=now)) for row in progress.running(environment.pk)]
     steps += [(row, partial(progress.cancelled_refresh, row)) for row in progress.outdated_cancelled(environment.pk)]

@@ -6,7 +6,7 @@ For instant feedback only. It never settles and does not say how sure it is; the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from arena_kit.ranking.standings import DuelResult
@@ -36,16 +36,21 @@ class ManySeatResult:
     scores: tuple[float, ...]
 
 
-def rate(results: Iterable[DuelResult]) -> dict[int, RatingEstimate]:
-    """Elo rating of every submission in `results`, applied in the order the duels were scheduled (their ids).
+def rate(
+    results: Iterable[DuelResult], earlier: Mapping[int, RatingEstimate] | None = None
+) -> dict[int, RatingEstimate]:
+    """Elo rating of every submission in `results`, applied in the order in which they are given.
+
+    earlier: what results before these gave; then all of it is returned, too. To apply later ones to it gives the same,
+    to the last digit, as all results at once.
 
     Expected score 1 / (1 + 10^((R_b - R_a) / 400)); actual score 1, 0.5 or 0 of the duel; K is 40 below 10 rated
     duels, 32 below 20, else 24; start 1500, floor 0. Source: A. E. Elo, The Rating of Chessplayers, 1978, with the
     K schedule of the arenas this one takes over.
     """
-    values: dict[int, float] = {}
-    counts: dict[int, int] = {}
-    for result in sorted(results, key=lambda item: item.duel):
+    values = {submission: estimate.value for submission, estimate in (earlier or {}).items()}
+    counts = {submission: estimate.duel_count for submission, estimate in (earlier or {}).items()}
+    for result in results:
         first, second = result.submissions
         before = (values.get(first, START), values.get(second, START))
         expected = 1 / (1 + 10 ** ((before[1] - before[0]) / 400))

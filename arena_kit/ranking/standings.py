@@ -53,12 +53,12 @@ class Standing:
 
 
 def duel_results(entries: Iterable[Entry]) -> list[DuelResult]:
-    """Duels in the order of their ids, seats added up."""
+    """Duels in the order in which their first entries come, seats added up."""
     by_duel: dict[int, dict[int, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     for entry in entries:
         by_duel[entry.duel][entry.submission].append(entry)
     results = []
-    for duel, sides in sorted(by_duel.items()):
+    for duel, sides in by_duel.items():
         first, second = sorted(sides)
         points = [
             sum(2 * (row.wins + row.opponent_errors) + row.draws for row in sides[side]) for side in (first, second)
@@ -69,14 +69,25 @@ def duel_results(entries: Iterable[Entry]) -> list[DuelResult]:
 
 
 def standings(
-    participants: Iterable[int], results: Iterable[DuelResult], withdrawn: Collection[int] = ()
+    participants: Iterable[int],
+    results: Iterable[DuelResult],
+    withdrawn: Collection[int] = (),
+    before: Mapping[int, Standing] | None = None,
 ) -> list[Standing]:
     """The table: points (2 a duel won, 1 a draw), then wins, then total score; ties share ranks: 1, 1, 3.
 
     withdrawn: participants who share the rank below all others, whatever the others' figures; the results must not
-    hold duels of theirs.
+    hold duels of theirs. before: rows of the table that earlier results gave; to add the later ones gives the same
+    figures, to the last digit, as all results in the same order.
     """
-    table = {submission: [0, 0, 0, 0.0] for submission in participants if submission not in withdrawn}
+    known = before or {}
+    table = {
+        submission: [row.wins, row.draws, row.losses, row.total_score]
+        if (row := known.get(submission)) is not None
+        else [0, 0, 0, 0.0]
+        for submission in participants
+        if submission not in withdrawn
+    }
     for result in results:
         winner = result.winner
         for side, submission in enumerate(result.submissions):

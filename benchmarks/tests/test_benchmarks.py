@@ -23,6 +23,7 @@ from benchmarks import (
     recording,
     runner,
     site,
+    standings,
     sweep,
     tournament,
 )
@@ -222,6 +223,28 @@ def test_a_whole_site_is_visited_beside_a_bare_view(tmp_path: Path, capsys: pyte
     assert report["pages"]["upload"]["queries"] > 0
     assert report["limits"]["cpu_share"]["site"] > 0
     assert "behind the arena's middleware" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_result_is_timed_over_two_histories_and_by_many_workers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        postgres_programs()
+    except NoPostgres as reason:
+        pytest.skip(f"PostgreSQL: {reason}")
+    few = ["--rows", "40", "400", "--agents", "12", "--results", "2", "--workers", "3", "--seconds", "1"]
+    # 0: every table and rating that was kept is what the whole ledger says.
+    assert standings.main([*few, "--json", str(tmp_path / "figures.json")]) == 0
+
+    report = json.loads((tmp_path / "figures.json").read_text())
+    assert set(report["histories"]) == {"40", "400"}
+    assert all(set(found["kinds"]) == {"ladder", "swiss", "edition"} for found in report["histories"].values())
+    assert report["growth_100x"] == max(report["growth"].values())
+    assert 0 < report["messages_per_result"] <= 1
+    assert report["insert_share"] > 0
+    assert report["histories"]["400"]["at_once"]["results"] > 0
+    assert "growth from the shortest to the longest history" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("module", ["runner", "recording", "fairness", "tournament", "evaluations"])

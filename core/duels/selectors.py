@@ -61,7 +61,7 @@ class MatchGroup:
 
 def duels_next(*, count: int) -> list[Duel]:
     """The duels that workers will take next, with what it takes to play them."""
-    return list(line(Duel).select_related(*Duel.RELATED).defer(*Duel.UNREAD)[:count])
+    return list(line(Duel).select_related(*Duel.RELATED)[:count])
 
 
 def duel_get(duel_id: int) -> Duel:
@@ -74,7 +74,7 @@ def duel_get(duel_id: int) -> Duel:
         "player_2__agent__owner",
         "void",
     )
-    return Duel.objects.select_related(*related).defer(*Duel.UNREAD).get(pk=duel_id)
+    return Duel.objects.select_related(*related).get(pk=duel_id)
 
 
 def validation_get(validation_id: int) -> Validation:

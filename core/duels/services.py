@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -19,6 +17,7 @@ from core.models import (
     Challenge,
     Duel,
     JobState,
+    LedgerChange,
     LedgerEntry,
     LedgerVoid,
     Promotion,
@@ -28,12 +27,8 @@ from core.models import (
     User,
 )
 from core.operations.metrics import matches_played
+from core.ratings.ledger import ledger_change
 from core.tournaments.rounds import meeting_void
-
-STANDINGS_SECONDS = 1.0
-"""A worker asks at most this often for fresh standings of a running edition."""
-_told_at: dict[int, float] = {}
-"""By edition: when this process has asked last."""
 
 
 def duel_create(
@@ -87,50 +82,52 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
         job_succeed(job=duel, log=log, **found, **asdict(artifacts))
         if duel.tournament is not None:
             LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
+            ledger_change(
+                environment_id=duel.tournament.environment_id,
+                kind=LedgerChange.Kind.RESULT,
+                tournament=duel.tournament,
+                duel=duel,
+            )
         matches_played(
             kind=duel.KIND,
             env_id=duel.player_1.agent.environment.env_id,
             matches=len(record.matches),
             moves=sum(sum(match.move_counts) for match in record.matches),
         )
-        # Robust: the result stands, whatever becomes of the message.
-        transaction.on_commit(lambda: _tell_tournament(duel), robust=True)
+        _tell_others(duel)
 
 
-def _tell_tournament(duel: Duel) -> None:
-    """Have the standings refreshed, and the edition ended after its last duel: not for every one of many quick duels.
-
-    Called after the commit, so that of two last duels at least one sees that it was the last.
-    """
+def _tell_others(duel: Duel) -> None:
+    """Wake what waits for a duel outside of the ledger."""
     if duel.challenge_id is not None:
         wake("tournament", CHALLENGE_TASK, duel.challenge_id)
     if duel.promotion_id is not None:
         # Which is decided by whoever looks after the environment, or by the lookout.
         wake("tournament", TOURNAMENT_TASK, duel.environment.pk)
-    if (tournament := duel.tournament) is None:
-        return
-    now = time.monotonic()
-    is_recent = now - _told_at.get(tournament.pk, -math.inf) < STANDINGS_SECONDS
-    if is_recent and tournament.duels.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
-        return
-    _told_at[tournament.pk] = now
-    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
 
 
 def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:
     """Strike a played duel from standings and ratings. Its entries and records stay as they are.
 
     In a tournament of organisers it is played again, with all that depended on it, see `meeting_void`.
-    Raises Refused for one that is in neither.
+    Raises Refused for one that is in neither, is void already, or has no result.
     """
     if duel.tournament is None:
-        raise Refused("It is not rated: it stands in no table that it could be taken from.")
+        raise Refused("It is not rated: it stands in no table that it could be struck from.")
+    if duel.is_void:
+        raise Refused("It is void already.")
+    if duel.state != JobState.SUCCEEDED:
+        raise Refused("It has no result that could be struck; cancel it instead.")
     if not duel.tournament.is_automatic:
         meeting_void(duel=duel, reason=reason, user=user)
         return
     with transaction.atomic():
-        LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
-        wake("tournament", TOURNAMENT_TASK, duel.tournament.environment_id)
+        _, is_new = LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
+        if not is_new:
+            raise Refused("It is void already.")
+        ledger_change(
+            environment_id=duel.tournament.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=duel.tournament
+        )
 
 
 def duel_play_again(*, duel: Duel) -> Duel:

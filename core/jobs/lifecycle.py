@@ -133,7 +133,7 @@ def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
     rested = Q(not_before=None) | Q(not_before__lte=Now())
     waiting = kind._default_manager.filter(rested, pk=job_id, state=JobState.QUEUED)
     # With all that its worker needs, in one query.
-    job = waiting.select_related(*kind.RELATED).defer(*kind.UNREAD).first()
+    job = waiting.select_related(*kind.RELATED).first()
     return job if job is not None and job_take(job=job, worker=worker) else None
 
 

@@ -10,9 +10,11 @@ from core.models.environment import Environment, Play
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import CancelCode, Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, RatingPool
+from core.models.ledger_state import Ledger, LedgerChange, LedgerSums, LiveRating, PairTotal
 from core.models.lens import Lens
 from core.models.letter import Letter, LetterKind
 from core.models.notice import Notice, NoticeChoice, NoticeKind
+from core.models.plan import Plan, PlanMeeting, PlanRow, PlanStage
 from core.models.promotion import Promotion, PromotionState
 from core.models.publication import Publication
 from core.models.quota import QuotaName
@@ -58,15 +60,24 @@ __all__ = [
     "Job",
     "JobFault",
     "JobState",
+    "Ledger",
+    "LedgerChange",
     "LedgerEntry",
+    "LedgerSums",
     "LedgerVoid",
     "Lens",
     "Letter",
     "LetterKind",
+    "LiveRating",
     "Notice",
     "NoticeChoice",
     "NoticeKind",
+    "PairTotal",
     "Participant",
+    "Plan",
+    "PlanMeeting",
+    "PlanRow",
+    "PlanStage",
     "Play",
     "PlayedJob",
     "Promotion",

@@ -29,15 +29,15 @@ class Duel(PlayedJob, Checkable):
 
     KIND = "duel"
     RELATED = ("tournament", "player_1__agent__environment", "player_2__agent__environment")
-    UNREAD = ("tournament__standing",)
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
     promotion = models.ForeignKey(Promotion, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
     challenge = models.ForeignKey(Challenge, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
     number = models.PositiveIntegerField(help_text="Order in the schedule, from 1.")
     round = models.PositiveIntegerField(help_text="Round of the schedule, from 1.")
-    player_1 = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="duels_as_player_1")
-    player_2 = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="duels_as_player_2")
+    # Without indexes of their own: those below begin with them.
+    player_1 = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="duels_as_player_1", db_index=False)
+    player_2 = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="duels_as_player_2", db_index=False)
     outcome = models.CharField(max_length=8, choices=DuelOutcome.choices, blank=True, editable=False)
     player_1_wins = models.PositiveIntegerField(default=0, editable=False)
     player_2_wins = models.PositiveIntegerField(default=0, editable=False)
@@ -55,6 +55,13 @@ class Duel(PlayedJob, Checkable):
 
     class Meta(PlayedJob.Meta):
         ordering = ["tournament", "number"]
+        indexes = [
+            *PlayedJob.Meta.indexes,
+            models.Index(fields=["tournament", "round"], name="duel_of_round"),
+            # What somebody has played last.
+            models.Index(fields=["player_1", "-id"], name="duel_of_player_1"),
+            models.Index(fields=["player_2", "-id"], name="duel_of_player_2"),
+        ]
         constraints = [
             *PlayedJob.Meta.constraints,
             *Checkable.Meta.constraints,

@@ -49,8 +49,6 @@ class Job(models.Model):
     KIND: str = ""
     RELATED: tuple[str, ...] = ()
     """What its worker reads along with it."""
-    UNREAD: tuple[str, ...] = ()
-    """Of that, what is long and needed by no worker."""
     OWNER: str = ""
     """The way to the user who waits for it; empty where nobody in particular does."""
     LINES: tuple[str, ...] = ()

@@ -142,14 +142,11 @@ class RatingPool(models.Model):
     first_seat_high = models.FloatField(help_text="End of its 95% interval.")
     is_connected = models.BooleanField(help_text="Whether matches link all who played.")
     duel_count = models.PositiveIntegerField(help_text="Duels behind the official ratings.")
-    struck_count = models.PositiveIntegerField(help_text="Duels that were struck by then.")
-    live_duel_count = models.PositiveIntegerField(help_text="Duels behind the live ratings.")
-    duel_sum = models.BigIntegerField(
-        default=0, help_text="Sum of the ids of the duels behind the official ratings: tells them from as many others."
-    )
+    ledger_version = models.PositiveBigIntegerField(default=0, help_text="The ledger's, of which they were fitted.")
     fitted_at = models.DateTimeField()
     fit_seconds = models.FloatField(default=0.0, help_text="How long the last fit took: the next one waits longer.")
     failed_at = models.DateTimeField(null=True, help_text="When a fit was last tried in vain since the last good one.")
+    told_at = models.DateTimeField(null=True, help_text="The last moment of the history of which people were told.")
 
     class Meta:
         constraints = [

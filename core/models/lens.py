@@ -20,6 +20,7 @@ class Lens(models.Model):
     pair_count = models.PositiveIntegerField(help_text="Pairs that have met, among those of the ranking.")
     clear_count = models.PositiveIntegerField(help_text="Those of them in which one clearly beats the other.")
     calibration = models.JSONField(null=True, blank=True, help_text="Null while nothing was predicted.")
+    ledger_version = models.PositiveBigIntegerField(default=0, help_text="The ledger's, of which it was computed.")
     computed_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -91,8 +91,11 @@ class Tournament(models.Model):
     invited = models.ManyToManyField(User, blank=True, related_name="invitations")
     max_participants = models.PositiveIntegerField(null=True, blank=True, help_text="Empty for no limit.")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    standing = models.JSONField(
-        null=True, blank=True, editable=False, help_text="The plan as drawn: stages, meetings, table. Derived."
+    ledger_version = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="The ledger's that last changed its table other than by a result."
+    )
+    table_version = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="The ledger's that its table was made from; lower: it is out of date."
     )
     shortfall = models.CharField(
         max_length=200, blank=True, editable=False, help_text="Why a ladder makes no pairs at the moment; a sentence."
@@ -107,6 +110,13 @@ class Tournament(models.Model):
 
     class Meta:
         ordering = ["environment", "-edition"]
+        indexes = [
+            models.Index(
+                fields=["environment"],
+                condition=models.Q(ledger_version__gt=models.F("table_version")),
+                name="tournament_outdated",
+            )
+        ]
         constraints = [
             models.UniqueConstraint(fields=["environment", "edition"], name="tournament_edition_unique"),
             models.UniqueConstraint(

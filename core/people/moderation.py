@@ -20,7 +20,6 @@ from django.utils import timezone
 from core.duels.challenges import challenge_duels_cancel, challenged_agents
 from core.errors import Refused
 from core.evaluations.services import OPEN, agent_lock, evaluation_again
-from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel_if_open
 from core.models import (
     Agent,
@@ -28,6 +27,7 @@ from core.models import (
     Duel,
     Evaluation,
     Job,
+    LedgerChange,
     LedgerEntry,
     Participant,
     Promotion,
@@ -39,6 +39,7 @@ from core.models import (
 )
 from core.notices.news import agent_quarantined
 from core.people.crashes import crash_streak, crashed_in
+from core.ratings.ledger import ledger_change
 from core.submissions.phase_selectors import decisive_job
 from core.submissions.phases import publication_again
 from core.submissions.promotions import promotion_pass, promotions_review
@@ -204,11 +205,7 @@ def _tested(owner: User) -> set[int]:
 
 def _running(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Participant]:
     rows = Participant.objects.filter(submission__agent__in=agents, withdrawn_at=None)
-    return (
-        rows.filter(tournament__state=TournamentState.RUNNING)
-        .select_related("tournament")
-        .defer("tournament__standing")
-    )
+    return rows.filter(tournament__state=TournamentState.RUNNING).select_related("tournament")
 
 
 def _stop(agents: Collection[Agent], code: CancelCode) -> None:
@@ -232,6 +229,7 @@ def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
     Participants first, then duels, each by key: of two who withdraw opponents at once none waits for the other.
     """
     duels: dict[int, tuple[Duel, str]] = {}
+    left: dict[int, Tournament] = {}
     count = 0
     for row in rows.order_by("pk"):
         if not row.tournament.is_automatic and not _held(row.tournament):
@@ -244,10 +242,15 @@ def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
         why = _why_left(row.tournament, by_owner=by_owner)
         open_duels = Duel.objects.filter(plays, tournament=row.tournament_id, state__in=OPEN)
         duels |= {duel.pk: (duel, why) for duel in open_duels}
-        # The others' standings change, and it may have been the last that was missing.
-        wake("tournament", TOURNAMENT_TASK, row.tournament.environment_id)
+        left[row.tournament_id] = row.tournament
     for _, (duel, why) in sorted(duels.items()):
         job_cancel_if_open(job=duel, code=CancelCode.PLAYER_LEFT, reason=why)
+    # The others' standings change, and it may have been the last that was missing. After the duels: a worker that
+    # finishes one holds it while it waits for the ledger.
+    for tournament in sorted(left.values(), key=lambda row: (row.environment_id, row.pk)):
+        ledger_change(
+            environment_id=tournament.environment_id, kind=LedgerChange.Kind.WITHDRAWAL, tournament=tournament
+        )
     return count
 
 

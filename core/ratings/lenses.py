@@ -20,10 +20,11 @@ def lens_save(
     clear_count: int,
     calibration: dict[str, Any] | None,
     fitted_at: datetime,
+    ledger_version: int,
 ) -> None:
     """Make this all that is known of who beats whom, and of predictions, in an environment.
 
-    fitted_at: of the ratings that it goes with; a lens of an earlier fit is out of date.
+    fitted_at, ledger_version: of the ratings that it goes with; a lens of an earlier fit is out of date.
     """
     found = {
         "nash": nash,
@@ -32,6 +33,7 @@ def lens_save(
         "pair_count": pair_count,
         "clear_count": clear_count,
         "calibration": calibration,
+        "ledger_version": ledger_version,
     }
     with transaction.atomic():
         lens, _ = Lens.objects.update_or_create(environment=environment, defaults=found)

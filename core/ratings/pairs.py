@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Q
 
-from core.models import Audience, Environment, LedgerEntry, Rating
+from core import models
+from core.models import Audience, Environment, Rating
 
 COUNTED = Q(duel__tournament__is_rated=True, duel__tournament__results=Audience.PUBLIC, duel__void__isnull=True)
 """Entries that count, as `Tournament.counts_for_ratings` says it: what is held back tells nobody of itself here."""
@@ -58,24 +59,17 @@ def best_ratings(environment: Environment, limit: int) -> list[Rating]:
 
 
 def pair_totals(environment: Environment, submissions: Collection[int]) -> list[PairTotal]:
-    """What these did against each other, every pair from both sides. One query."""
-    among = LedgerEntry.objects.filter(
-        COUNTED, duel__tournament__environment=environment, submission__in=submissions, opponent__in=submissions
-    )
-    sums = (
-        among.order_by()
-        .values("submission", "opponent")
-        .annotate(
-            won=Sum("wins") + Sum("opponent_errors"),
-            drawn=Sum("draws"),
-            lost=Sum("losses") + Sum("errors"),
-            duels=Count("duel", distinct=True),
-            latest=Max("duel"),
-        )
-    )
-    return [
-        PairTotal(*row) for row in sums.values_list("submission", "opponent", "won", "drawn", "lost", "duels", "latest")
-    ]
+    """What these did against each other, every pair from both sides. One query, of rows that are kept with results."""
+    rows = models.PairTotal.objects.filter(environment=environment, first__in=submissions, second__in=submissions)
+    columns = ("first", "second", "wins", "draws", "losses", "duel_count", "latest_duel")
+    found: dict[tuple[int, int], list[int]] = {}
+    for first, second, wins, draws, losses, duels, latest in rows.values_list(*columns):
+        for pair, figures in (((first, second), (wins, draws, losses)), ((second, first), (losses, draws, wins))):
+            sums = found.setdefault(pair, [0, 0, 0, 0, 0])
+            for place, figure in enumerate((*figures, duels)):
+                sums[place] += figure
+            sums[-1] = max(sums[-1], latest)
+    return [PairTotal(*pair, *sums) for pair, sums in found.items()]
 
 
 def matrix_get(environment: Environment, size: int) -> Matrix:

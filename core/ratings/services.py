@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from core.models import Environment, Rating, RatingPoint, RatingPool, Tournament
 from core.ratings.news import moment_kept
@@ -35,7 +34,7 @@ def ratings_replace(
     """
     rows = Rating.objects.filter(submission__agent__environment=environment)
     columns = ("spread", "first_seat", "first_seat_low", "first_seat_high", "is_connected", "duel_count",
-               "duel_sum", "struck_count", "live_duel_count", "fitted_at", "fit_seconds", "failed_at")  # fmt: skip
+               "ledger_version", "fitted_at", "fit_seconds", "failed_at")  # fmt: skip
     figures = {name: getattr(pool, name) for name in columns}
     with transaction.atomic():
         # First, so that of two who have computed them at once one waits here.
@@ -53,7 +52,6 @@ def ratings_replace(
         if ended is not None:
             _keep(ended, ratings)
             _note(environment, pool.fitted_at, ratings)
-            moment_kept(environment, pool.fitted_at)
     return sum(before.get(key) != after.get(key) for key in before.keys() | after.keys())
 
 
@@ -78,9 +76,27 @@ def ratings_note(*, environment: Environment, at: datetime) -> int:
         if pool is None or not _is_to_note(pool, at):
             return 0
         ratings = Rating.objects.filter(submission__agent__environment=environment, rank__isnull=False)
-        count = _note(environment, pool.fitted_at, list(ratings.order_by("pk")))
-        moment_kept(environment, pool.fitted_at)
-    return count
+        return _note(environment, pool.fitted_at, list(ratings.order_by("pk")))
+
+
+def moment_tell(*, environment: Environment) -> bool:
+    """Tell people what the last moment of the history says, once; return whether this call did.
+
+    Apart from the transaction that keeps ratings: those are there, whatever becomes of the news, and nobody waits for
+    them meanwhile. A worker that dies before has it told by the next one.
+    """
+    last = RatingPoint.objects.filter(environment=environment).aggregate(last=Max("at"))["last"]
+    if last is None:
+        return False
+    pools = RatingPool.objects.filter(Q(told_at=None) | Q(told_at__lt=last), environment=environment)
+    # Asked after every result, and mostly there is nothing to tell.
+    if not pools.exists():
+        return False
+    with transaction.atomic():
+        is_first = bool(pools.update(told_at=last))
+        if is_first:
+            moment_kept(environment, last)
+    return is_first
 
 
 def _is_to_note(pool: RatingPool | None, at: datetime) -> bool:
@@ -137,23 +153,3 @@ def rating_points_thin(*, before: datetime, dry_run: bool = False) -> int:
             rows = RatingPoint.objects.filter(environment=environment, at__in=spare[begun : begun + BATCH_SIZE])
             count += rows.count() if dry_run else rows.delete()[0]
     return count
-
-
-def live_ratings_save(*, pool: RatingPool, values: Mapping[int, float], duel_count: int) -> None:
-    """Write the live ratings of those who have a rating: by submission, and the duels behind them.
-
-    pool: as it was before the ledger was read. Where somebody else has written since, theirs stay: they may be newer.
-    """
-    counts = ("fitted_at", "live_duel_count")
-    same = RatingPool.objects.filter(pk=pool.pk, **{name: getattr(pool, name) for name in counts})
-    with transaction.atomic():
-        if not same.update(live_duel_count=duel_count):
-            return
-        now = timezone.now()
-        rows = Rating.objects.filter(submission__agent__environment=pool.environment_id).order_by("pk")
-        changed = []
-        for row in rows:
-            if row.live != values.get(row.submission_id, row.live):
-                row.live, row.updated_at = values[row.submission_id], now
-                changed.append(row)
-        Rating.objects.bulk_update(changed, ["live", "updated_at"], batch_size=BATCH_SIZE)

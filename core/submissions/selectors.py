@@ -163,7 +163,7 @@ def version_list(
     Of the newest one, and of every one whose page still moves, the log is at hand.
     """
     held_back = held_back_from(viewer or AnonymousUser())
-    participations = Participant.objects.select_related("tournament").defer("tournament__standing")
+    participations = Participant.objects.select_related("tournament")
     participations = participations.exclude(tournament__in=held_back).order_by("-tournament__edition")
     submissions = submissions_with_phases().filter(agent=agent).select_related("rating")
     if number is not None:
@@ -206,7 +206,6 @@ def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[Us
     ).order_by("-tournament__edition", "-submission__number")
     last = Agent.objects.filter(pk__in=[agent.pk for agent in agents]).values(last=Subquery(finished.values("pk")[:1]))
     places = Participant.objects.filter(pk__in=last).select_related("tournament", "submission")
-    places = places.defer("tournament__standing")
     sizes = _sizes({row.tournament_id for row in places})
     shown = {row.submission.agent_id: Place(row, sizes[row.tournament_id]) for row in places}
     current = Evaluation.objects.filter(agent__in=agents, is_current=True).select_related("submission")

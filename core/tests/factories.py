@@ -285,7 +285,7 @@ def rating_point(submission: Submission, at: datetime, value: float = 1500.0, **
 
 def rating_pool(environment: Environment, *, duel_count: int = 1) -> RatingPool:
     """What the last fit found of an environment, when so many duels had been played."""
-    counts = {"duel_count": duel_count, "live_duel_count": duel_count, "struck_count": 0}
+    counts = {"duel_count": duel_count, "ledger_version": 0}
     found = {"spread": 200.0, "first_seat": 10.0, "first_seat_low": -10.0, "first_seat_high": 30.0}
     row, _ = RatingPool.objects.update_or_create(
         environment=environment, defaults={**counts, **found, "is_connected": True, "fitted_at": NOON}

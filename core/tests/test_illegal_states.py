@@ -188,7 +188,7 @@ NEGATIVE = [
     (Participant, "losses"),
     (Rating, "duel_count"),
     (Rating, "match_count"),
-    (RatingPool, "struck_count"),
+    (RatingPool, "duel_count"),
     (Submission, "archive_bytes"),
     (Evaluation, "episodes_done"),
 ]

@@ -41,7 +41,7 @@ from core.notices.outbox import LONGEST_PAUSE, MAX_ATTEMPTS, pause_after
 from core.notices.services import choices_save, mail_stop, notify
 from core.operations.retention import retention_apply
 from core.people.services import anonymous_ensure
-from core.ratings.services import ratings_note
+from core.ratings.services import moment_tell, ratings_note
 from core.submissions.phases import validation_succeed
 from core.tests import factories
 from core.tests.concurrency import at_once
@@ -376,6 +376,8 @@ def test_while_a_ladder_runs_overtaking_and_its_leader_are_told_and_its_end_of_t
         at = NOON + timedelta(hours=number)
         RatingPool.objects.update(fitted_at=at)
         assert ratings_note(environment=game, at=at) == 2
+        assert moment_tell(environment=game)
+        assert not moment_tell(environment=game), "nothing is told twice"
 
     hour(0, anna=1600, berta=1500)
     hour(1, anna=1590, berta=1500)

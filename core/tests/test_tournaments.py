@@ -252,7 +252,7 @@ def test_ratings_are_replaced_within_their_environment(environment: Environment,
     fitted = {"low": 1450, "high": 1550, "live": 1500, "duel_count": 2, "match_count": 20}
     ratings = [Rating(submission=first, value=1520, **fitted), Rating(submission=second, value=1480, **fitted)]
     found: dict[str, Any] = {"spread": 200, "first_seat": 10, "first_seat_low": -10, "first_seat_high": 30}
-    counts = {"is_connected": True, "duel_count": 2, "struck_count": 0, "live_duel_count": 2}
+    counts = {"is_connected": True, "duel_count": 2}
 
     def replace() -> int:
         pool = RatingPool(**found, **counts, fitted_at=timezone.now())

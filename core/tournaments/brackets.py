@@ -1,6 +1,6 @@
 """How an organisers' tournament stands: what its format has written down, with the participants filled in.
 
-`Tournament.standing` holds the plan as plain values (tournament_manager writes it after every step); it is read here
+The plan is rows, see `core.models.plan`; tournament_manager has them written after every step, and they are read here
 and nowhere else.
 """
 
@@ -14,7 +14,8 @@ from itertools import groupby
 from typing import Any
 
 from arena_kit.ranking.meetings import Decision, Source, StageKind
-from core.models import JobState, LedgerVoid, Participant, Tournament, TournamentState
+from core.models import JobState, LedgerVoid, Participant, Plan, Tournament, TournamentState
+from core.tournaments.plan_selectors import plan_drawing
 
 _SHOWN = (
     "tournament",
@@ -160,12 +161,13 @@ class Drawn:
 
 
 def bracket_get(tournament: Tournament) -> Drawn | None:
-    """The stages and tables of a tournament; None before its first round is planned. Three queries, two once over."""
-    if tournament.standing is None:
+    """The stages and tables of a tournament; None before its first round is planned. Eight queries at most."""
+    drawing = plan_drawing(tournament)
+    if drawing is None:
         return None
     rows = tournament.participants.select_related("submission__agent__owner").only(*_SHOWN)
     return drawn_of(
-        tournament.standing,
+        drawing,
         {row.submission_id: row for row in rows},
         _open_duels(tournament) if tournament.state == TournamentState.RUNNING else {},
         _struck(tournament),
@@ -190,9 +192,10 @@ def drawn_of(
 
 
 def standing_stamp(tournament: Tournament) -> str:
-    """Another text whenever the drawing of a tournament is another: a page need not be made anew to know. One query."""
+    """Another text whenever the drawing of a tournament is another: a page need not be made anew to know."""
     duels = [(duel.id, duel.is_running, duel.matches_done) for duel in _open_duels(tournament).values()]
-    drawn = [tournament.state, tournament.results, tournament.standing, duels]
+    version = Plan.objects.filter(tournament=tournament).values_list("version", flat=True).first()
+    drawn = [tournament.state, tournament.results, version, duels]
     return sha256(json.dumps(drawn).encode()).hexdigest()[:16]
 
 

@@ -46,7 +46,7 @@ def tournament_running_list(environment: Environment) -> list[TournamentEntry]:
 def tournament_past_rows(environment: Environment) -> QuerySet[Tournament]:
     """What is over or was called off, the newest first."""
     over = environment.tournaments.filter(state__in=[TournamentState.FINISHED, TournamentState.CANCELLED])
-    return over.defer("standing").order_by("-edition")
+    return over.order_by("-edition")
 
 
 def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEntry]:
@@ -75,4 +75,4 @@ def registration_list(tournament: Tournament) -> QuerySet[Registration]:
 
 
 def _of(environment: Environment, state: TournamentState) -> QuerySet[Tournament]:
-    return environment.tournaments.filter(state=state).defer("standing")
+    return environment.tournaments.filter(state=state)

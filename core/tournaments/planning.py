@@ -14,8 +14,9 @@ from arena_kit.ranking.format_settings import MOST_PARTICIPANTS, fewest_particip
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.models import Audience, Eligibility, Environment, Season, Tournament, TournamentState, User
+from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
 from core.notices.news import results_released, tournament_called_off
+from core.ratings.ledger import ledger_change
 from core.times import moment
 from core.tournaments.registration_selectors import field_list
 
@@ -115,7 +116,8 @@ def tournament_relabel(*, tournament: Tournament, name: str, season: Season | No
         Tournament.objects.filter(pk=tournament.pk).update(name=name, season=season, results=results)
         tournament.refresh_from_db()
         results_released(tournament, before=shown)
-    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+        if tournament.results != shown:
+            _released(tournament)
 
 
 def tournament_call_off(*, tournament: Tournament, reason: str) -> bool:
@@ -156,7 +158,12 @@ def results_release(*, tournament: Tournament) -> None:
         Tournament.objects.filter(pk=tournament.pk).update(results=Audience.PUBLIC)
         tournament.refresh_from_db()
         results_released(tournament, before=shown)
-    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+        _released(tournament)
+
+
+def _released(tournament: Tournament) -> None:
+    """Have ratings follow who sees the results."""
+    ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.RELEASE, tournament=tournament)
 
 
 def _audience_held(tournament: Tournament) -> str:

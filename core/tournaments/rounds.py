@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from core.duels.stopping import tournament_test
 from core.errors import Refused
-from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.bells import wake
 from core.jobs.lifecycle import QUEUES_AND_TASKS, job_cancel_if_open
 from core.jobs.states import StaleJob
 from core.jobs.turns import FIRST
@@ -24,6 +24,7 @@ from core.models import (
     CancelCode,
     Duel,
     JobState,
+    LedgerChange,
     LedgerVoid,
     Participant,
     Submission,
@@ -32,6 +33,7 @@ from core.models import (
     User,
 )
 from core.notices.news import tournament_started
+from core.ratings.ledger import ledger_change
 from core.tournaments.services import BATCH_SIZE
 
 VOIDABLE = (TournamentState.RUNNING, TournamentState.FINISHED)
@@ -120,13 +122,6 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
         wake(queue, task, duel.pk)
 
 
-def standing_save(*, tournament: Tournament, standing: Mapping[str, object]) -> None:
-    """Write down how a tournament stands, as its pages draw it."""
-    if tournament.standing != standing:
-        Tournament.objects.filter(pk=tournament.pk).update(standing=standing)
-        tournament.standing = dict(standing)
-
-
 def counting(tournament: Tournament) -> QuerySet[Duel]:
     """The duels of a tournament that count or may yet: neither struck nor cancelled."""
     return tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED)
@@ -144,12 +139,18 @@ def duels_cancel(*, duels: Iterable[Duel], code: CancelCode, reason: str) -> lis
 
 def duels_strike(
     *, duels: Iterable[Duel], reason: str, code: CancelCode = CancelCode.BY_ORGANISER, user: User | None = None
-) -> None:
-    """Take duels back: those that are open are cancelled, all others count for nobody from now on. Raises StaleJob."""
+) -> int:
+    """Take duels back: those that are open are cancelled, all others count for nobody from now on. Raises StaleJob.
+
+    Return how many were struck: then the caller ends its transaction with the change of the ledger.
+    """
+    count = 0
     for duel in duels_cancel(duels=duels, code=code, reason=reason):
         if not duel.is_over:
             raise StaleJob(f"Duel {duel.pk} could be neither cancelled nor struck.")
-        LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
+        _, is_new = LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
+        count += is_new
+    return count
 
 
 def leaving_forget(*, tournament: Tournament, number: int) -> int:
@@ -278,7 +279,7 @@ def _go_on(tournament: Tournament) -> None:
         tournament.participants.filter(withdrawn_at=None).update(left_after=None)
         barred = tournament.participants.filter(GONE, withdrawn_at=None).values_list("pk", flat=True)
         tournament.participants.filter(pk__in=list(barred)).update(left_after=last_round(tournament))
-    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+    ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=tournament)
 
 
 def last_round(tournament: Tournament) -> int:

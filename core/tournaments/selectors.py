@@ -119,7 +119,7 @@ def _leaders(environments: list[Environment]) -> dict[int, Participant]:
     first = ranked.order_by("-tournament__edition", "submission__agent__name").values("pk")[:1]
     chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
     shown = Participant.objects.filter(pk__in=chosen).select_related("tournament", "submission__agent__owner")
-    return {row.tournament.environment_id: row for row in shown.defer("tournament__standing")}
+    return {row.tournament.environment_id: row for row in shown}
 
 
 def _best(environments: list[Environment]) -> dict[int, Evaluation]:

@@ -17,6 +17,7 @@ from core.models import (
     Duel,
     Environment,
     JobState,
+    LedgerChange,
     Participant,
     Play,
     Submission,
@@ -24,6 +25,7 @@ from core.models import (
     TournamentState,
 )
 from core.notices.news import tournament_called_off, tournament_ended, tournament_started
+from core.ratings.ledger import ledger_change
 from core.ratings.news import tournament_rated
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
@@ -140,8 +142,9 @@ def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
         if tournament.is_ladder:
             ladder_stop(environment=tournament.environment)
         open_duels_cancel(tournament=tournament, reason=reason)
-        wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
         tournament_called_off(tournament, reason)
+        # A result may have come in since its last step.
+        ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.CANCEL, tournament=tournament)
 
 
 def ladder_stop(*, environment: Environment) -> None:

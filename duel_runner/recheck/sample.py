@@ -43,7 +43,7 @@ def _verify(finished: QuerySet[AnyResult], audit: Callable[[AnyResult], Any]) ->
         if is_stopping() or time.monotonic() > until:
             return
         model = finished.model
-        job = finished.select_related(*model.RELATED).defer(*model.UNREAD).filter(pk=number).first()
+        job = finished.select_related(*model.RELATED).filter(pk=number).first()
         if job is None:
             continue
         try:

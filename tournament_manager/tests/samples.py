@@ -21,8 +21,11 @@ def players(environment: Environment, count: int) -> list[Submission]:
     return [factories.ready(factories.agent(owner, environment)) for _ in range(count)]
 
 
-def play(duel: Duel, outcome: Outcome | None = None, *, crashes: Submission | None = None) -> None:
-    """Play a duel of one match; without an outcome the submission that was uploaded first wins, unless it crashes."""
+def play(duel: Duel, outcome: Outcome | None = None, *, crashes: Submission | None = None, score: float = 1.0) -> None:
+    """Play a duel of one match; without an outcome the submission that was uploaded first wins, unless it crashes.
+
+    score: of who wins.
+    """
     job = job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")
     assert job is not None
     faulty = None if crashes is None else int(duel.player_2_id == crashes.pk)
@@ -30,7 +33,9 @@ def play(duel: Duel, outcome: Outcome | None = None, *, crashes: Submission | No
         outcome = (Outcome.PLAYER_2, Outcome.PLAYER_1)[faulty]
     elif outcome is None:
         outcome = Outcome.PLAYER_1 if duel.player_1_id < duel.player_2_id else Outcome.PLAYER_2
-    scores = {Outcome.PLAYER_1: (1.0, -1.0), Outcome.PLAYER_2: (-1.0, 1.0), Outcome.DRAW: (0.0, 0.0)}[outcome]
+    scores = {
+        Outcome.PLAYER_1: (score, -score), Outcome.PLAYER_2: (-score, score), Outcome.DRAW: (score, score)
+    }[outcome]  # fmt: skip
     fault = Fault.NONE if faulty is None else Fault.PLAYER
     match = MatchRecord(
         number=1, seed=1, seats=(0, 1), actions=(), outcome=outcome, scores=scores, fault=fault, faulty_player=faulty

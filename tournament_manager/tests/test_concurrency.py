@@ -6,14 +6,25 @@ from functools import partial
 
 import pytest
 
-from core.models import Duel, JobState, Participant, Play, Tournament, TournamentState
+from core.models import (
+    Duel,
+    JobState,
+    LedgerChange,
+    LiveRating,
+    PairTotal,
+    Participant,
+    Play,
+    Tournament,
+    TournamentState,
+)
 from core.people.moderation import participant_withdraw
 from core.tests import factories
 from core.tests.concurrency import at_once
 from tournament_manager.editions import advance
+from tournament_manager.follow import follow
 from tournament_manager.progress import tournament_step
 from tournament_manager.tests.planned import begun, drawn
-from tournament_manager.tests.samples import LATER, play_all, players, table
+from tournament_manager.tests.samples import LATER, play, play_all, players, table
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 WORKERS = 4
@@ -78,3 +89,34 @@ def test_workers_that_look_together_choose_one_round_of_a_ladder() -> None:
 
     assert list(Duel.objects.order_by("number").values_list("number", "round")) == [(1, 1), (2, 1), (3, 2), (4, 2)]
     assert Participant.objects.count() == 4
+
+
+def test_workers_that_refresh_together_add_each_result_once() -> None:
+    environment = factories.environment()
+    players(environment, 4)
+    advance(environment, now=LATER)
+    play_all(Tournament.objects.get())
+    at_once(*[lambda: follow(environment)] * WORKERS)
+
+    assert sorted(LiveRating.objects.values_list("duel_count", flat=True)) == [3, 3, 3, 3]
+    assert sum(PairTotal.objects.values_list("duel_count", flat=True)) == 6
+    assert sum(Participant.objects.values_list("wins", flat=True)) == 6
+
+
+def test_results_that_come_in_while_others_are_read_are_all_counted_once() -> None:
+    environment = factories.environment()
+    players(environment, 4)
+    advance(environment, now=LATER)
+    duels = list(Duel.objects.order_by("number"))
+
+    def look() -> None:
+        for _ in range(4):
+            follow(environment)
+
+    at_once(*[partial(play, duel) for duel in duels], look, look)
+    follow(environment)
+
+    assert list(LedgerChange.objects.order_by("version").values_list("version", flat=True)) == [1, 2, 3, 4, 5, 6]
+    assert sorted(LiveRating.objects.values_list("duel_count", flat=True)) == [3, 3, 3, 3]
+    assert sum(PairTotal.objects.values_list("duel_count", flat=True)) == 6
+    assert sum(Participant.objects.values_list("wins", flat=True)) == 6

@@ -8,12 +8,26 @@ import pytest
 
 from arena_kit.ranking.rating import POOL, Seating, pool_of
 from core.duels.services import duel_void
-from core.models import Alarm, Audience, Environment, Lens, Rating, RatingPoint, RatingPool, Tournament, TournamentState
+from core.models import (
+    Alarm,
+    Audience,
+    Environment,
+    LedgerChange,
+    Lens,
+    Rating,
+    RatingPoint,
+    RatingPool,
+    Tournament,
+    TournamentState,
+)
+from core.ratings.ledger import ledger_change
 from core.tests import factories
 from tournament_manager import ledger, lens_rows
 from tournament_manager.editions import advance, ratings_at_end, start_now
+from tournament_manager.follow import follow, rebuild
 from tournament_manager.history import history_refresh
-from tournament_manager.ledger import FIT_EVERY, compute, rated, ratings_are_outdated, ratings_refresh
+from tournament_manager.ledger import FIT_EVERY, compute, ratings_are_outdated, ratings_refresh
+from tournament_manager.results import rated
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play_all, table
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -49,6 +63,7 @@ def test_what_is_not_rated_or_held_back_has_a_table_and_counts_for_ratings_once_
 ) -> None:
     first, (one, two, three) = finished_edition(environment)
     Tournament.objects.update(**left_out)
+    rebuild(environment)
     assert not edition(environment).counts_for_ratings
     assert ratings_are_outdated(environment)
     advance(environment, now=LATER)
@@ -56,6 +71,7 @@ def test_what_is_not_rated_or_held_back_has_a_table_and_counts_for_ratings_once_
     assert [row[1:] for row in table(first)] == [(1, 4), (2, 2), (3, 0)]
 
     Tournament.objects.update(**counts)
+    ledger_change(environment_id=environment.pk, kind=LedgerChange.Kind.RELEASE, tournament=first)
     assert edition(environment).counts_for_ratings
     advance(environment, now=LATER)
     assert ranks() == {one.pk: 1, two.pk: 2, three.pk: 3}
@@ -66,10 +82,12 @@ def test_as_many_duels_as_before_of_another_tournament_are_noticed(environment: 
     first, _ = finished_edition(environment)
     play_all(start_now(environment))
     Tournament.objects.filter(edition=2).update(results=Audience.HIDDEN)
+    rebuild(environment)
     advance(environment, now=LATER)
     assert (RatingPool.objects.get().duel_count, ratings_are_outdated(environment)) == (3, False)
     Tournament.objects.filter(edition=2).update(results=Audience.PUBLIC)
     Tournament.objects.filter(pk=first.pk).update(results=Audience.HIDDEN)
+    rebuild(environment)
     assert ratings_are_outdated(environment)
 
 
@@ -151,6 +169,7 @@ def test_a_lens_that_fails_calls_nobody_because_of_ratings_and_follows_them_late
         assert len(tries) == 1, "not at every step"
         assert [alarm.key for alarm in Alarm.objects.all()] == ["lens-of-tic-tac-toe"]
         duel_void(duel=tournament.duels.get(player_1=one, player_2=two), reason="The clock was wrong.", user=None)
+        follow(environment)
         assert ledger.ratings_follow(environment, now=LATER), "they were fitted all the same"
     assert not Lens.objects.exists()
     Alarm.objects.update(settled_at=LATER)
@@ -221,7 +240,7 @@ def test_what_the_ledger_held_at_a_moment_gives_the_ratings_of_then(environment:
     assert {row.submission_id: row.rank for row in found.ratings} == {
         row.pk: n for n, row in enumerate([one, two, three], 1)
     }
-    assert (found.pool.duel_sum, found.pool.first_seat) == (pool.duel_sum, pool.first_seat)
+    assert (found.pool.duel_count, found.pool.first_seat) == (pool.duel_count, pool.first_seat)
     assert not compute(environment, at=datetime(2020, 1, 1, tzinfo=UTC)).ratings
 
 

@@ -9,6 +9,7 @@ from core.ratings.lens_selectors import calibration_get, lens_get
 from core.ratings.pairs import matrix_get
 from core.tests import factories
 from core.tests.circles import Circle, circle
+from tournament_manager.follow import rebuild
 from tournament_manager.ledger import ratings_refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -61,11 +62,13 @@ def test_what_is_held_back_unrated_or_struck_is_in_no_lens(rows: Circle) -> None
     environment, tournaments = rows.tournament.environment, Tournament.objects.filter(pk=rows.tournament.pk)
     for change in ({"results": Audience.HIDDEN}, {"results": Audience.PUBLIC, "is_rated": False}):
         tournaments.update(**change)
+        rebuild(environment)
         ratings_refresh(environment)
         assert calibration_get(environment) is None
         assert not any(any(cells) for cells in matrix_get(environment, 10).cells)
     tournaments.update(is_rated=True)
     LedgerVoid.objects.bulk_create(LedgerVoid(duel=duel, reason="The clock was wrong.") for duel in Duel.objects.all())
+    rebuild(environment)
     ratings_refresh(environment)
     found = lens_get(environment)
     assert found is not None

@@ -11,13 +11,13 @@ import pytest
 from arena_kit.environment.records import Outcome
 from arena_kit.ranking.rating import RatingFit, fit_ratings
 from core.duels.services import duel_void
-from core.models import Environment, LedgerEntry, Participant, Rating, RatingPool, Tournament
+from core.models import Environment, Ledger, LedgerEntry, LiveRating, Participant, Rating, RatingPool, Tournament
 from core.people.moderation import agent_disable, agent_enable
-from core.ratings.services import live_ratings_save
 from core.tests import factories
 from tournament_manager import ledger
 from tournament_manager.editions import advance, start_now
-from tournament_manager.ledger import DIGITS, FIT_EVERY, ratings_are_outdated, ratings_refresh
+from tournament_manager.follow import DIGITS, follow, rebuild
+from tournament_manager.ledger import FIT_EVERY, ratings_are_outdated, ratings_refresh
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -65,7 +65,8 @@ def test_an_edition_leaves_official_and_live_ratings(environment: Environment) -
     assert kept == official()
 
     pool = RatingPool.objects.get()
-    assert (pool.duel_count, pool.live_duel_count, pool.struck_count, pool.is_connected) == (3, 3, 0, True)
+    assert (pool.duel_count, pool.is_connected) == (3, True)
+    assert pool.ledger_version == Ledger.objects.get().version == 3
     assert pool.first_seat_low < pool.first_seat < pool.first_seat_high
 
 
@@ -79,6 +80,7 @@ def test_forfeits_are_losses_and_wins_of_the_other(environment: Environment) -> 
             duel=duel, submission=own, opponent=opponent, seat=seat, errors=errors, opponent_errors=opponent_errors,
             **nothing,
         )  # fmt: skip
+    rebuild(environment)
     ratings_refresh(environment)
     rows = dict(Rating.objects.values_list("submission", "value"))
     assert rows[one.pk] < 1500 < rows[two.pk]
@@ -104,41 +106,44 @@ def test_live_ratings_move_with_every_duel_and_official_ones_every_few_minutes(e
     assert not ratings_are_outdated(environment)
 
 
-def test_where_very_many_duels_were_played_live_ratings_wait_for_the_fit(
+def test_live_ratings_move_with_every_duel_however_many_were_played(environment: Environment) -> None:
+    finished_edition(environment)
+    LiveRating.objects.update(duel_count=1_000_000)
+    elo = live()
+    duel = start_now(environment).duels.all()[0]
+    play(duel)
+    advance(environment, now=soon())
+    assert {key for key, value in live().items() if value != elo[key]} == {duel.player_1_id, duel.player_2_id}
+
+
+def test_a_fit_does_not_take_back_live_ratings_that_have_moved_on_since(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished_edition(environment)
+    duel = start_now(environment).duels.all()[0]
     elo = live()
-    play(start_now(environment).duels.all()[0])
-    monkeypatch.setattr(ledger, "LIVE_DUELS", 3)
-    advance(environment, now=soon())
-    assert live() == elo
-    advance(environment, now=soon() + FIT_EVERY)
-    assert live() != elo
 
+    def meanwhile(*arguments: object, **named: object) -> RatingFit:
+        if duel.state != "SUCCEEDED":
+            play(duel)
+            duel.refresh_from_db()
+            follow(environment)
+        return fit_ratings(*arguments, **named)  # type: ignore[arg-type]  # as they were given
 
-def test_live_ratings_of_fewer_duels_never_replace_those_of_a_fit_that_was_quicker(environment: Environment) -> None:
-    finished_edition(environment)
-    begun = RatingPool.objects.get()
-    play(start_now(environment).duels.all()[0])
+    monkeypatch.setattr(ledger, "fit_ratings", meanwhile)
     ratings_refresh(environment)
-    newer = live()
-    live_ratings_save(pool=begun, values=dict.fromkeys(newer, 1234.0), duel_count=3)
-    assert live() == newer
-    assert not ratings_are_outdated(environment)
-
-    live_ratings_save(pool=RatingPool.objects.get(), values=dict.fromkeys(newer, 1234.0), duel_count=4)
-    assert set(live().values()) == {1234.0}
+    assert {key for key, value in live().items() if value != elo[key]} == {duel.player_1_id, duel.player_2_id}
+    assert ratings_are_outdated(environment), "the fit has not seen the last result"
 
 
-def test_a_live_rating_follows_the_schedule_whatever_is_played_first(environment: Environment) -> None:
+def test_a_live_rating_follows_the_order_in_which_results_came_in(environment: Environment) -> None:
     finished_edition(environment)
     second = start_now(environment)
     for duel in second.duels.order_by("-number"):
         play(duel)
         advance(environment, now=soon())
     step_by_step = live()
-    ratings_refresh(environment)
+    rebuild(environment)
     assert live() == step_by_step
 
 
@@ -211,9 +216,10 @@ def test_ratings_are_computed_again_only_for_a_reason(
 ) -> None:
     tournament, (one, two, _) = finished_edition(environment)
     duel_void(duel=tournament.duels.get(player_1=one, player_2=two), reason="The clock was wrong.", user=None)
+    follow(environment)
     assert ratings_are_outdated(environment)
     advance(environment, now=LATER)
-    assert RatingPool.objects.get().struck_count == 1
+    assert RatingPool.objects.get().duel_count == 2
 
     fits: list[Environment] = []
     monkeypatch.setattr(ledger, "ratings_refresh", fits.append)

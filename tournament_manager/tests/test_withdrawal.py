@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from arena_kit.ranking.standings import DuelResult, standings
-from core.models import Environment, JobState, LedgerEntry, Rating, Tournament, TournamentState
+from core.models import Environment, JobState, LedgerEntry, Rating, TournamentState
 from core.people.moderation import agent_disable, agent_enable
 from core.tests import factories
-from tournament_manager import ledger
 from tournament_manager.editions import advance
 from tournament_manager.tests.samples import LATER, edition, participants_of, play, play_all, players, table
 
@@ -74,22 +73,6 @@ def test_an_agent_that_is_enabled_again_takes_part_in_the_next_edition(environme
     assert table(tournament)[-1] == (rows[2].pk, 3, 0)
     # Nothing has changed in who can play, so it is up to the organisers.
     assert participants_of(tournament) == {row.pk for row in rows}
-
-
-def test_a_table_that_was_finished_a_moment_too_early_is_made_anew(environment: Environment) -> None:
-    rows = players(environment, 3)
-    advance(environment, now=LATER)
-    tournament = edition(environment)
-    play_all(tournament)
-    advance(environment, now=LATER)
-    assert ledger.outdated_editions(environment) == []
-    tournament.participants.filter(submission=rows[2]).update(withdrawn_at=LATER)
-
-    assert ledger.outdated_editions(environment) == [tournament]
-    for row in Tournament.objects.all():
-        ledger.standings_refresh(row)
-    assert ledger.outdated_editions(environment) == []
-    assert table(tournament) == [(rows[0].pk, 1, 2), (rows[1].pk, 2, 0), (rows[2].pk, 3, 0)]
 
 
 def test_the_withdrawn_stand_below_who_has_lost_everything() -> None:

@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from core.duels.services import duel_play_again, duel_void
-from core.errors import Refused
 from core.jobs.lifecycle import job_cancel, job_requeue, job_wake
 from core.jobs.selectors import attempts_of
 from core.jobs.waits import wait_of
@@ -200,7 +199,7 @@ class DuelAdmin(JobAdmin[Duel]):
     actions = ("requeue", "cancel", "void", "run_again")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Duel]:
-        return super().get_queryset(request).defer(*Duel.UNREAD)
+        return super().get_queryset(request)
 
     def view_on_site(self, duel: Duel) -> str:
         return reverse("web:duel", args=[duel.pk])
@@ -238,10 +237,6 @@ class DuelAdmin(JobAdmin[Duel]):
         user = request.user
 
         def action(duel: Duel) -> str:
-            if duel.is_void:
-                raise Refused("It is void already.")
-            if duel.state != JobState.SUCCEEDED:
-                raise Refused("It has no result that could be made void; cancel it instead.")
             duel_void(duel=duel, reason=answer, user=user)
             return "is void."
 

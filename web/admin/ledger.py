@@ -82,7 +82,7 @@ class RatingPointAdmin(AppendOnlyAdmin[RatingPoint]):
 
 @admin.register(RatingPool)
 class RatingPoolAdmin(AppendOnlyAdmin[RatingPool]):
-    list_display = ("environment", "duel_count", "struck_count", "spread", "first_seat", "first_seat_low",
+    list_display = ("environment", "duel_count", "ledger_version", "spread", "first_seat", "first_seat_low",
                     "first_seat_high", "is_connected", "fitted_at", "fit_seconds")  # fmt: skip
     list_filter = ("is_connected",)
     list_select_related = ("environment",)

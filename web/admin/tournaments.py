@@ -192,7 +192,6 @@ class TournamentAdmin(RoundsAdmin):
         return (
             super()
             .get_queryset(request)
-            .defer("standing")
             .annotate(
                 participant_count=_count(Participant.objects.all()),
                 duel_count=_count(Duel.objects.all()),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.models import Environment, Participant, Submission, Tournament
+from core.tournaments.plans import plan_save
 
 Json = dict[str, Any]
 
@@ -31,8 +32,8 @@ def add(tournament: Tournament, players: Sequence[Submission]) -> None:
         Participant(tournament=tournament, submission=player, seeding=place)
         for place, player in enumerate(players, start=first)
     )
-    tournament.standing = standing([row.submission_id for row in tournament.participants.order_by("seeding")])
-    tournament.save(update_fields=["standing"])
+    seeds = list(tournament.participants.order_by("seeding").values_list("submission", flat=True))
+    plan_save(tournament=tournament, drawing=standing(seeds))
 
 
 def standing(players: Sequence[int], note: str = "Round 1: The arena could not play it.") -> Json:

@@ -19,6 +19,7 @@ from core.models import (
     User,
 )
 from core.tests.factories import NOON, Cast
+from core.tournaments.plans import plan_save
 from web.tests import drawn, scored
 from web.tests.house import furnished
 
@@ -91,5 +92,6 @@ def infested(cast: Cast, short: str, long: str, markdown: str) -> dict[str, Any]
     Alarm.objects.create(key=short, message=long, raised_at=duel.created_at)
     cup = Tournament.objects.get(pk=house["cup"])
     players = list(cup.participants.order_by("seeding").values_list("submission", flat=True))
-    Tournament.objects.filter(pk=cup.pk).update(name=short, standing=drawn.standing(players, short))
+    Tournament.objects.filter(pk=cup.pk).update(name=short)
+    plan_save(tournament=cup, drawing=drawn.standing(players, short))
     return {**house, "script": script.pk, "failed": failed.pk}

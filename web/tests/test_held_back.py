@@ -10,6 +10,7 @@ from django.urls import resolve
 from core.models import Environment, Tournament, TournamentState, User
 from core.tests import factories
 from core.tests.factories import NOON, Cast
+from core.tournaments.plans import plan_save
 from web.tests import drawn
 from web.tests.arena import staged
 from web.tests.conftest import As
@@ -62,7 +63,9 @@ def places(cast: Cast, environment: Environment) -> dict[str, object]:
     stage = staged(cast, environment, match_count=4)
     season = environment.seasons.create(name="autumn", begins_at=NOON, ends_at=NOON.replace(year=2027))
     standing = drawn.standing([stage.anna.pk, stage.berta.pk])
-    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=NOON, season=season, standing=standing)
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=NOON, season=season)
+    for tournament in Tournament.objects.all():
+        plan_save(tournament=tournament, drawing=standing)
     return {
         "slug": environment.slug, "duel": stage.duel.pk, "tournament": stage.tournament.pk, "season": season.pk
     }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from arena_kit.ranking.formats.contract import DuelState, Meeting, Plan, Stage, Table
+from arena_kit.ranking.formats.contract import Meeting, Plan, Stage, Table
 from arena_kit.ranking.formats.swiss import HALVED
 from arena_kit.ranking.meetings import Decision, Source, StageKind
 from arena_kit.ranking.standings import Standing
@@ -19,16 +19,7 @@ def drawing_as_json(plan: Plan) -> dict[str, object]:
         "table": _table(plan.table),
         "notes": list(plan.notes),
         "round": plan.round,
-        "over": over(plan),
     }
-
-
-def over(plan: Plan) -> list[int]:
-    """How many duels of its history were over, and the sum of their keys: what it was made of, in short."""
-    duels = {duel.key: duel.state for meeting in plan.meetings for duel in meeting.duels}
-    duels |= {duel.key: duel.state for duel in plan.stale}
-    keys = [key for key, state in duels.items() if state is not DuelState.OPEN]
-    return [len(keys), sum(keys)]
 
 
 def standings_of(plan: Plan) -> list[Standing]:

@@ -11,8 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from core.models import Environment, Rating, Submission, Tournament, TournamentState
 from core.moments import parse_moment
 from core.ratings.history import leaderboard_as_of
+from tournament_manager.follow import DIGITS, rebuild
 from tournament_manager.history import history_refresh
-from tournament_manager.ledger import DIGITS, compute, ratings_refresh
+from tournament_manager.ledger import compute, ratings_refresh
 from tournament_manager.progress import standings_refresh
 
 
@@ -49,6 +50,7 @@ class Command(BaseCommand):
     def _rebuild(self, environment: Environment, *, with_history: bool) -> None:
         tournaments = environment.tournaments.exclude(state=TournamentState.PLANNED).order_by("edition")
         rows = sum(_standings_rebuild(tournament) for tournament in tournaments)
+        rebuild(environment)
         ratings = ratings_refresh(environment)
         points = history_refresh(environment) if with_history else 0
         found = f"{environment}: {_counted(len(tournaments), 'edition')} recomputed; {_counted(rows, 'row')} of tables"

@@ -1,0 +1,139 @@
+"""How far the ledger of each environment is, and sums of it that are kept so that a result costs no reading of history.
+
+All but `Ledger` and `LedgerChange` is derived: it follows from the ledger alone, and says by a version what it was made
+from.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from core.models.agent import Submission
+from core.models.duel import Duel
+from core.models.environment import Environment
+from core.models.limits import finite
+from core.models.tournament import Tournament
+
+
+class Ledger(models.Model):
+    """The version of an environment's ledger, raised by every change in the transaction that makes it.
+
+    A row of its own, not a column of the environment: to save an environment that was read a while ago would take the
+    version back. It is held from a change to its commit, so versions become visible in their order and without gaps.
+    """
+
+    environment = models.OneToOneField(Environment, on_delete=models.CASCADE, primary_key=True, related_name="ledger")
+    version = models.PositiveBigIntegerField(default=0)
+    is_asked = models.BooleanField(
+        default=False, help_text="A message is under way that has what follows from the ledger refreshed."
+    )
+
+    def __str__(self) -> str:
+        return f"ledger of {self.environment}, version {self.version}"
+
+
+class LedgerChange(models.Model):
+    """What one version of an environment's ledger changed. Written once."""
+
+    class Kind(models.TextChoices):
+        RESULT = "RESULT", "a duel's result"
+        STRIKE = "STRIKE", "results were struck"
+        RELEASE = "RELEASE", "the results of a tournament are shown to everybody"
+        WITHDRAWAL = "WITHDRAWAL", "participants were withdrawn"
+        CANCEL = "CANCEL", "a tournament was cancelled"
+        RECOMPUTE = "RECOMPUTE", "everything is computed anew"
+
+    # Without an index of its own: the constraint begins with it.
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="+", db_index=False)
+    version = models.PositiveBigIntegerField()
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    tournament = models.ForeignKey(
+        Tournament, on_delete=models.CASCADE, null=True, related_name="+", db_index=False, help_text="Of one alone."
+    )
+    duel = models.OneToOneField(
+        Duel, on_delete=models.CASCADE, null=True, related_name="ledger_change", help_text="Whose result came in."
+    )
+
+    class Meta:
+        ordering = ["environment", "version"]
+        constraints = [
+            models.UniqueConstraint(fields=["environment", "version"], name="ledger_change_version_unique"),
+            models.CheckConstraint(
+                condition=models.Q(kind="RESULT", duel__isnull=False, tournament__isnull=False)
+                | models.Q(~models.Q(kind="RESULT"), duel=None),
+                name="ledger_change_is_whole",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.version} of the ledger of {self.environment_id}: {self.get_kind_display()}"
+
+
+class LedgerSums(models.Model):
+    """Up to which version tables of the arena's own tournaments, pair totals and live ratings of an environment are.
+
+    Its row is held while they are brought up to date, so one worker at a time does that.
+    """
+
+    environment = models.OneToOneField(
+        Environment, on_delete=models.CASCADE, primary_key=True, related_name="ledger_sums"
+    )
+    version = models.PositiveBigIntegerField(default=0)
+    rated_version = models.PositiveBigIntegerField(default=0, help_text="The last one that changed what is rated.")
+    rewritten_version = models.PositiveBigIntegerField(
+        default=0, help_text="The last one that struck a result which was rated."
+    )
+    last_result_at = models.DateTimeField(null=True, help_text="When the newest rated entry was written.")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(
+                    rated_version__lte=models.F("version"), rewritten_version__lte=models.F("rated_version")
+                ),
+                name="ledger_sums_in_order",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"sums of the ledger of {self.environment}, version {self.version}"
+
+
+class PairTotal(models.Model):
+    """All rated matches of two submissions with the same one in the first seat; a forfeit is a win of the other."""
+
+    # Without indexes of their own: those below begin with them.
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="+", db_index=False)
+    first = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+", db_index=False)
+    second = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    wins = models.PositiveBigIntegerField(default=0, help_text="Of the first.")
+    draws = models.PositiveBigIntegerField(default=0)
+    losses = models.PositiveBigIntegerField(default=0)
+    duel_count = models.PositiveIntegerField(default=0, help_text="Duels in which the first was player_1.")
+    latest_duel = models.PositiveBigIntegerField(default=0, help_text="Id of the newest duel of the two.")
+
+    class Meta:
+        indexes = [models.Index(fields=["environment"], name="pair_total_environment")]
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second"], name="pair_total_unique"),
+            models.CheckConstraint(condition=~models.Q(first=models.F("second")), name="pair_total_players_differ"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_id} against {self.second_id}"
+
+
+class LiveRating(models.Model):
+    """Elo of a submission that has played a rated duel, unrounded, and what its next step depends on."""
+
+    submission = models.OneToOneField(
+        Submission, on_delete=models.CASCADE, primary_key=True, related_name="live_rating"
+    )
+    value = models.FloatField()
+    duel_count = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=finite("value"), name="live_rating_is_finite")]
+
+    def __str__(self) -> str:
+        return f"{self.submission_id}: {self.value:.0f}"

@@ -1,0 +1,94 @@
+"""Reads the ledger's entries as the pure functions want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+
+from django.db.models import F, Q, QuerySet
+
+from arena_kit.ranking.rating import Seating
+from arena_kit.ranking.standings import DuelResult, Entry, duel_results
+from core.models import Environment, LedgerEntry, Tournament
+from core.ratings.pairs import COUNTED
+
+COLUMNS = ("duel_id", "submission_id", "opponent_id", "wins", "draws", "opponent_errors", "score")
+_MORE = ("seat", "losses", "errors", "duel__player_1", "duel__tournament", "created_at")
+_VERSION = "duel__ledger_change__version"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A duel of the ledger. seatings: by the submission in the first seat. at: when its result came in."""
+
+    result: DuelResult
+    seatings: tuple[Seating, ...]
+    player_1: int
+    tournament: int
+    at: datetime
+
+
+def counted(tournament: Tournament) -> QuerySet[LedgerEntry]:
+    """The entries of a tournament that count for its table: those of duels that were not struck."""
+    return LedgerEntry.objects.filter(duel__tournament=tournament, duel__void__isnull=True)
+
+
+def rated(environment: Environment, *, at: datetime | None = None) -> QuerySet[LedgerEntry]:
+    """The entries that count for ratings: of tournaments that are rated and whose results everybody sees.
+
+    Those that are held back would tell of themselves there; once they are released they count, as if they always had.
+    at: as they were in that moment, strikes that came later undone; which tournaments count is what it is today.
+    """
+    rows = LedgerEntry.objects.filter(duel__tournament__environment=environment)
+    if at is None:
+        return rows.filter(COUNTED)
+    shown = Q(duel__tournament__is_rated=True, duel__tournament__results="PUBLIC")
+    return rows.filter(shown & (Q(duel__void__isnull=True) | Q(duel__void__created_at__gt=at)), created_at__lte=at)
+
+
+def until(rows: QuerySet[LedgerEntry], version: int) -> QuerySet[LedgerEntry]:
+    """Those of entries that had come in with a version of the ledger; what was put there by hand counts as older."""
+    return rows.filter(Q(duel__ledger_change__isnull=True) | Q(**{f"{_VERSION}__lte": version}))
+
+
+def between(environment: Environment, after: int, version: int) -> QuerySet[LedgerEntry]:
+    """The entries that came in after one version of an environment's ledger and with another at last."""
+    return LedgerEntry.objects.filter(
+        duel__ledger_change__environment=environment,
+        duel__ledger_change__version__gt=after,
+        duel__ledger_change__version__lte=version,
+    )
+
+
+def played(rows: QuerySet[LedgerEntry]) -> Iterator[Played]:
+    """Duels in the order in which their results came in. One pass, a duel at a time: there may be a million rows."""
+    in_order = rows.order_by(F(_VERSION).asc(nulls_first=True), "duel_id", "pk").values_list(*COLUMNS, *_MORE)
+    for _, duel in groupby(in_order.iterator(), key=itemgetter(0)):
+        yield _played(list(duel))
+
+
+def entries(rows: QuerySet[LedgerEntry]) -> list[Entry]:
+    """Rows as plain values for the pure functions."""
+    return [Entry(*row) for row in rows.order_by("duel_id", "pk").values_list(*COLUMNS)]
+
+
+def results_of(found: Iterable[Played]) -> list[DuelResult]:
+    return [row.result for row in found]
+
+
+def _played(rows: list[tuple[object, ...]]) -> Played:
+    size = len(COLUMNS)
+    found = [Entry(*row[:size]) for row in rows]  # type: ignore[arg-type]  # columns in the order of its fields
+    seatings = []
+    for entry, row in zip(found, rows, strict=True):
+        seat, losses, errors, *_ = row[size:]
+        if seat == 0:
+            wins = entry.wins + entry.opponent_errors
+            lost = losses + errors  # type: ignore[operator]  # numbers
+            seatings.append((entry.duel, entry.submission, entry.opponent, wins, entry.draws, lost))
+    player_1, tournament, at = rows[0][size + 3 :]
+    (result,) = duel_results(found)
+    return Played(result, tuple(seatings), player_1, tournament, at)  # type: ignore[arg-type]  # columns of its duel

@@ -1,0 +1,232 @@
+"""What follows from the ledger: noticed by versions, done once, the same as from nothing, at a cost without history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from core.services import ledger as ledger_service
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from arena_kit.environment.records import Outcome
+from core.duels.services import duel_void
+from core.models import (
+    Audience,
+    Duel,
+    Environment,
+    JobState,
+    Ledger,
+    LedgerChange,
+    LedgerSums,
+    Lens,
+    LiveRating,
+    PairTotal,
+    Participant,
+    Play,
+    Rating,
+    RatingPool,
+    Tournament,
+)
+from core.people.moderation import agent_disable
+from core.ratings.pairs import pair_totals
+from core.tests import factories
+from core.tournaments.planning import results_release
+from tournament_manager import follow as follow_module
+from tournament_manager.editions import advance, start_now
+from tournament_manager.follow import follow, rebuild
+from tournament_manager.ledger import ratings_are_outdated, ratings_refresh
+from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
+
+pytestmark = pytest.mark.django_db
+WHY = "The clock was wrong."
+OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.DRAW)
+
+
+@pytest.fixture
+def environment() -> Environment:
+    return factories.environment()
+
+
+def sums() -> dict[str, Any]:
+    """All that is kept of the ledger and read again with the next result."""
+    pairs = ("first", "second", "wins", "draws", "losses", "duel_count", "latest_duel")
+    table = ("tournament", "submission", "rank", "points", "wins", "draws", "losses", "total_score")
+    return {
+        "pairs": sorted(PairTotal.objects.values_list(*pairs)),
+        "live": sorted(LiveRating.objects.values_list("submission", "value", "duel_count")),
+        "tables": sorted(Participant.objects.values_list(*table)),
+    }
+
+
+def fitted(environment: Environment) -> dict[str, Any]:
+    """Official ratings and lenses, made anew of what is kept."""
+    ratings_refresh(environment)
+    columns = ("submission", "value", "low", "high", "rank", "best_chance", "live", "duel_count", "match_count")
+    lens = Lens.objects.values("nash", "cycles", "cycle_count", "pair_count", "clear_count", "calibration").get()
+    return {"ratings": sorted(Rating.objects.values_list(*columns)), "lens": lens}
+
+
+def test_strikes_and_results_that_balance_each_other_are_noticed(environment: Environment) -> None:
+    players(environment, 5)
+    advance(environment, now=LATER)
+    duels = list(edition(environment).duels.order_by("pk"))
+    # One of the ten stays open: the end of an edition has ratings fitted in any case.
+    for duel in (duels[0], *duels[3:9]):
+        play(duel)
+    advance(environment, now=LATER)
+    fitted_at = RatingPool.objects.get().fitted_at
+    for duel in (duels[0], duels[3]):
+        duel_void(duel=Duel.objects.get(pk=duel.pk), reason=WHY, user=None)
+    for duel in (duels[1], duels[2]):
+        play(duel)
+    assert duels[0].pk + duels[3].pk == duels[1].pk + duels[2].pk
+
+    advance(environment, now=fitted_at)
+    assert RatingPool.objects.get().fitted_at > fitted_at
+    kept = fitted(environment)
+    rebuild(environment)
+    assert fitted(environment) == kept
+
+
+moves = st.tuples(st.sampled_from("ppppppsrrawl"), st.integers(0, 11), st.integers(0, 9))
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(history=st.lists(moves, min_size=6, max_size=16), is_held_back=st.booleans(), is_ladder=st.booleans())
+def test_the_ledger_read_from_nothing_gives_the_same_as_step_by_step(
+    history: list[tuple[str, int, int]], is_held_back: bool, is_ladder: bool
+) -> None:
+    with transaction.atomic():
+        environment = factories.environment()
+        Environment.objects.update(play=Play.LADDER if is_ladder else Play.EDITIONS)
+        environment.refresh_from_db()
+        for number in range(4):
+            factories.ready(factories.agent(factories.user(f"owner-{number}"), environment))
+        advance(environment, now=LATER)
+        tournament = edition(environment)
+        if is_held_back:
+            Tournament.objects.update(results=Audience.HIDDEN)
+        for move, which, size in history:
+            _move(tournament, move, which, size)
+        follow(environment)
+        step_by_step, of_steps = sums(), fitted(environment)
+        Rating.objects.all().delete()
+        rebuild(environment)
+        names = ("pairs", "live") if is_ladder else ("pairs", "live", "tables")
+        assert {name: sums()[name] for name in names} == {name: step_by_step[name] for name in names}
+        assert fitted(environment) == of_steps
+        if is_ladder:
+            # It stands in the order of the ratings, whenever those were fitted.
+            assert _results(sums()["tables"]) == _results(step_by_step["tables"])
+        transaction.set_rollback(True)
+
+
+def _move(tournament: Tournament, move: str, which: int, size: int) -> None:
+    """p: play, s: strike, r: refresh, a: advance, w: withdraw, l: release results."""
+    environment = tournament.environment
+    waiting = list(tournament.duels.filter(state=JobState.QUEUED).order_by("number"))
+    played = list(tournament.duels.filter(state=JobState.SUCCEEDED, void=None).order_by("number"))
+    tournament.refresh_from_db()
+    if move == "p" and waiting:
+        # Sums of tenths depend on the order in which they are added up.
+        play(waiting[which % len(waiting)], OUTCOMES[size % 3], score=size / 10)
+    elif move == "s" and played:
+        duel_void(duel=played[which % len(played)], reason=WHY, user=None)
+    elif move == "r":
+        follow(environment)
+    elif move == "a" and tournament.is_ladder:
+        advance(environment, now=LATER)
+    elif move == "w" and which < 2:
+        agent_disable(agent=tournament.participants.order_by("pk")[which].submission.agent, reason="Mines coins.")
+    elif move == "l" and tournament.results == Audience.HIDDEN:
+        results_release(tournament=tournament)
+
+
+def _results(tables: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Without ranks."""
+    return [(tournament, submission, *figures) for tournament, submission, _, *figures in tables]
+
+
+def test_a_refresh_that_dies_half_way_has_done_nothing_and_is_done_again(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished_edition(environment)
+    play_all(start_now(environment))
+    before = sums()
+
+    def die(**_: object) -> None:
+        raise ConnectionError("The worker died.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(follow_module, "sums_save", die)
+        with pytest.raises(ConnectionError):
+            follow(environment)
+    assert sums() == before
+    follow(environment)
+    assert sums() != before
+    done = sums()
+    rebuild(environment)
+    assert sums() == done
+
+
+def test_where_nothing_has_changed_nothing_is_read_or_written(environment: Environment) -> None:
+    finished_edition(environment)
+    follow(environment)
+    before = LedgerSums.objects.get().version
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        follow(environment)
+    assert not any("ledgerentry" in query["sql"] or "participant" in query["sql"] for query in asked.captured_queries)
+    assert LedgerSums.objects.get().version == before == Ledger.objects.get().version
+
+
+def test_a_result_costs_as_many_queries_however_long_the_history_is(environment: Environment) -> None:
+    def cost() -> int:
+        duel = edition(environment).duels.filter(state=JobState.QUEUED)[0]
+        play(duel)
+        with CaptureQueriesContext(connection) as asked:
+            follow(environment)
+        return len(asked)
+
+    finished_edition(environment)
+    start_now(environment)
+    short = cost()
+    for _ in range(4):
+        play_all(edition(environment))
+        advance(environment, now=LATER)
+        start_now(environment)
+    assert cost() == short
+
+
+def test_of_many_results_only_the_first_sends_a_message_until_a_refresh_begins(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    players(environment, 4)
+    advance(environment, now=LATER)
+    sent: list[tuple[object, ...]] = []
+    monkeypatch.setattr(ledger_service, "wake", lambda *message: sent.append(message))
+    one, two, three, four, *_ = edition(environment).duels.order_by("number")
+    play(one)
+    play(two)
+    assert len(sent) == 1
+    follow(environment)
+    play(three)
+    play(four)
+    assert len(sent) == 2
+    assert Ledger.objects.get().version == LedgerChange.objects.count() == 4
+
+
+def test_who_beats_whom_is_kept_with_every_result_and_follows_a_strike(environment: Environment) -> None:
+    tournament, (one, two, _) = finished_edition(environment)
+    (met,) = (row for row in pair_totals(environment, [one.pk, two.pk]) if row.submission == one.pk)
+    assert (met.opponent, met.wins, met.draws, met.losses, met.duel_count) == (two.pk, 1, 0, 0, 1)
+    duel = tournament.duels.get(player_1__in=(one, two), player_2__in=(one, two))
+    assert met.latest_duel == duel.pk
+    duel_void(duel=duel, reason=WHY, user=None)
+    follow(environment)
+    assert pair_totals(environment, [one.pk, two.pk]) == []
+    assert ratings_are_outdated(environment)
