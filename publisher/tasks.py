@@ -1,4 +1,4 @@
-"""Background work of the publisher, by the id of its row."""
+"""Background work of the publisher."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ from pathlib import Path
 from django.conf import settings
 
 from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
-from core.jobs.worker import PlatformFault, Pulse, perform_next
+from core.jobs.worker import PlatformFault, Pulse
 from core.models import JobFault, JobState, Publication, Submission
 from publisher.git import GitError
 from publisher.repository import Repository
 from publisher.source import SourceRefused, unpack_source
-
-
-def publication_run(job_id: int) -> None:
-    """Put the source of a public submission into the repository of the settings."""
-    perform_next(Publication, job_id, _publish)
 
 
 def repository() -> Repository:
@@ -27,7 +22,8 @@ def repository() -> Repository:
     )
 
 
-def _publish(publication: Publication, pulse: Pulse) -> None:
+def publish(publication: Publication, pulse: Pulse) -> None:
+    """Put the source of a public submission into the repository of the settings."""
     submission = publication.submission
     reason = reason_not_to_publish(submission)
     if reason:

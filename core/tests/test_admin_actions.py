@@ -13,6 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.asserts import assertContains
 
+from core.jobs.bells import WORK
 from core.models import (
     Agent,
     Build,
@@ -45,7 +46,7 @@ def test_a_running_job_is_requeued_with_a_fresh_set_of_attempts(
     build.refresh_from_db()
     assert (build.state, build.attempt, build.claim_token) == (JobState.QUEUED, 0, None)
     assert said == ["Build of anna v1: waits for a worker again."]
-    assert ("builder.tasks.build_run", build.pk) in waiting_messages()
+    assert (WORK, "build") in waiting_messages()
 
 
 def test_a_waiting_job_is_woken_again(
@@ -56,8 +57,8 @@ def test_a_waiting_job_is_woken_again(
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "requeue", build)
 
-    assert said == ["Build of anna v1: was waiting already; its workers were woken again."]
-    assert waiting_messages() == [("builder.tasks.build_run", build.pk)]
+    assert said == ["Build of anna v1: was waiting already; the bell of its workers was rung."]
+    assert waiting_messages() == [(WORK, "build")]
 
 
 def test_a_job_that_is_over_can_be_neither_requeued_nor_cancelled(organiser: Client, players: list[Submission]) -> None:

@@ -11,7 +11,7 @@ from django.db import DatabaseError, IntegrityError, connection, models, transac
 from django.db.models import F
 
 from core.append_only import unprotected
-from core.jobs.lifecycle import JOB_MODELS
+from core.jobs.kinds import JOB_MODELS
 from core.models import (
     Agent,
     Delivery,

@@ -47,7 +47,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
     date_hierarchy = "created_at"
     ordering = ("-pk",)
     actions: Sequence[str] = ("requeue", "cancel")
-    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token", "history", "turn")
+    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token", "history", "flow", "turn", "sort_key")
     readonly_fields: ClassVar[tuple[str, ...]] = ("wait", "took", "attempts", "log_text")
 
     @admin.display(description="took")
@@ -80,7 +80,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
         def action(job: AnyJob) -> str:
             if job.state == JobState.QUEUED:
                 job_wake(job=job)
-                return "was waiting already; its workers were woken again."
+                return "was waiting already; the bell of its workers was rung."
             job_requeue(job=job, reason=f"Requeued by {request.user}.")
             return "waits for a worker again."
 

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.jobs.lifecycle import JOB_MODELS
+from core.jobs.kinds import JOB_MODELS
 from core.jobs.selectors import attempts_of, queue_counts
 from core.jobs.waits import Wait, WaitCode, wait_of
 from core.listing import job_rows
