@@ -57,6 +57,7 @@ def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
                 code=played.failure.fault.value,
                 # Without the player's output, which may hold what it has seen of the hidden seeds.
                 error=played.failure.sentence,
+                public_error=played.failure.public_sentence,
                 log=pulse.text,
             )
 

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
 from core.jobs.worker import PlatformFault, Pulse
-from core.models import JobFault, JobState, Publication, Submission
+from core.models import CancelCode, JobFault, JobState, Publication, Submission
 from publisher.git import GitError
 from publisher.repository import Repository
 from publisher.source import SourceRefused, unpack_source
@@ -27,7 +27,7 @@ def publish(publication: Publication, pulse: Pulse) -> None:
     submission = publication.submission
     reason = reason_not_to_publish(submission)
     if reason:
-        job_cancel(job=publication, reason=reason)
+        job_cancel(job=publication, code=CancelCode.NOT_PUBLIC, reason=reason)
         return
     agent = submission.agent
     environment = agent.environment.slug

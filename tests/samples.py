@@ -12,7 +12,7 @@ from django_q.models import OrmQ
 from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
 from core.jobs.lifecycle import job_cancel
-from core.models import Environment, JobState, Recording, Submission, User
+from core.models import CancelCode, Environment, JobState, Recording, Submission, User
 from core.submissions.services import agent_create
 
 PLAYER = """
@@ -106,5 +106,5 @@ def deliver_messages(*, drawing: bool = True) -> None:
         message.delete()
         if not drawing:
             for recording in Recording.objects.filter(state=JobState.QUEUED):
-                job_cancel(job=recording, reason="Nothing is drawn here.")
+                job_cancel(job=recording, code=CancelCode.BY_ORGANISER, reason="Nothing is drawn here.")
         import_string(task["func"])(*task["args"])

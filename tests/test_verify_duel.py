@@ -13,7 +13,7 @@ from arena_kit.environment import registry
 from arena_kit.image.engine import connect
 from arena_kit.referee import run as referee
 from core.jobs.lifecycle import job_cancel
-from core.models import Duel, Environment, JobState, Validation
+from core.models import CancelCode, Duel, Environment, JobState, Validation
 from duel_runner.tests.commands import verify
 from duel_runner.workplace import leave_bench
 from tests.samples import FIRST, LAST, MATCHES_PER_DUEL, deliver_messages, tic_tac_toe, upload
@@ -112,7 +112,7 @@ def test_a_result_that_is_refused_leaves_no_files(
     def run_and_lose_claim(*args: Any, **options: Any) -> referee.PlayedDuel:
         result = run_duel(*args, **options)
         for duel in Duel.objects.filter(state=JobState.RUNNING):
-            job_cancel(job=duel, reason="The organisers stopped it at the last moment.")
+            job_cancel(job=duel, code=CancelCode.BY_ORGANISER, reason="The organisers stopped it at the last moment.")
         return result
 
     run_duel = referee.run_duel

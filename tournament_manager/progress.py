@@ -26,7 +26,7 @@ from arena_kit.ranking.formats.contract import MOST_PAIRS
 from arena_kit.ranking.formats.plain import drawing_as_json, standings_of
 from arena_kit.ranking.standings import duel_results
 from core.errors import Refused
-from core.models import Duel, JobState, LedgerEntry, Tournament, TournamentState
+from core.models import CancelCode, Duel, JobState, LedgerEntry, Tournament, TournamentState
 from core.people.moderation import participants_withdraw_barred, quarantine_where_due
 from core.times import moment
 from core.tournaments.rounds import (
@@ -247,15 +247,21 @@ def _taken_back(tournament: Tournament) -> Plan:
             for duel in plan.stale
         }
         causes = [
-            (reason, [row for key, row in stale.items() if has_left[key] == left])
-            for left, reason in ((True, LEFT), (False, STRUCK))
+            (code, reason, [row for key, row in stale.items() if has_left[key] == left])
+            for left, code, reason in (
+                (True, CancelCode.PLAYER_LEFT, LEFT),
+                (False, CancelCode.RESULT_STRUCK, STRUCK),
+            )
         ]
-        missed = [duels_cancel(duels=[row for row in rows if not row.is_over], reason=why) for why, rows in causes]
+        missed = [
+            duels_cancel(duels=[row for row in rows if not row.is_over], code=code, reason=why)
+            for code, why, rows in causes
+        ]
         if any(missed):
             # One has ended a moment ago: what was played may stand.
             continue
-        for why, rows in causes:
-            duels_strike(duels=[row for row in rows if row.state != JobState.CANCELLED], reason=why)
+        for code, why, rows in causes:
+            duels_strike(duels=[row for row in rows if row.state != JobState.CANCELLED], code=code, reason=why)
         again = [duel.round for duel in plan.stale if not has_left[duel.key]]
         if again and leaving_forget(tournament=tournament, number=min(again)):
             continue

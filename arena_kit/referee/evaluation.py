@@ -21,11 +21,15 @@ POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an evaluation counts for nothing: the player's fault, in which episode, and a sentence for a person."""
+    """Why an evaluation counts for nothing: the player's fault, in which episode, and a sentence for a person.
+
+    public_sentence: the same in the arena's words alone, without the episode or anything that the player said.
+    """
 
     fault: PlayerFault
     episode: int | None
     sentence: str
+    public_sentence: str
 
 
 class Episode:
@@ -285,4 +289,4 @@ class Evaluation:
 
     def _fail(self, fault: PlayerFault, episode: int | None, detail: str = "") -> None:
         where = "" if episode is None else f"Episode {episode}: "
-        self.failure = Failure(fault, episode, where + sentence(fault, detail))
+        self.failure = Failure(fault, episode, where + sentence(fault, detail), sentence(fault))

@@ -28,7 +28,7 @@ from core.errors import Refused
 from core.evaluations.services import OPEN
 from core.jobs.apart import apart
 from core.jobs.lifecycle import job_cancel_if_open
-from core.models import Agent, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User
+from core.models import Agent, CancelCode, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User
 from core.notices.services import notify
 from core.people.quotas import challenge_quota_check, owner_lock
 
@@ -88,7 +88,7 @@ def challenges_follow() -> int:
     barred = Q(is_disabled=True) | Q(owner__is_active=False)
     for duel in _challenge_duels(Agent.objects.filter(barred)):
         with apart(f"Duel {duel.pk}"):
-            job_cancel_if_open(job=duel, reason=PLAYS_NO_MORE)
+            job_cancel_if_open(job=duel, code=CancelCode.PLAYER_BARRED, reason=PLAYS_NO_MORE)
     over = _unended().filter(~Exists(_open_duels()))
     ended = 0
     for number in list(over.values_list("pk", flat=True)):
@@ -97,10 +97,10 @@ def challenges_follow() -> int:
     return ended
 
 
-def challenge_duels_cancel(agents: Collection[Agent], *, reason: str) -> None:
+def challenge_duels_cancel(agents: Collection[Agent], *, code: CancelCode, reason: str) -> None:
     """Call off the duels of challenges that agents have before them, whoever has asked for them."""
     for duel in _challenge_duels(agents):
-        job_cancel_if_open(job=duel, reason=reason)
+        job_cancel_if_open(job=duel, code=code, reason=reason)
 
 
 def challenged_agents(agents: QuerySet[Agent]) -> list[int]:

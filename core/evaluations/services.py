@@ -14,7 +14,17 @@ from core.evaluations.selectors import evaluation_to_stand_with, is_evaluated, r
 from core.jobs.artifacts import EvaluationArtifacts
 from core.jobs.lifecycle import job_cancel_if_open, job_enqueue, job_fail, job_succeed, written_once
 from core.jobs.states import seconds_running
-from core.models import Agent, Environment, Evaluation, JobFault, JobState, Recording, Submission, SubmissionForm
+from core.models import (
+    Agent,
+    CancelCode,
+    Environment,
+    Evaluation,
+    JobFault,
+    JobState,
+    Recording,
+    Submission,
+    SubmissionForm,
+)
 from core.operations.metrics import evaluation_completed, matches_played
 from core.submissions.phase_selectors import validation_of
 
@@ -83,7 +93,7 @@ def evaluations_renew(*, environment: Environment, reason: str) -> list[Evaluati
     evaluations that are cancelled because they would not count.
     """
     for evaluation in environment.evaluations.filter(is_verified=True, state__in=OPEN).select_for_update():
-        job_cancel_if_open(job=evaluation, reason=reason)
+        job_cancel_if_open(job=evaluation, code=CancelCode.SUPERSEDED, reason=reason)
     submissions = submissions_to_rank(environment)
     standing = environment.evaluations.filter(is_verified=True, is_current=True)
     standing.exclude(agent__in=[submission.agent_id for submission in submissions]).update(is_current=False)
@@ -174,6 +184,7 @@ def evaluation_fail(
     artifacts: EvaluationArtifacts,
     code: str,
     error: str,
+    public_error: str = "",
     log: str,
 ) -> None:
     """The submission failed by a fault of its own: this evaluation gives it no place. Raises StaleJob."""
@@ -184,6 +195,7 @@ def evaluation_fail(
             fault=JobFault.PLAYER,
             code=code,
             error=error,
+            public_error=public_error,
             log=log,
             episodes=episodes,
             episodes_done=len(episodes),

@@ -23,7 +23,7 @@ from core.jobs.kinds import JOB_MODELS, LOST_CODE
 from core.jobs.registry import failure_tell, queues_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.turns import FRONT, line_up
-from core.models import Job, JobFault, JobState
+from core.models import CancelCode, Job, JobFault, JobState
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -130,6 +130,7 @@ def job_take(*, job: Job, worker: str) -> bool:
             fault=JobFault.NONE,
             error_code="",
             error="",
+            public_error="",
         )
     except StaleJob:
         return False
@@ -151,14 +152,22 @@ def job_heartbeat(*, job: Job, log: str | None = None, progress: Mapping[str, ob
 @written_once
 def job_succeed(*, job: Job, log: str = "", **fields: object) -> None:
     """Finish a running job; call it inside the transaction that writes the job's result."""
-    _finish(job, JobState.SUCCEEDED, fault=JobFault.NONE, error_code="", error="", log=log_tail(log), **fields)
+    said = {"error_code": "", "error": "", "public_error": ""}
+    _finish(job, JobState.SUCCEEDED, fault=JobFault.NONE, **said, log=log_tail(log), **fields)
 
 
 @written_once
-def job_fail(*, job: Job, fault: JobFault, code: str, error: str, log: str = "", **fields: object) -> None:
-    """Finish a running job as failed, with a typed code and a sentence for a person, and tell who listens for that."""
+def job_fail(
+    *, job: Job, fault: JobFault, code: str, error: str, public_error: str = "", log: str = "", **fields: object
+) -> None:
+    """Finish a running job as failed, with a typed code and a sentence for a person, and tell who listens.
+
+    public_error: what a stranger may read of a player's fault; a fault of the platform is told to everybody in full.
+    """
+    public = error if fault == JobFault.PLATFORM else public_error
+    said = {"error_code": code[:50], "error": error, "public_error": public}
     with transaction.atomic():
-        _finish(job, JobState.FAILED, fault=fault, error_code=code[:50], error=error, log=log_tail(log), **fields)
+        _finish(job, JobState.FAILED, fault=fault, **said, log=log_tail(log), **fields)
         failure_tell(job)
 
 
@@ -180,6 +189,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
+        public_error=error,
         history=history,
         log=log_tail(log),
     )
@@ -205,13 +215,17 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
         not_before=Now(),
         error_code=code,
         error=error,
+        public_error=error,
         history=_history(job, code, error),
         log=log_tail(log),
     )
 
 
-def job_cancel(*, job: Job, reason: str) -> None:
-    """Cancel a waiting or running job. A worker that still runs it is refused when it comes back."""
+def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
+    """Cancel a waiting or running job. A worker that still runs it is refused when it comes back.
+
+    code: what code decides by later; reason: the same for people, in any words.
+    """
     transition(
         job,
         JobState.CANCELLED,
@@ -222,16 +236,18 @@ def job_cancel(*, job: Job, reason: str) -> None:
         fault=JobFault.NONE,
         error_code="cancelled",
         error=reason,
+        public_error=reason,
+        cancel_code=code,
     )
 
 
-def job_cancel_if_open(*, job: Job, reason: str) -> None:
+def job_cancel_if_open(*, job: Job, code: CancelCode, reason: str) -> None:
     """As `job_cancel`, but content with a job that is over, also one that has ended a moment ago."""
     for _ in range(3):
         if job.is_over:
             return
         try:
-            job_cancel(job=job, reason=reason)
+            job_cancel(job=job, code=code, reason=reason)
         except StaleJob:
             job.refresh_from_db()
 
@@ -247,6 +263,7 @@ def job_requeue(*, job: Job, reason: str) -> None:
         attempt=0,
         error_code=code,
         error=reason,
+        public_error=reason,
         history=_history(job, code, reason),
     )
     job_wake(job=job)

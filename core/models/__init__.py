@@ -8,7 +8,7 @@ from core.models.challenge import Challenge, ChallengeKind
 from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment, Play
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
-from core.models.job import Job, JobFault, JobState, PlayedJob
+from core.models.job import CancelCode, Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, RatingPool
 from core.models.lens import Lens
 from core.models.notice import Notice, NoticeChoice, NoticeKind
@@ -42,6 +42,7 @@ __all__ = [
     "AuditEntry",
     "Bell",
     "Build",
+    "CancelCode",
     "Challenge",
     "ChallengeKind",
     "Delivery",

@@ -29,6 +29,24 @@ PRIORITIES = 10
 """The highest priority of a job; the lowest is this below zero."""
 
 
+class CancelCode(models.TextChoices):
+    """Why a job was cancelled. Code decides by this; the sentence in `error` is for people."""
+
+    BY_OWNER = "by_owner", "by its owner"
+    BY_ORGANISER = "by_organiser", "by an organiser"
+    OWNER_BANNED = "owner_banned", "its owner's account was closed"
+    AGENT_DISABLED = "agent_disabled", "its agent was disabled"
+    QUARANTINED = "quarantined", "a player was paused for crashing"
+    PLAYER_BARRED = "player_barred", "a player takes part in nothing any more"
+    PLAYER_LEFT = "player_left", "a player left the tournament"
+    SUBMISSION_DELETED = "submission_deleted", "its submission was deleted"
+    SUPERSEDED = "superseded", "newer work takes its place"
+    RESULT_STRUCK = "result_struck", "a result that it depended on was struck"
+    TEST_OVER = "test_over", "the test of a version is over"
+    TOURNAMENT_OVER = "tournament_over", "its tournament is over"
+    NOT_PUBLIC = "not_public", "there is nothing to publish"
+
+
 class Job(models.Model):
     """One unit of background work. State changes only through `core.jobs.states.transition`."""
 
@@ -54,6 +72,10 @@ class Job(models.Model):
     fault = models.CharField(max_length=8, choices=JobFault.choices, default=JobFault.NONE, editable=False)
     error_code = models.CharField(max_length=50, blank=True, editable=False)
     error = models.TextField(blank=True, editable=False, help_text="A sentence for a person.")
+    public_error = models.TextField(
+        blank=True, editable=False, help_text="What a stranger may read of it: the arena's own words alone."
+    )
+    cancel_code = models.CharField(max_length=20, choices=CancelCode.choices, blank=True, editable=False)
     log = models.TextField(blank=True, editable=False)
     history = models.JSONField(
         default=list, editable=False, help_text="Attempts that came to nothing: core.jobs.selectors.attempts_of."
@@ -96,6 +118,11 @@ class Job(models.Model):
             models.CheckConstraint(
                 condition=models.Q(priority__gte=-PRIORITIES, priority__lte=PRIORITIES),
                 name="%(class)s_priority_in_range",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="CANCELLED", cancel_code__in=CancelCode.values)
+                | models.Q(~models.Q(state="CANCELLED"), cancel_code=""),
+                name="%(class)s_cancelled_has_code",
             ),
         ]
         indexes = [

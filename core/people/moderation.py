@@ -24,10 +24,10 @@ from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel_if_open
 from core.models import (
     Agent,
+    CancelCode,
     Duel,
     Evaluation,
     Job,
-    JobState,
     LedgerEntry,
     Participant,
     Promotion,
@@ -47,8 +47,11 @@ from core.tournaments.rounds import GONE, last_round
 
 logger = logging.getLogger(__name__)
 
-DISABLED = "Its agent was disabled."
-BANNED = "Its owner's account was closed."
+SAID = {
+    CancelCode.AGENT_DISABLED: "Its agent was disabled.",
+    CancelCode.OWNER_BANNED: "Its owner's account was closed.",
+}
+"""What people read of work that is stopped and may go on later."""
 BARRED = "One of its players takes part in nothing any more."
 PAUSED = "One of its players was paused for crashing."
 
@@ -58,7 +61,7 @@ def agent_disable(*, agent: Agent, reason: str) -> None:
     with transaction.atomic():
         locked = agent_lock(agent.pk)
         _write(locked, is_disabled=True, disabled_reason=reason[:200], quarantined_at=None, quarantined_number=None)
-        _stop([locked], DISABLED)
+        _stop([locked], CancelCode.AGENT_DISABLED)
     agent.refresh_from_db()
 
 
@@ -75,7 +78,7 @@ def agent_enable(*, agent: Agent) -> None:
             quarantined_number=None,
             forgiven_entry=last or 0,
         )
-        _go_on([locked], DISABLED)
+        _go_on([locked], CancelCode.AGENT_DISABLED)
     agent.refresh_from_db()
 
 
@@ -92,7 +95,7 @@ def user_ban(*, user: User, reason: str) -> None:
         working = _agents_with_jobs(locked, state__in=OPEN)
         playing = set(_running(locked.agents.all()).values_list("submission__agent", flat=True))
         playing |= set(challenged_agents(locked.agents.all()))
-        _stop([agent_lock(pk) for pk in sorted(working | playing | _tested(locked))], BANNED)
+        _stop([agent_lock(pk) for pk in sorted(working | playing | _tested(locked))], CancelCode.OWNER_BANNED)
     user.refresh_from_db()
 
 
@@ -103,8 +106,8 @@ def user_unban(*, user: User) -> None:
         if locked.is_active:
             raise Refused("The account is open.")
         User.objects.filter(pk=user.pk).update(is_active=True, ban_reason="")
-        stopped = _agents_with_jobs(locked, state=JobState.CANCELLED, error=BANNED)
-        _go_on([agent_lock(pk) for pk in sorted(stopped)], BANNED)
+        stopped = _agents_with_jobs(locked, cancel_code=CancelCode.OWNER_BANNED)
+        _go_on([agent_lock(pk) for pk in sorted(stopped)], CancelCode.OWNER_BANNED)
     user.refresh_from_db()
 
 
@@ -172,7 +175,7 @@ def _quarantine(submission: Submission) -> bool:
             quarantined_number=submission.number,
         )
         # Not its builds and validations: a new version is its way out. In the order of `_stop`.
-        challenge_duels_cancel([agent], reason=PAUSED)
+        challenge_duels_cancel([agent], code=CancelCode.QUARANTINED, reason=PAUSED)
         _withdraw(_running([agent]))
         agent_quarantined(agent, submission)
     logger.warning("%s of %s is quarantined: %s", agent, agent.environment, agent.disabled_reason)
@@ -208,7 +211,7 @@ def _running(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Participan
     )
 
 
-def _stop(agents: Collection[Agent], reason: str) -> None:
+def _stop(agents: Collection[Agent], code: CancelCode) -> None:
     """Cancel all work for locked agents: a worker that is at it is refused, and nothing of it is rated.
 
     In one order, as `_quarantine`: of tests, of challenges, then of tournaments; else two might wait for each other.
@@ -216,10 +219,10 @@ def _stop(agents: Collection[Agent], reason: str) -> None:
     for kind in PHASES:
         jobs = kind.objects.filter(submission__agent__in=agents, state__in=OPEN)
         for job in jobs.order_by("pk"):
-            job_cancel_if_open(job=job, reason=reason)
+            job_cancel_if_open(job=job, code=code, reason=SAID[code])
     for agent in agents:
         promotions_review(agent=agent)
-    challenge_duels_cancel(agents, reason=BARRED)
+    challenge_duels_cancel(agents, code=CancelCode.PLAYER_BARRED, reason=BARRED)
     _withdraw(_running(agents))
 
 
@@ -244,7 +247,7 @@ def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
         # The others' standings change, and it may have been the last that was missing.
         wake("tournament", TOURNAMENT_TASK, row.tournament.environment_id)
     for _, (duel, why) in sorted(duels.items()):
-        job_cancel_if_open(job=duel, reason=why)
+        job_cancel_if_open(job=duel, code=CancelCode.PLAYER_LEFT, reason=why)
     return count
 
 
@@ -270,22 +273,22 @@ def _left_after(tournament: Tournament) -> int | None:
     return last_round(tournament)
 
 
-def _go_on(agents: Collection[Agent], reason: str) -> None:
-    """Do again what was cancelled for this reason, of locked agents. Duels stay cancelled: their edition goes on."""
+def _go_on(agents: Collection[Agent], code: CancelCode) -> None:
+    """Do again what was cancelled with this code, of locked agents. Duels stay cancelled: their edition goes on."""
     submissions = Submission.objects.filter(agent__in=agents, deleted_at=None).select_related("agent__environment")
     # What is evaluated again holds its environment until all is done.
     for submission in submissions.order_by("agent__environment_id", "pk"):
         job, publication = decisive_job(submission), submission.latest_publication
         # What cannot go on, e.g. for an image that is gone, stays cancelled, as its page says.
         with suppress(Refused):
-            if _was_stopped(job, reason) and isinstance(job, Evaluation):
+            if _was_stopped(job, code) and isinstance(job, Evaluation):
                 evaluation_again(submission=submission)
-            elif _was_stopped(job, reason):
+            elif _was_stopped(job, code):
                 submission_rebuild(submission=submission)
         with suppress(Refused):
-            if publication is not None and _was_stopped(publication, reason):
+            if publication is not None and _was_stopped(publication, code):
                 publication_again(publication=publication)
 
 
-def _was_stopped(job: Job | None, reason: str) -> bool:
-    return job is not None and job.state == JobState.CANCELLED and job.error == reason
+def _was_stopped(job: Job | None, code: CancelCode) -> bool:
+    return job is not None and job.cancel_code == code

@@ -23,6 +23,7 @@ from core.jobs.lifecycle import job_cancel_if_open
 from core.models import (
     Agent,
     Build,
+    CancelCode,
     Duel,
     Environment,
     JobState,
@@ -234,7 +235,7 @@ def _end(promotion: Promotion, state: PromotionState, verdict: str) -> None:
     promotion.state, promotion.verdict, promotion.decided_at = state, verdict, timezone.now()
     promotion.save(update_fields=["state", "verdict", "decided_at"])
     for duel in promotion.duels.filter(state__in=OPEN).order_by("pk"):
-        job_cancel_if_open(job=duel, reason=verdict)
+        job_cancel_if_open(job=duel, code=CancelCode.TEST_OVER, reason=verdict)
     if state == PromotionState.ACTIVATED:
         Submission.objects.filter(pk=promotion.candidate_id).update(is_benched=False)
         wake("tournament", TOURNAMENT_TASK, promotion.candidate.agent.environment_id)

@@ -24,6 +24,7 @@ from core.jobs.lifecycle import job_cancel_if_open, job_enqueue
 from core.models import (
     Agent,
     Build,
+    CancelCode,
     Environment,
     Evaluation,
     JobFault,
@@ -171,7 +172,7 @@ def submission_delete(*, submission: Submission) -> None:
         # Before the submission's row, as workers take them, or each might wait for the other.
         for kind in PHASES:
             for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
-                job_cancel_if_open(job=job, reason="The submission was deleted.")
+                job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
         submission.deleted_at = timezone.now()
         submission.save(update_fields=["deleted_at"])
         standing_decide(agent=agent)
@@ -197,7 +198,7 @@ def submission_rebuild(*, submission: Submission) -> Build:
         phases = (submission.latest_build, submission.latest_validation)
         for job in (*phases, *submission.evaluations.filter(state__in=OPEN)):
             if job is not None:
-                job_cancel_if_open(job=job, reason="The submission is built again.")
+                job_cancel_if_open(job=job, code=CancelCode.SUPERSEDED, reason="The submission is built again.")
         build = Build.objects.create(submission=submission)
         job_enqueue(job=build)
     return build

@@ -5,15 +5,10 @@ Who sees results of tournaments that are held back is in `results`.
 
 from __future__ import annotations
 
-import re
-
 from core.evaluations.episodes import seeds_hidden
 from core.models import Build, Duel, Evaluation, Job, JobFault, Publication, Recording, Submission, Validation
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import Viewer, duel_visible
-
-_SENTENCE = re.compile(r"(?:Episode \d+: )?[^:.]*")
-"""What the arena itself says of a failure; what follows a colon or a full stop may be the player's words."""
 
 
 def records_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
@@ -36,16 +31,15 @@ def arena_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
 def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
     """Why a job failed, as far as a person may know it.
 
-    The words of a player go to those who may see its source; from an evaluation on hidden seeds to staff alone.
+    The words of a player go to those who may see its source; from an evaluation on hidden seeds to staff alone. All
+    others read `public_error`, which holds the arena's own words.
     """
-    is_players = job.fault == JobFault.PLAYER
-    if is_players and isinstance(job, Evaluation) and seeds_hidden(job) and not viewer.is_staff:
-        found = _SENTENCE.match(job.error)
-        said = found[0].strip() if found else ""
-        return f"{said}." if said else ""
-    if can_see_source or not is_players:
+    is_hidden = isinstance(job, Evaluation) and seeds_hidden(job)
+    if viewer.is_staff if is_hidden and job.fault == JobFault.PLAYER else can_see_source:
         return job.error
-    return "The owner can read why." if job.error else ""
+    if job.public_error or not job.error:
+        return job.public_error
+    return "The organisers can read why." if is_hidden else "The owner can read why."
 
 
 def submission_of(job: Job) -> Submission | None:

@@ -22,6 +22,7 @@ from core.evaluations.services import agent_lock, standing_decide
 from core.models import (
     Agent,
     Build,
+    CancelCode,
     Challenge,
     ChallengeKind,
     Delivery,
@@ -373,6 +374,7 @@ def moved(rows: QuerySet[AnyJob], state: JobState, **fields: object) -> None:
         "ended_at": NOON + timedelta(seconds=5) if is_over else None,
         "worker": "worker-1" if is_running else "",
         "fault": JobFault.PLAYER if state == JobState.FAILED else JobFault.NONE,
+        "cancel_code": CancelCode.BY_ORGANISER if state == JobState.CANCELLED else "",
     }
     if rows.model is Duel:
         won = ("player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors", "draws")
@@ -399,7 +401,11 @@ def _job(row: AnyJob, state: JobState, *, seconds: int, **fields: object) -> Any
         row.ended_at = NOON + timedelta(seconds=seconds)
     if state == JobState.FAILED:
         row.fault, row.error_code, row.error = JobFault.PLAYER, "raised", "step() raised ValueError: no such cell"
+    if state == JobState.CANCELLED:
+        row.cancel_code = CancelCode.BY_ORGANISER
     for name, value in fields.items():
         setattr(row, name, value)
+    if row.fault != JobFault.PLAYER:
+        row.public_error = row.error
     row.save()
     return row

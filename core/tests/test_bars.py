@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -18,11 +19,12 @@ from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 from core.duels.services import duel_play_again, duel_succeed
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.lifecycle import job_claim
+from core.jobs.lifecycle import job_cancel, job_claim
 from core.jobs.states import StaleJob
 from core.models import (
     Agent,
     Build,
+    CancelCode,
     Duel,
     Environment,
     Evaluation,
@@ -39,8 +41,7 @@ from core.models import (
     Validation,
 )
 from core.people.moderation import (
-    BANNED,
-    DISABLED,
+    SAID,
     agent_disable,
     agent_enable,
     participants_withdraw_barred,
@@ -97,7 +98,7 @@ def test_all_open_work_of_a_disabled_agent_is_cancelled_and_nobody_else_s(
 
     agent_disable(agent=agent, reason="Mines coins.")
 
-    assert [state(job) for job in jobs] == [("CANCELLED", DISABLED)] * 3
+    assert [state(job) for job in jobs] == [("CANCELLED", SAID[CancelCode.AGENT_DISABLED])] * 3
     assert state(others)[0] == JobState.QUEUED
     assert (agent.is_disabled, agent.disabled_reason) == (True, "Mines coins.")
 
@@ -256,7 +257,7 @@ def test_a_ban_stops_all_agents_and_its_end_lets_them_go_on(alice: User, environ
 
     user_ban(user=alice, reason="Uploads viruses.")
 
-    assert state(waiting) == ("CANCELLED", BANNED)
+    assert state(waiting) == ("CANCELLED", SAID[CancelCode.OWNER_BANNED])
     assert state(of_bob)[0] == JobState.QUEUED
     assert edition.participants.exclude(withdrawn_at=None).get().submission == rows[0]
 
@@ -264,6 +265,46 @@ def test_a_ban_stops_all_agents_and_its_end_lets_them_go_on(alice: User, environ
 
     assert Build.objects.filter(submission=waiting.submission, state=JobState.QUEUED).exists()
     assert Submission.objects.valid().filter(agent__owner=alice).get() == rows[0]
+
+
+@pytest.mark.parametrize(
+    ("stop", "go_on"),
+    [
+        (lambda agent: agent_disable(agent=agent, reason="Mines coins."), lambda agent: agent_enable(agent=agent)),
+        (
+            lambda agent: user_ban(user=agent.owner, reason="Uploads viruses."),
+            lambda agent: user_unban(user=agent.owner),
+        ),
+    ],
+    ids=["disabled", "banned"],
+)
+def test_what_was_stopped_goes_on_also_where_its_sentence_was_reworded_meanwhile(
+    alice: User, environment: Environment, stop: Callable[[Agent], None], go_on: Callable[[Agent], None]
+) -> None:
+    agent = factories.agent(alice, environment)
+    waiting = factories.build(factories.submission(agent), JobState.QUEUED)
+    stop(agent)
+    waiting.refresh_from_db()
+    assert waiting.state == JobState.CANCELLED
+    # As if the release that stopped it had said it in other words.
+    Build.objects.update(error="Stopped.", public_error="Stopped.")
+
+    go_on(agent)
+
+    assert Build.objects.filter(submission=waiting.submission, state=JobState.QUEUED).exists()
+
+
+def test_what_an_organiser_cancelled_in_the_words_of_a_ban_stays_cancelled(
+    alice: User, environment: Environment
+) -> None:
+    agent = factories.agent(alice, environment)
+    stopped = factories.build(factories.submission(agent), JobState.QUEUED)
+    job_cancel(job=stopped, code=CancelCode.BY_ORGANISER, reason=SAID[CancelCode.OWNER_BANNED])
+
+    user_ban(user=alice, reason="Uploads viruses.")
+    user_unban(user=alice)
+
+    assert not Build.objects.filter(state=JobState.QUEUED).exists()
 
 
 def test_of_two_people_who_are_let_in_again_neither_holds_an_environment_that_the_other_wants_first(

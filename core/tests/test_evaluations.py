@@ -28,7 +28,7 @@ from core.evaluations.services import (
 from core.jobs.artifacts import DuelArtifacts, EvaluationArtifacts, evaluation_stored
 from core.jobs.lifecycle import job_cancel, job_claim
 from core.jobs.states import StaleJob
-from core.models import Agent, Environment, Evaluation, JobState, Recording, SeedPurpose, Submission
+from core.models import Agent, CancelCode, Environment, Evaluation, JobState, Recording, SeedPurpose, Submission
 from core.people.moderation import agent_disable, agent_enable
 from core.submissions.phases import build_succeed, validation_succeed
 from core.submissions.services import submission_delete, submission_rebuild
@@ -292,7 +292,7 @@ def test_whatever_happens_in_whatever_order_the_newest_good_version_stands(agent
                 case "fail":
                     fail(evaluation)
                 case "cancel":
-                    job_cancel(job=evaluation, reason="test")
+                    job_cancel(job=evaluation, code=CancelCode.BY_ORGANISER, reason="test")
                 case _:
                     succeed(evaluation)
                     good.append(evaluation)

@@ -52,6 +52,7 @@ RUNNING: dict[str, Any] = {
     "lease_expires_at": NOON,
     "ended_at": None,
 }
+CANCELLED: dict[str, Any] = {**ENDED, "state": "CANCELLED", "cancel_code": "by_organiser"}
 WAITING: dict[str, Any] = {"state": "QUEUED", "claim_token": None, "lease_expires_at": None, "ended_at": None}
 ILLEGAL_JOBS: dict[str, tuple[str, dict[str, Any]]] = {
     "a state that does not exist": ("state_known", {**WAITING, "state": "DONE"}),
@@ -69,8 +70,11 @@ ILLEGAL_JOBS: dict[str, tuple[str, dict[str, Any]]] = {
     "failed by nobody": ("state_is_whole", {**ENDED, "state": "FAILED"}),
     "failed by somebody unknown": ("state_is_whole", {**ENDED, "state": "FAILED", "fault": "REFEREE"}),
     "failed without an end": ("state_is_whole", {**ENDED, "state": "FAILED", "fault": "PLAYER", "ended_at": None}),
-    "cancelled without an end": ("state_is_whole", {**ENDED, "state": "CANCELLED", "ended_at": None}),
-    "cancelled with a lease": ("state_is_whole", {**ENDED, "state": "CANCELLED", "lease_expires_at": NOON}),
+    "cancelled without an end": ("state_is_whole", {**CANCELLED, "ended_at": None}),
+    "cancelled with a lease": ("state_is_whole", {**CANCELLED, "lease_expires_at": NOON}),
+    "cancelled without a code": ("cancelled_has_code", {**CANCELLED, "cancel_code": ""}),
+    "cancelled with a code that is unknown": ("cancelled_has_code", {**CANCELLED, "cancel_code": "bored"}),
+    "succeeded with the code of a cancelled one": ("cancelled_has_code", {**ENDED, "cancel_code": "by_owner"}),
 }
 
 ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [

@@ -35,6 +35,7 @@ from core.jobs.workers import worker_appear
 from core.models import (
     Bell,
     Build,
+    CancelCode,
     Duel,
     Evaluation,
     Job,
@@ -304,7 +305,7 @@ def test_a_job_that_is_woken_by_hand_need_not_rest(build: Build) -> None:
 
 def test_a_running_job_can_be_cancelled_under_its_worker(build: Build) -> None:
     job = claimed(build)
-    job_cancel(job=Build.objects.get(pk=build.pk), reason="Not wanted any more.")
+    job_cancel(job=Build.objects.get(pk=build.pk), code=CancelCode.BY_ORGANISER, reason="Not wanted any more.")
 
     with pytest.raises(StaleJob):
         job_succeed(job=job, log="Done.")
@@ -316,7 +317,7 @@ def test_what_is_over_cannot_be_cancelled_or_requeued(submission: Submission) ->
     for state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED):
         job = factories.build(submission, state)
         with pytest.raises(IllegalTransition):
-            job_cancel(job=job, reason="Too late.")
+            job_cancel(job=job, code=CancelCode.BY_ORGANISER, reason="Too late.")
         with pytest.raises(IllegalTransition):
             job_requeue(job=job, reason="Too late.")
 

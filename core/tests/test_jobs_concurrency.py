@@ -8,7 +8,7 @@ import pytest
 
 from core.jobs.lifecycle import job_cancel, job_claim, job_succeed
 from core.jobs.states import StaleJob
-from core.models import Build, JobState
+from core.models import Build, CancelCode, JobState
 from core.tests import factories
 from core.tests.concurrency import at_once
 
@@ -50,7 +50,7 @@ def test_a_job_is_either_cancelled_or_finished() -> None:
 
     finished, cancelled = at_once(
         attempt(lambda: job_succeed(job=job)),
-        attempt(lambda: job_cancel(job=organiser_sees, reason="Not wanted.")),
+        attempt(lambda: job_cancel(job=organiser_sees, code=CancelCode.BY_ORGANISER, reason="Not wanted.")),
     )
 
     assert finished != cancelled

@@ -12,7 +12,7 @@ from core.jobs.lifecycle import job_cancel, job_claim, job_enqueue, job_release,
 from core.jobs.lines import line, places_of
 from core.jobs.turns import sort_key_of
 from core.jobs.worker import Performed, Pulse, step
-from core.models import Build, Environment, Evaluation, JobState, Submission, Validation
+from core.models import Build, CancelCode, Environment, Evaluation, JobState, Submission, Validation
 from core.tests import factories
 from core.tests.concurrency import at_once
 
@@ -105,7 +105,7 @@ def test_what_was_cancelled_before_it_was_begun_is_not_held_against_anybody(
     player: Callable[[str], Submission],
 ) -> None:
     for build in enqueue(player("ann"), 5):
-        job_cancel(job=build, reason="The submission is built again.")
+        job_cancel(job=build, code=CancelCode.BY_ORGANISER, reason="The submission is built again.")
     enqueue(player("bob"), 3)
     enqueue(player("ann"))
     assert [serve() for _ in range(4)] == ["bob", "ann", "bob", "bob"]

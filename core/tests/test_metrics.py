@@ -18,7 +18,7 @@ from core.jobs.artifacts import DuelArtifacts, EvaluationArtifacts
 from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
 from core.jobs.worker import PlatformFault
 from core.jobs.workers import worker_appear
-from core.models import Alarm, Build, Duel, Evaluation, JobFault, JobState
+from core.models import Alarm, Build, CancelCode, Duel, Evaluation, JobFault, JobState
 from core.operations import metrics
 from core.operations.figures import ArenaFigures
 from core.operations.metrics import MOST_WORDS, OTHER, Words
@@ -60,7 +60,7 @@ def test_a_job_is_counted_when_it_begins_and_when_it_ends(rise: Rise) -> None:
 
 def test_a_result_that_came_too_late_is_counted_as_refused(rise: Rise) -> None:
     def action(job: Build, _: object) -> None:
-        job_cancel(job=Build.objects.get(), reason="Not wanted any more.")
+        job_cancel(job=Build.objects.get(), code=CancelCode.BY_ORGANISER, reason="Not wanted any more.")
         job_succeed(job=job)
 
     perform_one(Build, build().pk, action)
@@ -115,7 +115,7 @@ def test_a_job_that_is_cancelled_while_it_rests_is_not_one_more_fault_of_the_pla
 
     perform_one(Build, row.pk, action)
     row.refresh_from_db()
-    job_cancel(job=row, reason="It is built again.")
+    job_cancel(job=row, code=CancelCode.BY_ORGANISER, reason="It is built again.")
     assert rise("platform_faults_total", kind="build", code="index_unreachable") == 1
     assert rise("platform_faults_total", kind="build", code="cancelled") == 0
     assert rise("jobs_finished_total", kind="build", state="CANCELLED", fault="NONE") == 1

@@ -16,6 +16,7 @@ from core.jobs.lifecycle import job_cancel, job_claim, job_fail
 from core.jobs.reaper import look
 from core.models import (
     Agent,
+    CancelCode,
     Duel,
     Environment,
     JobFault,
@@ -185,7 +186,7 @@ def test_a_void_try_is_followed_by_one_that_counts(agent: Agent) -> None:
 
 def test_an_organiser_who_cancels_the_duel_leaves_the_choice_to_the_owner(agent: Agent) -> None:
     validated(agent), validated(agent)
-    job_cancel(job=Duel.objects.get(), reason="Too long.")
+    job_cancel(job=Duel.objects.get(), code=CancelCode.BY_ORGANISER, reason="Too long.")
     promotions_decide()
     assert (Promotion.objects.get().state, playing(agent)) == (CHOICE, 1)
 

@@ -14,7 +14,7 @@ from core.evaluations.services import agent_lock
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel
 from core.jobs.states import StaleJob
-from core.models import LADDER, Agent, JobState, Participant, Submission, Tournament, TournamentState
+from core.models import LADDER, Agent, CancelCode, JobState, Participant, Submission, Tournament, TournamentState
 from core.tournaments.services import participants_write
 
 LEFT = "One of the two plays in the ladder no more."
@@ -95,4 +95,4 @@ def _waiting_cancel(tournament: Tournament) -> None:
         if not here.issuperset((duel.player_1_id, duel.player_2_id)):
             # A worker may have begun it a moment ago.
             with suppress(StaleJob):
-                job_cancel(job=duel, reason=LEFT)
+                job_cancel(job=duel, code=CancelCode.PLAYER_LEFT, reason=LEFT)

@@ -19,7 +19,17 @@ from core.errors import Refused
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel_if_open
 from core.jobs.states import StaleJob
-from core.models import Duel, JobState, LedgerVoid, Participant, Submission, Tournament, TournamentState, User
+from core.models import (
+    CancelCode,
+    Duel,
+    JobState,
+    LedgerVoid,
+    Participant,
+    Submission,
+    Tournament,
+    TournamentState,
+    User,
+)
 from core.notices.news import tournament_started
 from core.tournaments.services import BATCH_SIZE, duels_enqueue
 
@@ -116,19 +126,21 @@ def counting(tournament: Tournament) -> QuerySet[Duel]:
     return tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED)
 
 
-def duels_cancel(*, duels: Iterable[Duel], reason: str) -> list[Duel]:
+def duels_cancel(*, duels: Iterable[Duel], code: CancelCode, reason: str) -> list[Duel]:
     """Cancel duels that are open; return those that were over before it could be done."""
     left = []
     for duel in sorted(duels, key=lambda duel: duel.pk):
-        job_cancel_if_open(job=duel, reason=reason)
+        job_cancel_if_open(job=duel, code=code, reason=reason)
         if duel.state != JobState.CANCELLED:
             left.append(duel)
     return left
 
 
-def duels_strike(*, duels: Iterable[Duel], reason: str, user: User | None = None) -> None:
+def duels_strike(
+    *, duels: Iterable[Duel], reason: str, code: CancelCode = CancelCode.BY_ORGANISER, user: User | None = None
+) -> None:
     """Take duels back: those that are open are cancelled, all others count for nobody from now on. Raises StaleJob."""
-    for duel in duels_cancel(duels=duels, reason=reason):
+    for duel in duels_cancel(duels=duels, code=code, reason=reason):
         if not duel.is_over:
             raise StaleJob(f"Duel {duel.pk} could be neither cancelled nor struck.")
         LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})

@@ -11,7 +11,18 @@ from core.duels.stopping import duel_test
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel_if_open, job_ring
 from core.jobs.turns import duels_line_up
-from core.models import LADDER, Duel, Environment, JobState, Participant, Play, Submission, Tournament, TournamentState
+from core.models import (
+    LADDER,
+    CancelCode,
+    Duel,
+    Environment,
+    JobState,
+    Participant,
+    Play,
+    Submission,
+    Tournament,
+    TournamentState,
+)
 from core.notices.news import tournament_called_off, tournament_ended, tournament_started
 from core.ratings.news import tournament_rated
 
@@ -145,7 +156,7 @@ def ladder_stop(*, environment: Environment) -> None:
 def open_duels_cancel(*, tournament: Tournament, reason: str) -> None:
     """Cancel all duels of a tournament that wait or are played."""
     for duel in tournament.duels.filter(state__in=[JobState.QUEUED, JobState.RUNNING]).order_by("pk"):
-        job_cancel_if_open(job=duel, reason=reason)
+        job_cancel_if_open(job=duel, code=CancelCode.TOURNAMENT_OVER, reason=reason)
 
 
 def _end(tournament: Tournament, state: TournamentState, *of: TournamentState, why: str = "") -> bool:

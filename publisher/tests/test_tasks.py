@@ -10,7 +10,7 @@ from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
 from core.jobs.lifecycle import job_cancel
 from core.jobs.worker import Performed, step
-from core.models import Agent, Environment, JobFault, JobState, Publication, Submission, User
+from core.models import Agent, CancelCode, Environment, JobFault, JobState, Publication, Submission, User
 from core.tests.working import run
 from publisher.tests.samples import Remote, new_remote, zip_of
 
@@ -122,7 +122,7 @@ def test_a_missing_archive_is_the_platforms_fault(remote: Remote, agent: Agent) 
 def test_a_bell_that_is_answered_twice_or_late_does_nothing(remote: Remote, agent: Agent) -> None:
     job = publish(submission(agent))
     cancelled = Publication.objects.create(submission=job.submission)
-    job_cancel(job=cancelled, reason="Not wanted.")
+    job_cancel(job=cancelled, code=CancelCode.BY_ORGANISER, reason="Not wanted.")
     assert step("publish") is Performed.NOTHING
 
     assert len(remote.subjects()) == 1

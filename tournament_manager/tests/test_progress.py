@@ -14,6 +14,7 @@ from core.duels.services import duel_play_again, duel_void
 from core.errors import Refused
 from core.models import (
     Build,
+    CancelCode,
     Duel,
     Eligibility,
     Environment,
@@ -309,11 +310,11 @@ def test_a_duel_that_ends_while_it_is_taken_back_stands(six: list[Submission], m
     # Its agent leaves, but the duel is not cancelled along with that: a worker was quicker.
     tournament.participants.filter(submission=six[0]).update(withdrawn_at=LATER, left_after=1)
 
-    def ends_first(*, duels: list[Duel], reason: str) -> list[Duel]:
+    def ends_first(*, duels: list[Duel], code: CancelCode, reason: str) -> list[Duel]:
         for row in duels:
             play(row)
             row.refresh_from_db()
-        return duels_cancel(duels=duels, reason=reason)
+        return duels_cancel(duels=duels, code=code, reason=reason)
 
     monkeypatch.setattr(progress, "duels_cancel", ends_first)
     step(tournament)

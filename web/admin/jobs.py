@@ -17,7 +17,7 @@ from core.errors import Refused
 from core.jobs.lifecycle import job_cancel, job_requeue, job_wake
 from core.jobs.selectors import attempts_of
 from core.jobs.waits import wait_of
-from core.models import Build, Duel, Job, JobState, PlayedJob, Publication, Submission, User, Validation
+from core.models import Build, CancelCode, Duel, Job, JobState, PlayedJob, Publication, Submission, User, Validation
 from core.submissions.phases import publication_again
 from core.submissions.services import submission_rebuild
 from core.tournaments.rounds import meeting_again
@@ -93,7 +93,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
             return answer
 
         def action(job: AnyJob) -> str:
-            job_cancel(job=job, reason=answer)
+            job_cancel(job=job, code=CancelCode.BY_ORGANISER, reason=answer)
             return "is cancelled."
 
         do_each(self, request, queryset, action)

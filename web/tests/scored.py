@@ -184,6 +184,7 @@ def _job(row: AnyJob, state: JobState, fields: dict[str, object]) -> AnyJob:
     if state == JobState.FAILED:
         row.fault, row.error_code = JobFault.PLAYER, "player_raised"
         row.error = "Episode 3: The player raised an exception: ValueError: saw [0.01, 0.02]"
+        row.public_error = "The player raised an exception."
     for name, value in fields.items():
         setattr(row, name, value)
     row.save()

@@ -11,7 +11,7 @@ from pytest_django.asserts import assertContains, assertNotContains
 from core.duels.services import duel_void
 from core.duels.verdicts import verdict_keep
 from core.jobs.lifecycle import job_cancel, job_claim, job_fail, job_heartbeat, job_release
-from core.models import Duel, Environment, JobFault, JobState, Verdict
+from core.models import CancelCode, Duel, Environment, JobFault, JobState, Verdict
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import played
@@ -156,7 +156,7 @@ def test_a_struck_duel_shows_who_lost_nothing_and_why(client: Client, stage: Sta
 def test_duels_that_could_not_be_played_say_why(client: Client, stage: Stage) -> None:
     failed, cancelled = claimed(stage), played.waiting_duel(stage.tournament, stage.berta, stage.clara)
     job_fail(job=failed, fault=JobFault.PLATFORM, code="engine_down", error="The engine did not answer.")
-    job_cancel(job=cancelled, reason="The edition was stopped.")
+    job_cancel(job=cancelled, code=CancelCode.BY_ORGANISER, reason="The edition was stopped.")
 
     for duel, word, reason in (
         (failed, "Could not be played.", "The engine did not answer."),

@@ -144,7 +144,7 @@ def test_what_a_player_says_when_it_fails_on_hidden_seeds_is_for_staff_alone(
     agent = "/environments/cart-pole/agents/mine/"
     for person in (None, cast.alice):
         page = html(visit(person), row) + visit(person).get(agent).content.decode()
-        assert page.count("Episode 3: The player raised an exception.") == 2
+        assert page.count("The player raised an exception.") == 2
         assert "saw [0.01" not in page
     assert "saw [0.01" in html(visit(cast.olga), row)
 

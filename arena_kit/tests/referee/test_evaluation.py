@@ -11,7 +11,7 @@ import pytest
 
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.faults import PlayerFault
+from arena_kit.referee.faults import SENTENCES, PlayerFault
 from arena_kit.referee.run import PlatformFault, run_episode
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, Kind
 from arena_kit.sandbox.base import Container, Ending, PlayerDidNotStart
@@ -236,6 +236,7 @@ def test_a_fault_fails_the_evaluation_with_its_code_and_a_sentence(name: str, pa
     failure = failure_of(played)
     assert failure.fault == code
     assert sentence.removeprefix("Episode 3: ") in failure.sentence
+    assert failure.public_sentence.rstrip(".") == SENTENCES[failure.fault].rstrip(".")
     # Of one whose answer was read it is known which episode it was.
     assert failure.episode == 3 or not sentence.startswith("Episode")
 

@@ -98,7 +98,7 @@ def test_what_a_player_saw_of_hidden_seeds_is_told_to_nobody_but_staff(
 ) -> None:
     made = scored.submission(cast.alice, cart_pole, "balance")
     evaluated(made, [1.0], JobState.FAILED)
-    assert results(program(cast.alice), made)["error"] == "Episode 3: The player raised an exception."
+    assert results(program(cast.alice), made)["error"] == "The player raised an exception."
     assert results(program(cast.olga), made)["error"] == RAISED
 
 

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0027_lenses'),
+        ("core", "0028_cancel_codes_and_public_errors"),
     ]
 
     operations = [
