@@ -17,13 +17,15 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
+from core.errors import Refused
 from core.jobs.apart import apart
 from core.jobs.bells import ring
 from core.jobs.kinds import JOB_MODELS, LOST_CODE
 from core.jobs.registry import failure_tell, queues_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.turns import FRONT, line_up
+from core.jobs.turns import FRONT, line_up, priority_write
 from core.models import CancelCode, Job, JobFault, JobState
+from core.models.job import PRIORITIES
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -219,6 +221,14 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
         history=_history(job, code, error),
         log=log_tail(log),
     )
+
+
+def job_prioritise(*, job: Job, priority: int) -> None:
+    """Have a waiting job taken earlier or later than its turn. priority: -10 to 10. Raises Refused."""
+    if not -PRIORITIES <= priority <= PRIORITIES:
+        raise Refused(f"A priority is a whole number from {-PRIORITIES} to {PRIORITIES}.", field="priority")
+    if not priority_write(rows=type(job)._default_manager.filter(pk=job.pk), priority=priority):
+        raise Refused("It does not wait for its first worker: only such jobs have a place in line that can change.")
 
 
 def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
