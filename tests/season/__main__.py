@@ -50,7 +50,7 @@ SLOWEST_RERUN_SECONDS = 60.0
 TIMES = ("slow_reruns", "unrecovered")
 """Findings that a busy machine makes, too."""
 FULL = Size(agents=12, scored_agents=3, match_count=10, pause_seconds=0.002, meetings=4)
-QUICK_FAULTS, QUICK_SPARE, QUICK_MINUTES = 20, 4, 2.0
+QUICK_FAULTS, QUICK_SPARE, QUICK_MINUTES = 20, 2, 2.0
 QUICK_KINDS = (
     "killed mid-duel", "killed before", "killed between", "half written", "container killed", "connections cut",
     "flushed", "twice", "database restarted", "redis restarted",
