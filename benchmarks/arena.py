@@ -224,16 +224,12 @@ class Arena:
         """Every worker has taken a message that asks nothing of it, and so has loaded its code."""
         from django_q.tasks import async_task
 
-        from core.jobs.bells import waiting_count
+        from core.jobs.bells import ANSWER, TOURNAMENT_TASK, WORK, waiting_count
 
-        nothing = {
-            "build": "builder.tasks.build_run",
-            "duel": "duel_runner.tasks.validation_run",
-            "tournament": "tournament_manager.tasks.tournaments_advance",
-        }
+        nothing = {"build": (WORK, "build"), "duel": (WORK, "duel"), "tournament": (TOURNAMENT_TASK, 0)}
         for queue, count in counts.items():
             for _ in range(4 * count):
-                async_task(nothing[queue], 0, cluster=queue)
+                async_task(ANSWER, *nothing[queue], cluster=queue)
         wait_until(lambda: -sum(waiting_count(queue) for queue in counts), 0)
         # The last of them may still be at work.
         time.sleep(1.0)

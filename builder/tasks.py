@@ -1,4 +1,4 @@
-"""Background work of the builder, by the id of its row."""
+"""Background work of the builder."""
 
 from __future__ import annotations
 
@@ -17,18 +17,13 @@ from arena_kit.log_context import bind
 from builder.scan import scan
 from core.jobs.artifacts import sbom_stored
 from core.jobs.lifecycle import job_fail
-from core.jobs.worker import PlatformFault, Pulse, perform_next
+from core.jobs.worker import PlatformFault, Pulse
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
 from core.submissions.images import duels_let_rest, image_lost, images_check_end
 from core.submissions.phases import build_succeed
 
 logger = logging.getLogger(__name__)
 OPEN = (JobState.QUEUED, JobState.RUNNING)
-
-
-def build_run(job_id: int) -> None:
-    """Make the image of a submission and send it on to validation."""
-    perform_next(Build, job_id, _build)
 
 
 def images_remove_unused(_: int = 0) -> None:
@@ -109,7 +104,8 @@ def recipe() -> Recipe:
     )
 
 
-def _build(build: Build, pulse: Pulse) -> None:
+def build_image(build: Build, pulse: Pulse) -> None:
+    """Make the image of a submission and send it on to validation."""
     submission = build.submission
 
     def log(line: str) -> None:

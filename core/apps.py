@@ -21,6 +21,23 @@ def _protect_tables(using: str, **_: Any) -> None:
     protect(connections[using])
 
 
+def _register() -> None:
+    """What core itself has workers do."""
+    from core.jobs.bells import CHALLENGE_TASK, DELIVERIES_TASK, MAIL_TASK, WORK
+    from core.jobs.registry import failure_listen, schedule_register, step_register, task_register
+
+    task_register(WORK, "core.jobs.worker.work")
+    task_register(CHALLENGE_TASK, "core.duels.challenges.challenge_follow")
+    task_register(MAIL_TASK, "core.notices.mails.mails_send")
+    task_register(DELIVERIES_TASK, "core.notices.deliveries.deliveries_run")
+    task_register("retention_run", "core.operations.retention.retention_run")
+    schedule_register("retention", task="retention_run", queue="tournament", minutes=24 * 60)
+    schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
+    schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)
+    step_register("core.submissions.promotions.promotions_decide")
+    failure_listen("core.notices.news.version_failed")
+
+
 class CoreConfig(AppConfig):
     name = "core"
 
@@ -30,6 +47,7 @@ class CoreConfig(AppConfig):
         from core.people import login_log as logins  # noqa: F401  (they register checks, and listen to logins)
 
         sentry_start()
+        _register()
         use_folder(settings.ENVIRONMENTS_DIR)
 
         post_migrate.connect(_ensure_schedules, sender=self)

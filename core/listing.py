@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 
-from core.jobs.lifecycle import JOB_MODELS
+from core.jobs.kinds import JOB_MODELS
 from core.models import (
     Agent,
     Duel,

@@ -245,7 +245,7 @@ Q_CLUSTER: dict[str, Any] = {
     "label": "Queues",
     "workers": 1,
     "recycle": 200,
-    # Rows are the truth: a message is delivered once, and the watchdog re-enqueues what is still waiting.
+    # Rows are the truth: a bell is delivered once, and the reaper rings again for what still waits.
     "max_attempts": 1,
     "ack_failures": True,
     "timeout": _MESSAGE_SECONDS,
@@ -253,14 +253,12 @@ Q_CLUSTER: dict[str, Any] = {
     "save_limit": 250,
     "catch_up": False,
     "poll": 0.25,
+    "queue_limit": 1,  # a bell that a busy cluster keeps to itself wakes no other one
     **({"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}),
     "ALT_CLUSTERS": {
-        "build": {},
+        **{queue: {} for queue in (*QUEUES, *EXTRA_QUEUES)},
         # Recycled seldom: a worker's containers go with it.
-        "duel": {"workers": DUEL_PARALLELISM, "queue_limit": DUEL_PARALLELISM, "recycle": 2000},
-        "quick": {},
-        "tournament": {},
-        "publish": {},
+        "duel": {"workers": DUEL_PARALLELISM, "recycle": 2000},
     },
 }
 

@@ -1,4 +1,4 @@
-"""Background work of the publisher, by the id of its row."""
+"""Background work of the publisher."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 
 from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
-from core.jobs.worker import PlatformFault, Pulse, perform_next
+from core.jobs.worker import PlatformFault, Pulse
 from core.models import CancelCode, JobFault, JobState, Publication, Submission
 from publisher.git import GitError
 from publisher.repository import Repository
@@ -18,17 +18,13 @@ BRANCH = "main"
 """Every publication is a commit on this branch of the remote repository."""
 
 
-def publication_run(job_id: int) -> None:
-    """Put the source of a public submission into the repository of the settings."""
-    perform_next(Publication, job_id, _publish)
-
-
 def repository() -> Repository:
     """The repository that the settings name."""
     return Repository.at(settings.DATA_DIR / "publisher.git", remote=settings.PUBLISHER_REMOTE, branch=BRANCH)
 
 
-def _publish(publication: Publication, pulse: Pulse) -> None:
+def publish(publication: Publication, pulse: Pulse) -> None:
+    """Put the source of a public submission into the repository of the settings."""
     submission = publication.submission
     reason = reason_not_to_publish(submission)
     if reason:

@@ -11,7 +11,8 @@ from django_q.models import OrmQ
 
 from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
-from core.models import Environment, Submission, User
+from core.jobs.lifecycle import job_cancel
+from core.models import CancelCode, Environment, JobState, Recording, Submission, User
 from core.submissions.services import agent_create
 
 PLAYER = """
@@ -67,7 +68,6 @@ print(json.dumps({"score": 100000, "metrics": [99999, 100001], "episodes": 2}))
 """Reports a score that nobody can reach."""
 MATCHES_PER_DUEL = 10
 MATCHES_PER_VALIDATION = 4
-DRAWING_TASK = "duel_runner.tasks.recording_run"
 
 
 def tic_tac_toe() -> Environment:
@@ -100,10 +100,12 @@ def upload(environment: Environment, name: str, source: str, *, file: str = "pla
 def deliver_messages(*, drawing: bool = True) -> None:
     """Do what the workers do, one message after the other, until no message is left.
 
-    drawing: whether episodes are drawn, which takes longest; otherwise these messages are lost.
+    drawing: whether episodes are drawn, which takes longest; otherwise those that wait are cancelled.
     """
     while message := OrmQ.objects.order_by("pk").first():
         task = message.task
         message.delete()
-        if drawing or task["func"] != DRAWING_TASK:
-            import_string(task["func"])(*task["args"])
+        if not drawing:
+            for recording in Recording.objects.filter(state=JobState.QUEUED):
+                job_cancel(job=recording, code=CancelCode.BY_ORGANISER, reason="Nothing is drawn here.")
+        import_string(task["func"])(*task["args"])

@@ -19,8 +19,8 @@ from core.jobs.worker import Pulse
 from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Submission, Validation
 from core.submissions.services import submission_create
 from core.tests import factories
+from core.tests.working import run
 from duel_runner import evaluating
-from duel_runner.tasks import evaluation_run, validation_run
 from tests.samples import UNFORKABLE, archive, deliver_messages, upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -176,7 +176,7 @@ def test_a_fault_of_the_platform_gives_the_job_back(
         raise fault
 
     monkeypatch.setattr(referee, "run_evaluation", fail)
-    evaluation_run(row.pk)
+    run(row)
 
     row.refresh_from_db()
     assert (row.state, row.fault, row.error_code, row.attempt) == (JobState.QUEUED, JobFault.PLATFORM, code, 1)
@@ -189,7 +189,7 @@ def test_a_fault_of_the_platform_gives_the_job_back(
 def test_rules_that_are_gone_are_the_platforms_fault(sandbox: str, submission: Submission) -> None:
     row = factories.evaluation(submission, JobState.QUEUED, environment_version="cart-pole-v0")
 
-    evaluation_run(row.pk)
+    run(row)
 
     row.refresh_from_db()
     assert (row.state, row.error_code) == (JobState.QUEUED, "rules_missing")
@@ -240,7 +240,7 @@ def test_a_practice_without_seeds_says_what_to_do(sandbox: str, submission: Subm
     submission.agent.environment.seed_lists.all().delete()
     validation = factories.validation(submission, JobState.QUEUED)
 
-    validation_run(validation.pk)
+    run(validation)
 
     validation = Validation.objects.get(pk=validation.pk)
     assert (validation.state, validation.error_code) == (JobState.QUEUED, "no_seeds")

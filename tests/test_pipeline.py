@@ -8,7 +8,7 @@ from django.utils import timezone
 from arena_kit.environment.record_archive import DuelArchive
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import replay
-from builder.tasks import build_run
+from core.jobs.worker import work
 from core.models import (
     Build,
     Duel,
@@ -22,7 +22,7 @@ from core.models import (
     Validation,
 )
 from core.submissions.services import submission_create
-from duel_runner.tasks import duel_run
+from core.tests.working import run
 from duel_runner.tests.commands import verify
 from tests.samples import (
     BROKEN,
@@ -151,11 +151,10 @@ def test_an_upload_need_not_wait_for_the_end_of_an_edition(sandbox: str, environ
     deliver_messages()
     second = upload(environment, "second", SECOND)
     (build,) = second.builds.all()
-    build_run(build.pk)
+    run(build)
     (duel,) = start_now(environment).duels.all()
 
-    # The message of the duel comes first.
-    duel_run(duel.pk)
+    work("duel")
 
     duel.refresh_from_db()
     (validation,) = second.validations.all()

@@ -16,10 +16,10 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.image.engine import connect
 from arena_kit.sandbox.process import _labelled_processes
-from builder.tasks import build_run
 from core.jobs.lifecycle import job_claim, job_enqueue
 from core.jobs.selectors import attempts_of
 from core.models import Agent, Build, JobFault, JobState, Publication, Validation
+from core.tests.working import run
 from duel_runner.workplace import worker_label
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, tic_tac_toe, upload
@@ -83,7 +83,7 @@ def validating(matches: int) -> None:
     environment.matches_per_validation = matches
     environment.save()
     upload(environment, "slow", SLOW)
-    build_run(Build.objects.get().pk)
+    run(Build.objects.get())
 
 
 def stop_amid_validation(variables: dict[str, str], *, matches_done: int) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 
@@ -12,6 +10,7 @@ from django.db.models.functions import Now
 
 from core.duels.challenges import challenges_follow
 from core.errors import Refused
+from core.jobs.apart import apart
 from core.jobs.artifacts import artifacts_sweep
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.reaper import look
@@ -31,7 +30,8 @@ def tournaments_advance(environment_id: int) -> None:
     environment = Environment.objects.annotate(now=Now()).filter(pk=environment_id, seats__gt=1).first()
     if environment is not None:
         # First: who plays next may depend on them.
-        promotions_decide()
+        with apart("The promotions"):
+            promotions_decide()
         _advance(environment, now=environment.now)
 
 
@@ -58,38 +58,29 @@ def artifacts_remove_unused(_: int = 0) -> None:
 
 
 def watchdog(_: int = 0) -> None:
-    """Every minute: look after every environment, and do what the lookouts do, should no cluster have one."""
-    # Resting ones first: before those whose rest is over are waked.
+    """Every minute: look after every environment, and do what the reapers do, should no cluster have one."""
+    # Resting ones first: before those whose rest is over go back in line.
     for step in (duels_let_rest, look, challenges_follow):
-        with _apart(step.__name__):
+        with apart(step.__name__):
             step()
     environments = list(Environment.objects.annotate(now=Now()).filter(seats__gt=1))
     if environments:
-        with _apart("schedules_run"):
+        with apart("schedules_run"):
             planning.schedules_run(now=environments[0].now)
     for environment in environments:
-        with _apart(environment):
+        with apart(environment):
             _advance(environment, now=environment.now)
 
 
 def _advance(environment: Environment, *, now: datetime) -> None:
     """One step of everything that is played in an environment."""
     # First: what comes next depends on what the ledger says.
-    with _apart(f"What follows from the ledger of {environment}"):
+    with apart(f"What follows from the ledger of {environment}"):
         follow(environment)
     planning.planned_begin(environment, now=now)
     steps = [(row, partial(progress.tournament_step, row, now=now)) for row in progress.running(environment.pk)]
     steps += [(row, partial(progress.cancelled_refresh, row)) for row in progress.outdated_cancelled(environment.pk)]
     for tournament, step in steps:
-        with _apart(tournament):
+        with apart(tournament):
             step()
     editions.advance(environment, now=now)
-
-
-@contextmanager
-def _apart(what: object) -> Iterator[None]:
-    """One thing in trouble, which is written down, must not stop the others."""
-    try:
-        yield
-    except Exception:
-        logger.exception("%s cannot be brought up to date.", what)

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.recipe import FolderRecipe
 from builder import tasks
+from core.jobs.bells import IMAGES_CHECK_TASK
+from core.jobs.registry import TASKS
 from core.models import Build, Duel, JobState, Submission, TournamentState
-from core.submissions.images import CHECK_TASK, duels_let_rest, images_check_start
+from core.submissions.images import CHECK, duels_let_rest, images_check_start
 from core.submissions.services import submission_delete, submission_rebuild
 from core.tests import factories
 from core.tests.factories import moved
@@ -47,7 +48,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Host:
 
 def look() -> None:
     """As the schedule does."""
-    import_string(CHECK_TASK)()
+    TASKS[IMAGES_CHECK_TASK](0)
 
 
 def ready(name: str, *images: str) -> list[Submission]:
@@ -85,7 +86,7 @@ def test_the_newest_version_of_every_agent_and_whoever_has_to_play_is_built_agai
     assert duel.not_before > timezone.now()
     assert (duel.attempt, duel.error_code) == (0, "image_missing")
 
-    assert not Schedule.objects.filter(func=CHECK_TASK).exists()
+    assert not Schedule.objects.filter(name=CHECK).exists()
     # Another message for it may be on its way: nothing is done twice.
     look()
     assert Build.objects.filter(state=JobState.QUEUED).count() == 3
@@ -96,7 +97,7 @@ def test_a_host_that_has_all_images_changes_nothing_and_looks_once(host: Host) -
     look()
     assert not built_again()
     assert not Submission.objects.exclude(image_removed_at=None).exists()
-    assert not Schedule.objects.filter(func=CHECK_TASK).exists()
+    assert not Schedule.objects.filter(name=CHECK).exists()
 
 
 def test_what_is_deleted_while_the_host_is_asked_is_not_built_again(
@@ -119,7 +120,7 @@ def test_without_an_engine_nothing_is_taken_for_missing(host: Host, monkeypatch:
     monkeypatch.setattr(tasks, "recipe", NoHost)
     look()
     assert not built_again()
-    assert Schedule.objects.filter(func=CHECK_TASK).exists()
+    assert Schedule.objects.filter(name=CHECK).exists()
 
 
 def test_folders_that_are_not_there_are_missing(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from django.core.files.base import ContentFile
 
 from arena_kit.image.calls import base_image_id, engine
 from arena_kit.tests.image.archives import archive
-from builder.tasks import build_run
 from core.models import Build, JobFault, JobState, Submission
 from core.tests import factories
+from core.tests.working import run
 
 pytestmark = [pytest.mark.docker, pytest.mark.django_db(transaction=True)]
 
@@ -29,7 +29,7 @@ def submission(settings: LazySettings) -> Submission:
 
 def built(submission: Submission) -> Build:
     job = Build.objects.create(submission=submission)
-    build_run(job.pk)
+    run(job)
     job.refresh_from_db()
     submission.refresh_from_db()
     return job

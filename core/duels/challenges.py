@@ -1,7 +1,7 @@
 """Challenges: unrated duels that an owner asks for, called off where one of the two may play no more, and reported.
 
-Their duels stand in the line of all duels, first come, first served: editions and ladders cannot starve them, nor they
-those, for a person may only ask for a number of them a day.
+Their duels stand in the line of all duels and share it fairly: whoever asks for many waits behind those who ask for
+few, and editions and ladders neither starve them nor are starved by them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from core.duels.challenge_selectors import (
 from core.duels.services import duel_create
 from core.errors import Refused
 from core.evaluations.services import OPEN
+from core.jobs.apart import apart
 from core.jobs.lifecycle import job_cancel_if_open
 from core.models import Agent, CancelCode, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User
 from core.notices.services import notify
@@ -86,9 +87,14 @@ def challenges_follow() -> int:
     """
     barred = Q(is_disabled=True) | Q(owner__is_active=False)
     for duel in _challenge_duels(Agent.objects.filter(barred)):
-        job_cancel_if_open(job=duel, code=CancelCode.PLAYER_BARRED, reason=PLAYS_NO_MORE)
+        with apart(f"Duel {duel.pk}"):
+            job_cancel_if_open(job=duel, code=CancelCode.PLAYER_BARRED, reason=PLAYS_NO_MORE)
     over = _unended().filter(~Exists(_open_duels()))
-    return sum(challenge_follow(number) for number in list(over.values_list("pk", flat=True)))
+    ended = 0
+    for number in list(over.values_list("pk", flat=True)):
+        with apart(f"Challenge {number}"):
+            ended += challenge_follow(number)
+    return ended
 
 
 def challenge_duels_cancel(agents: Collection[Agent], *, code: CancelCode, reason: str) -> None:

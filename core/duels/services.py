@@ -102,7 +102,7 @@ def _tell_others(duel: Duel) -> None:
     if duel.challenge_id is not None:
         wake("tournament", CHALLENGE_TASK, duel.challenge_id)
     if duel.promotion_id is not None:
-        # Which is decided by whoever looks after the environment, or by the lookout.
+        # Which is decided by whoever looks after the environment, or by the reaper.
         wake("tournament", TOURNAMENT_TASK, duel.environment.pk)
 
 

@@ -1,1 +1,1 @@
-"""Background work: its lifecycle, its lines, and the workers that do it."""
+"""The job engine: kinds of jobs, who performs them, and how a worker claims the next one."""

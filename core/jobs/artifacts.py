@@ -24,7 +24,7 @@ from arena_kit.environment.episodes import EvaluationRecord, evaluation_sha256, 
 from arena_kit.environment.record_archive import write_duel
 from arena_kit.environment.records import DuelRecord, record_sha256
 from core.errors import StoreFailed
-from core.jobs.lifecycle import JOB_MODELS
+from core.jobs.kinds import JOB_MODELS
 from core.models import Build, Evaluation, Job, JobFault, JobState, PlayedJob, Recording, Validation
 from core.models.job import artifact_name
 

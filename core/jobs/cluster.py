@@ -18,7 +18,7 @@ from django_q.cluster import Cluster, Sentinel
 from django_q.conf import Conf, logger
 from django_q.worker import worker
 
-from core.jobs.reaper import lookouts
+from core.jobs.reaper import reapers
 from core.jobs.worker import ask_to_stop
 from core.operations.exposition import serve
 
@@ -67,16 +67,16 @@ class ArenaSentinel(Sentinel):  # type: ignore[misc]  # django-q ships no types
 
 
 class ArenaCluster(Cluster):  # type: ignore[misc]  # django-q ships no types
-    """A cluster whose end is noticed. Its lookouts start with it."""
+    """A cluster whose end is noticed. Its reapers start with it."""
 
     running: ArenaCluster | None = None
 
     def start(self) -> int:
         ArenaCluster.running = self
         pid: int = super().start()
-        for lookout in lookouts(Conf.CLUSTER_NAME):
-            lookout.start()
-        # Only now, as the lookouts: its processes have been forked from one without threads.
+        for reaper in reapers(Conf.CLUSTER_NAME):
+            reaper.start()
+        # Only now, as the reapers: its processes have been forked from one without threads.
         if settings.METRICS_PORT:
             serve(settings.METRICS_PORT)
         return pid

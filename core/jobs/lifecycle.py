@@ -6,33 +6,26 @@ import functools
 import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection, transaction
-from django.db.models import DateTimeField, ExpressionWrapper, F, Q
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
-from core.jobs.bells import QUICK_TASK, wake
+from core.errors import Refused
+from core.jobs.apart import apart
+from core.jobs.bells import ring
+from core.jobs.kinds import JOB_MODELS, LOST_CODE
+from core.jobs.registry import failure_tell, queues_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.turns import FRONT, turn_next
-from core.jobs.worker_selectors import workers_alive
-from core.models import (
-    Build,
-    CancelCode,
-    Duel,
-    Evaluation,
-    Job,
-    JobFault,
-    JobState,
-    Publication,
-    Recording,
-    Validation,
-)
-from core.notices.news import version_failed
+from core.jobs.turns import FRONT, line_up, priority_write
+from core.models import CancelCode, Job, JobFault, JobState
+from core.models.job import PRIORITIES
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -43,30 +36,16 @@ WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """What a job that leaves its worker no longer has."""
-AGAIN: dict[str, int | None] = {**UNCLAIMED, "turn": FRONT}
-"""What a job is that waits again: whoever lost its worker need not wait for a whole edition."""
-LOST_CODE = "worker_lost"
-"""Of an attempt whose lease has ended."""
+AGAIN: dict[str, int | None] = {**UNCLAIMED, "sort_key": FRONT}
+"""What a job is that waits again: whatever lost its worker need not wait for a whole edition."""
 LOG_LIMIT_CHARACTERS = 64 * 1024
 HISTORY_LIMIT = 20
 """Attempts that a job's history keeps, the latest of them."""
+POISON_PAUSE = timedelta(minutes=5)
+"""How long an expired lease is left alone that could not be taken back because something is wrong with its row."""
 REST_LIMIT = timedelta(minutes=10)
 """How long a job rests at most after a failure by the platform: the first time JOB_REST_SECONDS, then twice as long
 after every other."""
-
-JOB_MODELS: dict[str, type[Job]] = {
-    model.KIND: model for model in (Build, Validation, Duel, Evaluation, Recording, Publication)
-}
-QUEUES_AND_TASKS = {
-    "build": ("build", "builder.tasks.build_run"),
-    "validation": ("duel", "duel_runner.tasks.validation_run"),
-    "duel": ("duel", "duel_runner.tasks.duel_run"),
-    "evaluation": ("duel", "duel_runner.tasks.evaluation_run"),
-    "recording": ("duel", "duel_runner.tasks.recording_run"),
-    "publication": ("publish", "publisher.tasks.publication_run"),
-}
-QUICK_QUEUE, QUICK_KINDS = "quick", ("validation", "evaluation", "recording")
-"""The queue of workers that are reserved for what is short and somebody waits for, and what that is: see `is_quick`."""
 
 
 def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
@@ -107,25 +86,21 @@ def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
 
 
 def job_enqueue(*, job: Job) -> None:
-    """Put a new job in line and wake the workers of its queue."""
-    job.turn = turn_next(job=job)
-    type(job)._default_manager.filter(pk=job.pk).update(turn=job.turn)
-    job_wake(job=job)
+    """Put a new job in line and ring the bell of its queues."""
+    line_up(job=job)
+    job_ring(job=job)
 
 
 def job_wake(*, job: Job) -> None:
-    """Tell the workers of its queue that this job waits and need rest no longer."""
-    queue, task = QUEUES_AND_TASKS[job.KIND]
-    type(job)._default_manager.filter(pk=job.pk).update(woken_at=Now(), not_before=None)
-    wake(queue, task, job.pk)
-    # Both may have it: who comes second finds nothing to do.
-    if is_quick(job) and workers_alive(QUICK_QUEUE).exists():
-        wake(QUICK_QUEUE, QUICK_TASK, job.pk)
+    """End the rest of a waiting job, and ring the bell of its queues."""
+    type(job)._default_manager.filter(pk=job.pk, state=JobState.QUEUED).update(not_before=None)
+    job_ring(job=job)
 
 
-def is_quick(job: Job) -> bool:
-    """Whether reserved workers take it, too: a script may run for minutes, in which a validation would wait for it."""
-    return job.KIND in QUICK_KINDS and getattr(job, "is_verified", True)
+def job_ring(*, job: Job) -> None:
+    """Ring the bell of the queues whose workers take a job."""
+    for queue in queues_of(job):
+        ring(queue)
 
 
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
@@ -187,7 +162,7 @@ def job_succeed(*, job: Job, log: str = "", **fields: object) -> None:
 def job_fail(
     *, job: Job, fault: JobFault, code: str, error: str, public_error: str = "", log: str = "", **fields: object
 ) -> None:
-    """Finish a running job as failed, with a typed code and a sentence for a person, and tell its owner.
+    """Finish a running job as failed, with a typed code and a sentence for a person, and tell who listens.
 
     public_error: what a stranger may read of a player's fault; a fault of the platform is told to everybody in full.
     """
@@ -195,13 +170,13 @@ def job_fail(
     said = {"error_code": code[:50], "error": error, "public_error": public}
     with transaction.atomic():
         _finish(job, JobState.FAILED, fault=fault, **said, log=log_tail(log), **fields)
-        version_failed(job)
+        failure_tell(job)
 
 
 def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool = True) -> None:
     """Give a running job back after a platform fault; without attempts left it fails.
 
-    It rests first, so that an outage does not use up all attempts at once; the lookout wakes it then.
+    It rests first, so that an outage does not use up all attempts at once; the reaper ends its rest.
     """
     history = _history(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
@@ -230,7 +205,7 @@ def rest_after(attempt: int) -> timedelta:
 def job_hand_back(*, job: Job, log: str = "") -> None:
     """Give a running job back because its worker is asked to stop; this costs it no attempt.
 
-    The lookout wakes it: a message sent at once might be taken by the very workers that stop.
+    The reaper rings for it: a bell that is rung at once might be answered by the very workers that stop.
     """
     code, error = "worker_stopped", "Its worker was stopped."
     transition(
@@ -248,9 +223,12 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
     )
 
 
-def job_put_off(*, kind: type[Job], job_id: int) -> None:
-    """The message of a waiting job was taken by a worker that stops: the watchdog sends another."""
-    kind._default_manager.filter(pk=job_id, state=JobState.QUEUED, not_before=None).update(not_before=Now())
+def job_prioritise(*, job: Job, priority: int) -> None:
+    """Have a waiting job taken earlier or later than its turn. priority: -10 to 10. Raises Refused."""
+    if not -PRIORITIES <= priority <= PRIORITIES:
+        raise Refused(f"A priority is a whole number from {-PRIORITIES} to {PRIORITIES}.", field="priority")
+    if not priority_write(rows=type(job)._default_manager.filter(pk=job.pk), priority=priority):
+        raise Refused("It does not wait for its first worker: only such jobs have a place in line that can change.")
 
 
 def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
@@ -304,39 +282,40 @@ def job_requeue(*, job: Job, reason: str) -> None:
 def jobs_requeue_expired() -> int:
     """Give back what has lost its lease; return how many. The worker is taken for dead.
 
-    Such a job has rested for the length of its lease.
+    Such a job has rested for the length of its lease. A row that cannot be given back does not stop the others: it is
+    written down, and looked at again after a pause.
     """
-    count = 0
-    for model in JOB_MODELS.values():
-        expired = model._default_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now())
-        for number in expired.values_list("pk", flat=True):
-            with transaction.atomic():
-                # Again, with its row held: a heartbeat may have come meanwhile, and none may come now.
-                job = expired.select_for_update(of=("self",), no_key=True).filter(pk=number).first()
-                if job is None:
-                    continue
-                job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, rests=False)
-            logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
-            count += 1
-    return count
+    return sum(
+        _requeue_expired(model, number)
+        for model in JOB_MODELS.values()
+        for number in list(_expired(model).values_list("pk", flat=True))
+    )
 
 
-def jobs_wake_waiting(*, older_than: timedelta = timedelta(), queues: Collection[str] | None = None) -> int:
-    """Wake every job that has rested enough or has waited long: its message may be lost. Return how many.
+def _expired(model: type[AnyJob]) -> QuerySet[AnyJob]:
+    return model._default_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now())
 
-    queues: those in which messages may be lost; None: all, empty: none, then only what has rested is woken.
-    """
-    count = 0
-    rested = Q(not_before__lte=Now())
-    lost = Q(not_before=None) & (Q(woken_at=None) | Q(woken_at__lt=_in(-older_than)))
-    for kind, model in JOB_MODELS.items():
-        is_looked_after = queues is None or QUEUES_AND_TASKS[kind][0] in queues
-        waiting = model._default_manager.filter(rested | lost if is_looked_after else rested, state=JobState.QUEUED)
-        # All that it takes to wake one: logs and episodes of a whole edition are long.
-        for job in waiting.only("pk", *model.LINES):
-            job_wake(job=job)
-            count += 1
-    return count
+
+def _requeue_expired(model: type[Job], number: int) -> bool:
+    with apart(f"The lease of {model.KIND} {number}", otherwise=partial(_put_off, model, number)), transaction.atomic():
+        # Again, with its row held: a heartbeat may have come meanwhile, and none may come now.
+        job = _expired(model).select_for_update(of=("self",), no_key=True).filter(pk=number).first()
+        if job is None:
+            return False
+        job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, rests=False)
+        logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
+        return True
+    return False
+
+
+def _put_off(model: type[Job], number: int) -> None:
+    _expired(model).filter(pk=number).update(lease_expires_at=_in(POISON_PAUSE))
+
+
+def jobs_end_rest() -> int:
+    """Put those jobs back in line that have rested enough; return how many. The database's clock counts."""
+    rested = {"state": JobState.QUEUED, "not_before__lte": Now()}
+    return sum(model._default_manager.filter(**rested).update(not_before=None) for model in JOB_MODELS.values())
 
 
 def log_tail(log: str) -> str:

@@ -1,4 +1,4 @@
-"""The lines of waiting jobs, one for each kind (two of evaluations): who is next, and how many are before somebody."""
+"""The lines of waiting jobs, one for each kind (two of evaluations): which is next, and how many are before one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 
 def line(kind: type[AnyJob]) -> QuerySet[AnyJob]:
     """The jobs of a kind that wait for a worker, in the order in which they are taken; without those that rest."""
-    return kind._default_manager.filter(state=JobState.QUEUED, not_before=None).order_by("turn", "pk")
+    return kind._default_manager.filter(state=JobState.QUEUED, not_before=None).order_by("sort_key", "pk")
 
 
 def places_of(kind: type[AnyJob], ids: Collection[int]) -> dict[int, int]:
     """Which in their lines jobs of a kind are, from 1, by id; without those that do not stand there. One query."""
-    # As an index can answer it: a range, less what comes after the job within its own turn.
+    # As an index can answer it: a range, less what comes after the job within its own sort key.
     same_line = line(kind).order_by().filter(**{name: OuterRef(name) for name in kind.LINES})
-    before = same_line.filter(turn__lte=OuterRef("turn")).exclude(turn=OuterRef("turn"), pk__gt=OuterRef("pk"))
+    before = same_line.filter(sort_key__lte=OuterRef("sort_key")).exclude(
+        sort_key=OuterRef("sort_key"), pk__gt=OuterRef("pk")
+    )
     count = before.annotate(one=Value(1)).values("one").annotate(count=Count("pk")).values("count")
     return dict(line(kind).order_by().filter(pk__in=ids).values_list("pk", Subquery(count)))

@@ -1,11 +1,10 @@
-"""Looks out for what dead workers leave, in every cluster and every few seconds, whatever becomes of messages."""
+"""The reaper: takes back what dead workers leave, in every cluster and every few seconds, whatever becomes of bells."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
-from datetime import timedelta
 
 from django.conf import settings
 from django.db import Error, connection
@@ -13,25 +12,22 @@ from django.utils.module_loading import import_string
 from redis.exceptions import RedisError
 
 from arena_kit.folders import remove_abandoned
-from core.jobs.bells import waiting_count
-from core.jobs.lifecycle import jobs_requeue_expired, jobs_wake_waiting
+from core.jobs.apart import apart
+from core.jobs.bells import ring
+from core.jobs.claims import is_work_waiting
+from core.jobs.lifecycle import jobs_end_rest, jobs_requeue_expired
+from core.jobs.registry import CHORES, STEPS
 from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
 from core.jobs.watchdog import watch
 from core.jobs.worker import worker_name
-from core.submissions.promotions import promotions_decide
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
 HOST_CHORE_SECONDS = 60.0
-# By name: rooms may know the core, never the other way round.
-HOST_CHORES = dict.fromkeys(("duel", "quick"), "duel_runner.tasks.leftovers_reap")
-"""By queue: what every host with a cluster of it must do for itself, as its engine is its own."""
-LOST_AFTER = timedelta(seconds=20)
-"""How long a job waits, while no message does in its queue, before its own is taken for lost."""
 
 
-class Lookout:
+class Reaper:
     """A thread of a cluster's first process, in which nothing else is done that could hold it up.
 
     look: what is done every so many seconds; it may raise what it likes.
@@ -41,7 +37,7 @@ class Lookout:
         self._look = look or look_around
         self._seconds = seconds
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lookout", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="reaper", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -56,36 +52,45 @@ class Lookout:
             try:
                 self._look()
             except (Error, RedisError) as error:
-                logger.warning("The lookout cannot see all: %s", error)
+                logger.warning("The reaper cannot see all: %s", error)
             except Exception:
-                logger.exception("The lookout stumbled.")
+                logger.exception("The reaper stumbled.")
             finally:
                 # A new one each time: the database may have been restarted meanwhile.
                 connection.close()
 
 
-def lookouts(queue: str) -> list[Lookout]:
-    """Those of a cluster: one for the rows, and one for what its host alone can clear up, which an engine may delay."""
-    chore = HOST_CHORES.get(queue)
-    return [Lookout()] if chore is None else [Lookout(), Lookout(import_string(chore), HOST_CHORE_SECONDS)]
+def reapers(queue: str) -> list[Reaper]:
+    """Those of a cluster: one for the rows, and one for each chore of its host, which an engine may delay."""
+    chores = [chore for chore in CHORES if queue in chore.queues]
+    return [Reaper(), *(Reaper(chore, HOST_CHORE_SECONDS) for chore in chores)]
 
 
 def look_around() -> None:
     """Clear up after dead workers of this host, then look after the rows."""
-    remove_abandoned(FOLDERS, PREFIX)
-    # First: that messages cannot be counted is no reason not to call anybody.
-    watch(worker=worker_name())
+    with apart("The folders of dead workers"):
+        remove_abandoned(FOLDERS, PREFIX)
+    # First: that no bell can be rung is no reason not to call anybody.
+    with apart("The watch over the queues"):
+        watch(worker=worker_name())
     look()
 
 
 def look() -> None:
-    """Take jobs from dead workers, bring schedules back from a wrong clock, wake what waits for nothing, and decide
-    promotions that nobody else has.
+    """Take jobs from dead workers, bring schedules back from a wrong clock, ring for all that waits, and do what else
+    was registered. One step in trouble does not stop the others.
     """
-    jobs_requeue_expired()
-    schedules_mend()
-    jobs_wake_waiting(queues=())
-    # While messages wait in a queue its workers are only busy; more of them would pile up.
-    idle = [queue for queue in settings.QUEUES if waiting_count(queue) == 0]
-    jobs_wake_waiting(older_than=LOST_AFTER, queues=idle)
-    promotions_decide()
+    for step in (jobs_requeue_expired, jobs_end_rest, schedules_mend, queues_ring):
+        with apart(step.__name__):
+            step()
+    for path in STEPS:
+        with apart(path):
+            import_string(path)()
+
+
+def queues_ring() -> None:
+    """Ring the bell of every queue in which work waits: its last message may be lost, or no worker was free."""
+    for queue in (*settings.QUEUES, *settings.EXTRA_QUEUES):
+        with apart(f"The bell of the queue {queue}"):
+            if is_work_waiting(queue):
+                ring(queue)

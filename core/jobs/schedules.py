@@ -1,4 +1,4 @@
-"""The schedules that the arena itself needs."""
+"""The schedules that the arena itself needs, as rooms have registered them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,12 @@ from django.db.models import DateTimeField, ExpressionWrapper
 from django.db.models.functions import Now
 from django_q.models import Schedule
 
-SCHEDULES = {
-    "watchdog": ("tournament_manager.tasks.watchdog", "tournament", 1),
-    "artifacts": ("tournament_manager.tasks.artifacts_remove_unused", "tournament", 10),
-    "images": ("builder.tasks.images_remove_unused", "build", 1),
-    "retention": ("core.operations.retention.retention_run", "tournament", 24 * 60),
-    "mails": ("core.notices.mails.mails_send", "publish", 1),
-    "deliveries": ("core.notices.deliveries.deliveries_run", "publish", 1),
-    "verify": ("duel_runner.recheck.sample.results_verify", "duel", 60),
-}
-"""Name to (task, queue, minutes between two runs)."""
+from core.jobs.apart import apart
+from core.jobs.bells import ANSWER
+from core.jobs.registry import PLANS
+
 RETIRED = ("leftovers",)
-"""Once schedules of the arena: `core.jobs.reaper` does them."""
+"""Names of schedules that the arena once had, and that are removed where they are left."""
 
 
 def schedules_mend() -> None:
@@ -28,9 +22,10 @@ def schedules_mend() -> None:
 
     The database's clock counts. Organisers may have made the intervals longer, so theirs count, not those above.
     """
-    for schedule in Schedule.objects.filter(name__in=SCHEDULES, schedule_type=Schedule.MINUTES):
-        farthest = ExpressionWrapper(Now() + timedelta(minutes=schedule.minutes + 1), output_field=DateTimeField())
-        Schedule.objects.filter(pk=schedule.pk, next_run__gt=farthest).update(next_run=Now())
+    for schedule in Schedule.objects.filter(name__in=PLANS, schedule_type=Schedule.MINUTES):
+        with apart(f"The schedule {schedule.name}"):
+            farthest = ExpressionWrapper(Now() + timedelta(minutes=schedule.minutes + 1), output_field=DateTimeField())
+            Schedule.objects.filter(pk=schedule.pk, next_run__gt=farthest).update(next_run=Now())
 
 
 def schedules_ensure() -> None:
@@ -41,11 +36,22 @@ def schedules_ensure() -> None:
     if Schedule._meta.db_table not in connection.introspection.table_names():
         return
     Schedule.objects.filter(name__in=RETIRED).delete()
-    for name, (task, queue, minutes) in SCHEDULES.items():
+    for name, plan in PLANS.items():
         rows = Schedule.objects.filter(name=name)
+        called = message_of(plan.task)
         # Tasks are renamed with the code.
-        rows.exclude(func=task).update(func=task)
+        rows.exclude(**called).update(**called)
         if not rows.exists():
             Schedule.objects.create(
-                name=name, func=task, schedule_type=Schedule.MINUTES, minutes=minutes, repeats=-1, cluster=queue
+                name=name,
+                **called,
+                schedule_type=Schedule.MINUTES,
+                minutes=plan.minutes,
+                repeats=-1,
+                cluster=plan.queue,
             )
+
+
+def message_of(task: str, argument: int = 0) -> dict[str, str]:
+    """The fields of a schedule's row that have a registered task done."""
+    return {"func": ANSWER, "args": repr((task, argument))}

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import Count
 
-from core.jobs.lifecycle import JOB_MODELS
+from core.jobs.kinds import JOB_MODELS
 from core.models import Job, JobState
 
 

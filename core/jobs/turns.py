@@ -1,33 +1,96 @@
-"""Fair lines: who uploads much waits behind those who upload little.
+"""Fair lines between owners and between environments: a flow with much work waits behind those with little.
 
-Every job that somebody waits for gets a turn, a whole number, when it is put in line; workers take what has the lowest
-(turn, id). An owner's jobs get turns one after the other, beginning with the highest turn that was ever begun: so
-whoever comes now is served with the next round, however many jobs somebody else has in line, and whoever was served
-a moment ago comes after those who were not. This is start-time fair queueing (Goyal, Vin and Cheng, 1996) with jobs
-of equal length. What nobody in particular waits for has turn 1, so that it is done in its order. Whoever was begun
-before goes first, with turn 0. The place of a job in its line is a count over an index, and so is never a guess.
+Every job belongs to a flow: that of the owner who waits for it, or that of the tournament that it is played in. When a
+job is put in line it gets a turn, a whole number. The jobs of a flow get turns one after the other, beginning with the
+highest turn that was ever begun: a flow that comes now is served with the next round, however many jobs another one
+has in line. This is start-time fair queueing (Goyal, Vin and Cheng, 1996) with jobs of equal length. Within a turn
+environments go in rounds: first one job of each, then the second of each. A step of priority is worth a fixed number
+of turns, so a job is overtaken by a bounded number of others, and nothing starves.
+
+Turn, priority and the round of its environment make the sort key of a job. Workers take what has the lowest
+(sort_key, id). What was begun before and waits again goes first. The place of a job is a count over an index, and so
+never a guess.
 """
 
 from __future__ import annotations
 
-from django.db.models import Max
+from collections import Counter
+from collections.abc import Sequence
 
-from core.models import Job, JobState
+from django.db.models import F, Max, QuerySet
 
-FIRST, FRONT = 1, 0
-"""The first turn, which is also that of jobs without an owner; and that of jobs that were begun before."""
+from core.models import Duel, Job, JobState, Tournament
+
+FIRST = 1
+"""The first turn."""
+FRONT = -(2**40)
+"""The sort key of jobs that were begun before."""
+TURNS_PER_PRIORITY = 25
+"""How many turns earlier a job is taken by each step of its priority, or later where that is negative."""
+_ROUNDS = 1024
+"""The rounds of one turn: more jobs of one environment than that share the last."""
 
 
-def turn_next(*, job: Job) -> int:
-    """The turn of a job that is put in line now, from 1."""
-    if not job.OWNER:
-        return FIRST
-    # In each line for itself: one moves faster than another.
-    same_line = {name: getattr(job, name) for name in job.LINES}
-    rows = type(job)._default_manager.filter(**same_line).order_by()
+def line_up(*, job: Job) -> None:
+    """Give a job that is put in line its flow, turn and sort key."""
+    rows = _line(job)
+    flow, environment = _flow(job)
+    turn = _next_turn(rows, flow)
+    waiting = rows.filter(
+        state=JobState.QUEUED, not_before=None, sort_key__gte=sort_key_of(turn), sort_key__lt=sort_key_of(turn + 1)
+    )
+    before = waiting.filter(**{job.ENVIRONMENT: environment}).exclude(pk=job.pk).count()
+    job.flow, job.turn, job.sort_key = flow, turn, sort_key_of(turn, before, job.priority)
+    type(job)._default_manager.filter(pk=job.pk).update(flow=job.flow, turn=job.turn, sort_key=job.sort_key)
+
+
+def duels_line_up(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
+    """As `line_up`, for new duels of a tournament that are not saved yet, in their order: two queries for all."""
+    rows = Duel.objects.order_by()
+    flow = _flow_of_tournament(tournament.pk)
+    first = _next_turn(rows, flow)
+    waiting = rows.filter(state=JobState.QUEUED, turn__gte=first, **{Duel.ENVIRONMENT: tournament.environment_id})
+    before = Counter(waiting.values_list("turn", flat=True))
+    for turn, duel in enumerate(duels, start=first):
+        duel.flow, duel.turn, duel.sort_key = flow, turn, sort_key_of(turn, before[turn], duel.priority)
+
+
+def sort_key_of(turn: int, jobs_before: int = 0, priority: int = 0) -> int:
+    """The sort key of a job. jobs_before: how many of its environment wait in its turn already."""
+    return (turn - TURNS_PER_PRIORITY * priority) * _ROUNDS + min(jobs_before, _ROUNDS - 1)
+
+
+def priority_write(*, rows: QuerySet[Job], priority: int) -> int:
+    """Give waiting jobs a priority, and move them in their lines; return how many that were.
+
+    What was begun before stays in front.
+    """
+    step = TURNS_PER_PRIORITY * _ROUNDS
+    waiting = rows.filter(state=JobState.QUEUED).exclude(sort_key=FRONT)
+    return waiting.update(sort_key=F("sort_key") + (F("priority") - priority) * step, priority=priority)
+
+
+def _line(job: Job) -> QuerySet[Job]:
+    """The jobs that are or were in the line of a job: one line moves faster than another."""
+    return type(job)._default_manager.filter(**{name: getattr(job, name) for name in job.LINES}).order_by()
+
+
+def _flow(job: Job) -> tuple[str, int]:
+    """The flow of a job, and the key of its environment."""
+    owner, environment = type(job)._default_manager.values_list(job.OWNER, job.ENVIRONMENT).get(pk=job.pk)
+    if isinstance(job, Duel) and job.tournament_id is not None:
+        return _flow_of_tournament(job.tournament_id), environment
+    return f"owner {owner}", environment
+
+
+def _flow_of_tournament(tournament_id: int) -> str:
+    return f"tournament {tournament_id}"
+
+
+def _next_turn(rows: QuerySet[Job], flow: str) -> int:
+    """The turn of a flow's next job."""
     begun = rows.filter(turn__gt=FIRST, attempt__gt=0).aggregate(turn=Max("turn"))["turn"] or FIRST
-    owner = rows.filter(pk=job.pk).values_list(job.OWNER)[:1]
     # What was cancelled before it was begun has cost nobody anything.
-    served = rows.filter(**{job.OWNER: owner}).exclude(state=JobState.CANCELLED, attempt=0)
-    last = served.aggregate(turn=Max("turn"))["turn"] or 0
+    served = rows.filter(flow=flow).exclude(state=JobState.CANCELLED, attempt=0).order_by("-turn")
+    last = served.values_list("turn", flat=True).first() or 0
     return max(begun, last + 1)

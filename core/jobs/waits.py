@@ -12,8 +12,9 @@ from django.db import models
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from core.jobs.lifecycle import LOST_CODE, QUEUES_AND_TASKS, QUICK_QUEUE, is_quick
+from core.jobs.kinds import LOST_CODE
 from core.jobs.lines import places_of
+from core.jobs.registry import queues_of
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, Job, JobState
 from core.operations.alarms import standstill_key
@@ -97,8 +98,7 @@ def _rest(job: Job, now: datetime) -> Wait | None:
     is_over = job.not_before <= now
     when = "within a minute" if is_over else f"at about {_clock(job.not_before)}"
     until = None if is_over else job.not_before
-    # One that was never begun has lost its message to a worker that stopped.
-    if job.error_code == "worker_stopped" or (is_over and not job.error_code):
+    if job.error_code == "worker_stopped":
         return Wait(WaitCode.WORKER_STOPPED, f"Its worker was stopped; another one takes it {when}.", until=until)
     attempts = f" (attempt {job.attempt + 1} of {settings.JOB_MAX_ATTEMPTS})"
     if job.error_code == LOST_CODE:
@@ -125,9 +125,9 @@ def _in_line(queue: _Queue, place: int | None) -> Wait:
 
 def _serving(queues: Mapping[str, _Queue], job: Job) -> _Queue:
     """Those whom a job waits for."""
-    queue = queues.get(QUEUES_AND_TASKS[job.KIND][0], _Queue())
-    quick = queues.get(QUICK_QUEUE, _Queue()) if is_quick(job) else _Queue()
-    return _Queue(queue.workers + quick.workers, queue.deaf + quick.deaf, queue.still_since)
+    serving = [queues.get(queue, _Queue()) for queue in queues_of(job)]
+    still_since = serving[0].still_since if serving else None
+    return _Queue(sum(queue.workers for queue in serving), sum(queue.deaf for queue in serving), still_since)
 
 
 def _queues() -> dict[str, _Queue]:

@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django_q.models import Schedule
 
-from core.jobs.lifecycle import JOB_MODELS, QUEUES_AND_TASKS
-from core.jobs.schedules import SCHEDULES
+from core.jobs.apart import apart
+from core.jobs.registry import PLANS, kinds_of
 from core.jobs.worker_selectors import workers_alive
 from core.jobs.workers import workers_prune
 from core.models import Alarm, Duty, Job, JobFault, JobState
@@ -35,9 +35,11 @@ def watch(*, worker: str) -> bool:
     duty = duty_take(name=WATCH, every=EVERY, worker=worker)
     if duty is None:
         return False
-    workers_prune()
+    with apart("The rows of workers that have ended"):
+        workers_prune()
     for queue in settings.QUEUES:
-        queue_watch(queue=queue, since=duty.since, now=duty.done_at)
+        with apart(f"The watch over the queue {queue}"):
+            queue_watch(queue=queue, since=duty.since, now=duty.done_at)
     return True
 
 
@@ -74,7 +76,7 @@ def queue_watch(*, queue: str, since: datetime, now: datetime) -> None:
 
 def _standstill(queue: str, before: datetime) -> str:
     """Why a queue with work from before a moment has finished nothing since: a sentence; empty when it has."""
-    kinds = [model for kind, model in JOB_MODELS.items() if QUEUES_AND_TASKS[kind][0] == queue]
+    kinds = kinds_of(queue)
     last = max(filter(None, map(_last_finished, kinds)), default=None)
     if last is not None and last >= before:
         return ""
@@ -105,5 +107,5 @@ def _last_finished(kind: type[Job]) -> datetime | None:
 
 def _is_overdue(queue: str, before: datetime) -> bool:
     """Whether a schedule of a queue has not been run: that is all the work that the queue of tournaments has."""
-    due = Schedule.objects.filter(name__in=SCHEDULES, cluster=queue, next_run__lt=before).exclude(repeats=0)
+    due = Schedule.objects.filter(name__in=PLANS, cluster=queue, next_run__lt=before).exclude(repeats=0)
     return bool(due.exists())

@@ -1,4 +1,4 @@
-"""How a worker performs one job: claim it, keep its lease alive, finish it or give it back."""
+"""How a worker works: claim the next job, keep its lease alive, finish it or give it back; and again."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from typing import Self, TypeVar
 
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
-from django.db.models import QuerySet
 
 from arena_kit.image.engine import engine_is_down
 from arena_kit.log_context import bound
 from core.errors import StoreFailed
 from core.jobs.artifacts import store_is_down
+from core.jobs.bells import ring
+from core.jobs.claims import claim_next, is_work_waiting
 from core.jobs.heartbeat import activity
-from core.jobs.lifecycle import job_claim, job_hand_back, job_heartbeat, job_put_off, job_release, job_take
-from core.jobs.lines import line
+from core.jobs.lifecycle import job_hand_back, job_heartbeat, job_release
 from core.jobs.log import job_about, log_end, log_start
 from core.jobs.states import StaleJob
 from core.models import Job, JobState
@@ -36,8 +36,8 @@ from core.operations.metrics import job_refused
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
 
-HEADS, LOOKS = 8, 3
-"""How many jobs at the head of a line a worker tries to claim before it looks at the line again, and how often."""
+AWAKE_SECONDS = 60.0
+"""How long a worker goes from job to job before it looks at the other messages of its queue."""
 NEWS_SECONDS = 1.0
 """New log lines and progress reach the row at most this often."""
 
@@ -69,13 +69,14 @@ class PlatformFault(Exception):
 
 
 class Performed(Enum):
-    """What became of a job that a worker was to do."""
+    """What a worker has done in one step."""
 
-    NOT_CLAIMED = "not claimed"
+    NOTHING = "nothing"
+    """There was no job to do, or none that this worker may begin."""
     DONE = "done"
     GIVEN_BACK = "given back"
     REFUSED = "refused"
-    """Somebody else holds it by now, or it was cancelled: what this worker has made of it counts for nothing."""
+    """Another worker holds the job by now, or it was cancelled: what this worker has made of it counts for nothing."""
 
 
 class WorkerStopped(Exception):
@@ -108,50 +109,44 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def perform(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], None]) -> Performed:
-    """Claim a job and run `action`, which finishes it; give it back when the platform fails.
+def work(queue: str) -> None:
+    """Answer the bell of a queue: do job after job, until none waits or it is time to look at other messages.
 
-    Does nothing when the job is gone, taken or over: messages may come twice or late.
+    A bell wakes one worker. Where there is more to do than its first job, that worker rings for the next one.
     """
-    if is_stopping():
-        job_put_off(kind=kind, job_id=job_id)
-        return Performed.GIVEN_BACK
-    job = job_claim(kind=kind, job_id=job_id, worker=worker_name()) if is_well() else None
-    return Performed.NOT_CLAIMED if job is None else _perform(job, action)
+    until = time.monotonic() + AWAKE_SECONDS
+    outcome = step(queue, before=partial(_ring_if_work_waits, queue))
+    while outcome in (Performed.DONE, Performed.REFUSED) and time.monotonic() < until:
+        outcome = step(queue)
+    # A worker that has just failed at a job goes to the end of the line of workers: others may be well.
+    if outcome is not Performed.NOTHING:
+        _ring_if_work_waits(queue)
 
 
-def perform_next(kind: type[AnyJob], job_id: int, action: Callable[[AnyJob, Pulse], None]) -> Performed:
-    """As `perform`, for the job of this kind that is first in line; the one of the message where none is.
+def step(queue: str, *, before: Callable[[], None] | None = None) -> Performed:
+    """Claim the next job of a queue and do it; NOTHING where none waits, or where this worker begins nothing.
 
-    So there are as many messages as jobs, and what they name does not matter.
+    before: called between the claim and the work.
     """
-    outcome = perform_first(line(kind), action)
-    return perform(kind, job_id, action) if outcome is Performed.NOT_CLAIMED else outcome
+    claim = None if is_stopping() or not is_well() else claim_next(queue, worker=worker_name())
+    if claim is None:
+        return Performed.NOTHING
+    if before is not None:
+        before()
+    return perform(claim.job, claim.perform)
 
 
-def perform_first(waiting: QuerySet[AnyJob], action: Callable[[AnyJob, Pulse], None]) -> Performed:
-    """As `perform`, for whichever job of a line can be had first; NOT_CLAIMED also where this worker begins nothing."""
-    for _ in range(LOOKS):
-        if is_stopping() or not is_well():
-            break
-        heads = list(waiting.values_list("pk", flat=True)[:HEADS])
-        for number in heads:
-            # Other workers look at the same line; whoever is slower goes on to the next.
-            if (outcome := perform(waiting.model, number, action)) is not Performed.NOT_CLAIMED:
-                return outcome
-        if not heads:
-            break
-    return Performed.NOT_CLAIMED
-
-
-def perform_waiting(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
-    """As `perform`, for a job that was read a moment ago, along with its RELATED."""
-    is_ours = is_well() and job_take(job=job, worker=worker_name())
-    return _perform(job, action) if is_ours else Performed.NOT_CLAIMED
+def _ring_if_work_waits(queue: str) -> None:
+    try:
+        if is_work_waiting(queue):
+            ring(queue)
+    except Error as error:
+        # The reaper rings when the database is back; what was claimed is to be done now.
+        logger.warning("It could not be seen whether more work waits in the queue %s: %s", queue, error)
 
 
 def is_well() -> bool:
-    """Whether what troubled this process is over; jobs that it leaves alone are waked again by the watchdog."""
+    """Whether what troubled this process is over; for the jobs that it leaves alone the reaper rings again."""
     global _trouble  # noqa: PLW0603  # one for each process, like the process itself
     if _trouble is not None and _trouble():
         logger.warning("This worker takes no job: what failed the last one is not over yet.")
@@ -160,7 +155,8 @@ def is_well() -> bool:
     return True
 
 
-def _perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
+def perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
+    """Do a job that was claimed: run `action`, which finishes it; give it back when the platform fails."""
     outcome = Performed.GIVEN_BACK
     activity.begin(job)
     with bound(**job_about(job, worker_name())):

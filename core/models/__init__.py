@@ -35,7 +35,7 @@ from core.models.user import User
 from core.models.validation import Validation
 from core.models.verdict import Verdict
 from core.models.webhook import Delivery, DeliveryState, EventKind, Webhook, WebhookFormat
-from core.models.worker import Duty, Worker
+from core.models.worker import Bell, Duty, Worker
 
 __all__ = [
     "LADDER",
@@ -44,6 +44,7 @@ __all__ = [
     "ApiToken",
     "Audience",
     "AuditEntry",
+    "Bell",
     "Build",
     "CancelCode",
     "Challenge",

@@ -11,6 +11,7 @@ class Build(Job):
 
     KIND = "build"
     OWNER = "submission__agent__owner"
+    ENVIRONMENT = "submission__agent__environment"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="builds")
     base_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Of the base image.")

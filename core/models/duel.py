@@ -28,6 +28,9 @@ class Duel(PlayedJob, Checkable):
     """
 
     KIND = "duel"
+    OWNER = "player_1__agent__owner"
+    """Of a promotion or a challenge: its own agent sits first."""
+    ENVIRONMENT = "player_1__agent__environment"
     RELATED = ("tournament", "player_1__agent__environment", "player_2__agent__environment")
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")

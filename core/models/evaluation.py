@@ -69,6 +69,7 @@ class Evaluation(Job, Checkable):
 
     KIND = "evaluation"
     OWNER = "agent__owner"
+    ENVIRONMENT = "environment"
     RELATED = ("submission__agent__environment", "submission__agent__owner", "seed_list")
     LINES = ("is_verified",)
 
@@ -168,6 +169,7 @@ class Recording(Job):
 
     KIND = "recording"
     OWNER = "evaluation__agent__owner"
+    ENVIRONMENT = "evaluation__environment"
     RELATED = ("evaluation__environment", "evaluation__submission")
 
     class Choice(models.TextChoices):

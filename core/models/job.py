@@ -25,6 +25,10 @@ class JobFault(models.TextChoices):
     PLATFORM = "PLATFORM", "platform"
 
 
+PRIORITIES = 10
+"""The highest priority of a job; the lowest is this below zero."""
+
+
 class CancelCode(models.TextChoices):
     """Why a job was cancelled. Code decides by this; the sentence in `error` is for people."""
 
@@ -50,7 +54,9 @@ class Job(models.Model):
     RELATED: tuple[str, ...] = ()
     """What its worker reads along with it."""
     OWNER: str = ""
-    """The way to the user who waits for it; empty where nobody in particular does."""
+    """The way to the user who waits for it."""
+    ENVIRONMENT: str = ""
+    """The way to the environment that it is about."""
     LINES: tuple[str, ...] = ()
     """Fields by which jobs of the kind stand in lines of their own."""
     running_since: float | None = None
@@ -72,12 +78,18 @@ class Job(models.Model):
     history = models.JSONField(
         default=list, editable=False, help_text="Attempts that came to nothing: core.jobs.selectors.attempts_of."
     )
-    turn = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="Jobs are taken by (turn, id); 0: it was begun before."
+    flow = models.CharField(
+        max_length=40, blank=True, editable=False, help_text="Whose jobs it shares turns with: an owner's, or a game's."
+    )
+    turn = models.PositiveBigIntegerField(default=0, editable=False, help_text="The round of its line in which it is.")
+    sort_key = models.BigIntegerField(
+        default=0, editable=False, help_text="Jobs are taken by (sort_key, id): turn, priority and environment in one."
+    )
+    priority = models.SmallIntegerField(
+        default=0, editable=False, help_text="From -10, after others, to 10, before them; set by organisers."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     not_before = models.DateTimeField(null=True, editable=False, help_text="It rests until then.")
-    woken_at = models.DateTimeField(null=True, editable=False, help_text="When its last message was sent.")
     started_at = models.DateTimeField(null=True, editable=False)
     ended_at = models.DateTimeField(null=True, editable=False)
 
@@ -102,6 +114,10 @@ class Job(models.Model):
                 name="%(class)s_running_is_claimed",
             ),
             models.CheckConstraint(
+                condition=models.Q(priority__gte=-PRIORITIES, priority__lte=PRIORITIES),
+                name="%(class)s_priority_in_range",
+            ),
+            models.CheckConstraint(
                 condition=models.Q(state="CANCELLED", cancel_code__in=CancelCode.values)
                 | models.Q(~models.Q(state="CANCELLED"), cancel_code=""),
                 name="%(class)s_cancelled_has_code",
@@ -114,11 +130,12 @@ class Job(models.Model):
                 name="%(class)s_open",
             ),
             models.Index(
-                fields=["turn", "id"],
+                fields=["sort_key", "id"],
                 condition=models.Q(state="QUEUED", not_before__isnull=True),
                 name="%(class)s_in_line",
             ),
             models.Index(fields=["-turn"], condition=models.Q(turn__gt=1, attempt__gt=0), name="%(class)s_last_turn"),
+            models.Index(fields=["flow", "-turn"], name="%(class)s_flow"),
             # SQLite takes a partial index only for the very condition that a query has.
             models.Index(fields=["id"], condition=models.Q(state="QUEUED"), name="%(class)s_waiting"),
             models.Index(fields=["lease_expires_at"], condition=models.Q(state="RUNNING"), name="%(class)s_running"),

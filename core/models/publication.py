@@ -11,6 +11,7 @@ class Publication(Job):
 
     KIND = "publication"
     OWNER = "submission__agent__owner"
+    ENVIRONMENT = "submission__agent__environment"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="publications")
     url = models.URLField(blank=True, max_length=500)

@@ -11,6 +11,7 @@ class Validation(PlayedJob):
 
     KIND = "validation"
     OWNER = "submission__agent__owner"
+    ENVIRONMENT = "submission__agent__environment"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="validations")
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core.errors import Refused
-from core.jobs.bells import DELIVERIES_TASK, DELIVERY_TASK, wake
+from core.jobs.bells import DELIVERIES_TASK, wake
 from core.models import Delivery, DeliveryState, EventKind, User, Webhook
 from core.notices.outgoing import Answer, CannotReach, address_problem, post
 from core.notices.payloads import Event, signature
@@ -39,11 +39,6 @@ def deliveries_run(_: int = 0) -> None:
     deliveries_send_due(now=timezone.now())
 
 
-def delivery_run(delivery_id: int) -> None:
-    """Try one delivery, if it is due."""
-    delivery_send(delivery_id=delivery_id, now=timezone.now())
-
-
 def deliveries_send_due(*, now: datetime) -> int:
     """Try the deliveries that are due, RUN_SECONDS long; return how many were taken by their receivers."""
     due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now).order_by("next_at")
@@ -51,7 +46,7 @@ def deliveries_send_due(*, now: datetime) -> int:
     for key in list(due.values_list("pk", flat=True)[:BATCH]):
         seconds = time.monotonic() - began
         if seconds >= RUN_SECONDS:
-            wake("publish", DELIVERIES_TASK, 0)
+            wake("publish", DELIVERIES_TASK)
             break
         # A pause that began with the run would be over while its delivery is still on its way.
         taken += delivery_send(delivery_id=key, now=now + timedelta(seconds=seconds))
@@ -110,7 +105,7 @@ def delivery_send_again(*, delivery: Delivery) -> Delivery:
         next_at=now,
         created_at=now,
     )
-    wake("publish", DELIVERY_TASK, again.pk)
+    wake("publish", DELIVERIES_TASK)
     return again
 
 

@@ -28,6 +28,7 @@ from core.models import (
     Validation,
 )
 from core.notices.services import Message, announce, notify, notify_each
+from core.submissions.visibility import error_shown
 
 TOP = 10
 """Rows of a table that webhooks are told."""
@@ -76,9 +77,6 @@ def version_failed(job: Job) -> None:
             what = "could not be evaluated"
         case _:
             return
-    # Here: what may be seen of a job is known by a module that knows what jobs wait for, and so this one.
-    from core.submissions.visibility import error_shown
-
     submission = job.submission
     agent = submission.agent
     hint = (

@@ -13,7 +13,8 @@ from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from core.jobs.lifecycle import JOB_MODELS, QUEUES_AND_TASKS
+from core.jobs.kinds import JOB_MODELS
+from core.jobs.registry import queue_of
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, JobState
 from core.operations.health import UNHEALTHY, ask_all, health_components
@@ -82,10 +83,10 @@ def _of_jobs(found: list[OpenJobs], now: datetime) -> Iterator[Metric]:
     age = GaugeMetricFamily(
         "queue_oldest_waiting_seconds", "How long the oldest job has waited that could be begun now.", labels=["queue"]
     )
-    ages = dict.fromkeys((queue for queue, _ in QUEUES_AND_TASKS.values()), 0.0)
+    ages = dict.fromkeys(map(queue_of, JOB_MODELS.values()), 0.0)
     for row in found:
         if row.oldest is not None:
-            queue = QUEUES_AND_TASKS[row.kind][0]
+            queue = queue_of(JOB_MODELS[row.kind])
             ages[queue] = max(ages[queue], (now - row.oldest).total_seconds())
     for queue, seconds in ages.items():
         age.add_metric([queue], seconds)

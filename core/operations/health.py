@@ -20,7 +20,8 @@ from django.db.models import Q
 
 from core.cache import SteadyRedisCache
 from core.jobs.bells import waiting_count
-from core.jobs.lifecycle import JOB_MODELS, QUEUES_AND_TASKS
+from core.jobs.kinds import JOB_MODELS
+from core.jobs.registry import queue_of
 from core.jobs.worker_selectors import workers_alive
 from core.models import JobState
 from core.operations.status import STALE_AFTER, watchdog_runs
@@ -127,7 +128,7 @@ def _workers(now: datetime) -> None:
     rested = Q(not_before=None) | Q(not_before__lt=long_ago)
     waiting, busy = {}, set()
     for kind, model in JOB_MODELS.items():
-        jobs, queue = model._default_manager, QUEUES_AND_TASKS[kind][0]
+        jobs, queue = model._default_manager, queue_of(model)
         if jobs.filter(rested, state=JobState.QUEUED, created_at__lt=long_ago).exists():
             waiting[queue] = kind
         # The same workers do all kinds of a queue. Between two jobs nothing runs for a moment.

@@ -20,7 +20,8 @@ from django_q.brokers import get_broker
 
 from arena_kit.image.engine import NoEngine, engine_version
 from core.jobs.bells import waiting_count
-from core.jobs.lifecycle import JOB_MODELS, QUEUES_AND_TASKS
+from core.jobs.kinds import JOB_MODELS
+from core.jobs.registry import kinds_of
 from core.jobs.waits import WaitCode, waits_of
 from core.jobs.worker_selectors import worker_rows, workers_alive
 from core.models import Alarm, Duty, Job, JobState, Tournament, TournamentState
@@ -28,7 +29,7 @@ from core.version import arena_version
 
 STUCK_SHOWN = 10
 """Stuck jobs of a kind that are named, the oldest."""
-NEEDED = ("state", "attempt", "turn", "not_before", "lease_expires_at", "error_code", "created_at")
+NEEDED = ("state", "attempt", "sort_key", "not_before", "lease_expires_at", "error_code", "created_at")
 ENGINE_SECONDS = 5
 STALE_AFTER = timedelta(minutes=3)
 """The watchdog looks every half a minute; after so long it does not run."""
@@ -193,7 +194,7 @@ def queue_statuses() -> list[QueueStatus]:
 
 
 def _queue(name: str, workers: int) -> QueueStatus:
-    rows = [_counts(model) for kind, model in JOB_MODELS.items() if QUEUES_AND_TASKS[kind][0] == name]
+    rows = [_counts(kind) for kind in kinds_of(name)]
     try:
         messages: int | None = waiting_count(name)
     # Each broker has errors of its own; that it is down is news, not the end of the news.

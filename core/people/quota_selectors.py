@@ -13,6 +13,7 @@ from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Sum
 from core.models import (
     Agent,
     Build,
+    CancelCode,
     Duel,
     Environment,
     Evaluation,
@@ -27,7 +28,9 @@ from core.models import (
 from core.submissions.phase_selectors import decisive_job
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
-SPARED = Q(state=JobState.CANCELLED) | Q(state=JobState.FAILED, fault=JobFault.PLATFORM)
+SPARED = (Q(state=JobState.CANCELLED) & (~Q(cancel_code=CancelCode.BY_OWNER) | Q(started_at=None))) | Q(
+    state=JobState.FAILED, fault=JobFault.PLATFORM
+)
 """Duels of challenges that are not charged."""
 ONE_DAY = timedelta(days=1)
 
@@ -256,7 +259,7 @@ def _uploads(rows: QuerySet[Submission]) -> QuerySet[Submission]:
     """With what tells whether they count, and nothing of the jobs that can be long."""
     models: dict[str, Any] = {"builds": Build, "validations": Validation, "evaluations": Evaluation}
     jobs = [
-        Prefetch(name, model.objects.only("submission", "state", "fault", "created_at"))
+        Prefetch(name, model.objects.only("submission", "state", "fault", "created_at", "cancel_code", "started_at"))
         for name, model in models.items()
     ]
     return rows.select_related("agent").prefetch_related(*jobs)
@@ -267,6 +270,10 @@ def _is_spared(submission: Submission) -> bool:
     job = decisive_job(submission)
     if job is None:
         return False
+    if job.state == JobState.CANCELLED and job.cancel_code == CancelCode.BY_OWNER:
+        # Given back only where no work on it has begun.
+        phases = (*submission.builds.all(), *submission.validations.all(), *submission.evaluations.all())
+        return all(phase.started_at is None for phase in phases)
     if job.state == JobState.CANCELLED:
         # Its owner's deletion cancels as well.
         return submission.deleted_at is None

@@ -17,14 +17,17 @@ from django_q.models import Schedule
 
 from core.errors import Refused
 from core.evaluations.services import agent_lock
-from core.jobs.lifecycle import JOB_MODELS
+from core.jobs.apart import apart
+from core.jobs.bells import IMAGES_CHECK_TASK
+from core.jobs.kinds import JOB_MODELS
+from core.jobs.schedules import message_of
 from core.jobs.states import wait_until
 from core.models import LADDER, Build, Duel, JobState, Participant, Submission, TournamentState
 from core.submissions.services import submission_rebuild
 
 logger = logging.getLogger(__name__)
 OPEN = (JobState.QUEUED, JobState.RUNNING)
-CHECK, CHECK_TASK = "images after a restore", "builder.tasks.images_restore"
+CHECK = "images after a restore"
 EVERY_MINUTES = 1
 REST = timedelta(minutes=2)
 """How long a duel rests whose players are built again: until the watchdog comes again, and a little longer."""
@@ -46,7 +49,7 @@ def images_check_start() -> None:
     Schedule.objects.update_or_create(
         name=CHECK,
         defaults={
-            "func": CHECK_TASK,
+            **message_of(IMAGES_CHECK_TASK),
             "schedule_type": Schedule.MINUTES,
             "minutes": EVERY_MINUTES,
             "repeats": -1,
@@ -108,7 +111,7 @@ def _removed_build_again() -> None:
     drawn = Q(pk__in=waiting.values("player_1")) | Q(pk__in=waiting.values("player_2"))
     for submission in removed.filter(drawn):
         # Deleted a moment ago: its duels are cancelled.
-        with suppress(Refused), transaction.atomic():
+        with apart(f"The image of {submission}"), suppress(Refused), transaction.atomic():
             agent_lock(submission.agent_id)
             # Of two that look at once, one would cancel what the other has begun.
             if removed.filter(pk=submission.pk).exists():

@@ -1,7 +1,7 @@
 """The promotion gate: a new version plays the active one of its agent under a sequential test before it takes over.
 
 Whatever is decided about an agent's versions is decided while its row is held. The end of a duel only wakes who
-decides; where that message is lost, the lookout finds the promotion.
+decides; where that message is lost, the reaper finds the promotion.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from django.utils import timezone
 from arena_kit.ranking.sequential import SequentialTest, State
 from core.duels.services import duel_create
 from core.evaluations.services import OPEN, agent_lock
+from core.jobs.apart import apart
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel_if_open
 from core.models import (
@@ -88,7 +89,14 @@ def promotions_decide() -> int:
     """Decide all promotions whose duel is over; return how many were. Safe to call at any time, by several at once."""
     waits_or_runs = Duel.objects.filter(promotion=OuterRef("pk"), state__in=OPEN)
     over = Promotion.objects.filter(~Exists(waits_or_runs), state=PromotionState.TESTING)
-    return sum(promotion_decide(promotion_id=number) for number in over.values_list("pk", flat=True))
+    return sum(_decide_apart(number) for number in list(over.values_list("pk", flat=True)))
+
+
+def _decide_apart(number: int) -> bool:
+    """As `promotion_decide`; one that cannot be decided does not stop the others."""
+    with apart(f"Promotion {number}"):
+        return promotion_decide(promotion_id=number)
+    return False
 
 
 def promotion_decide(*, promotion_id: int) -> bool:

@@ -15,6 +15,7 @@ from core.models import (
     LADDER,
     Agent,
     Audience,
+    Build,
     Environment,
     Evaluation,
     JobState,
@@ -24,6 +25,7 @@ from core.models import (
     Tournament,
     TournamentState,
     User,
+    Validation,
 )
 from core.submissions.lineups import Lineup, lineups_of
 from core.submissions.phase_selectors import (
@@ -78,6 +80,12 @@ class Version:
     """Where agents play duels."""
     practice: tuple[Episode, ...] = ()
     """What the newest version scored on the public seeds."""
+
+    @property
+    def open_phase(self) -> Build | Validation | Evaluation | None:
+        """What is done with it at the moment, or waits to be: its owner may cancel that."""
+        jobs = (phase.job for phase in self.phases)
+        return next((job for job in jobs if isinstance(job, Build | Validation | Evaluation) and not job.is_over), None)
 
     @property
     def leaves(self) -> tuple[Tournament, ...]:

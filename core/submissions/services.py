@@ -227,7 +227,7 @@ def submission_delete(*, submission: Submission) -> None:
         storage, name = submission.archive.storage, str(submission.archive.name)
         # What the store fails on, the retention deletes later.
         transaction.on_commit(lambda: storage.delete(name), robust=True)
-        wake("build", IMAGES_TASK, submission.pk)
+        wake("build", IMAGES_TASK)
 
 
 def submission_rebuild(*, submission: Submission) -> Build:

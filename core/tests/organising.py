@@ -6,7 +6,6 @@ from django.contrib.messages import get_messages
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
-from django_q.models import OrmQ
 
 from core.models import (
     Duel,
@@ -15,6 +14,7 @@ from core.models import (
     Submission,
 )
 from core.tests import factories
+from core.tests.working import bells
 
 REASON = "The clock of a worker was wrong."
 
@@ -37,8 +37,9 @@ def act(client: Client, action: str, *rows: Model, **data: str) -> list[str]:
     return said
 
 
-def waiting_messages() -> list[tuple[str, int]]:
-    return [(message.task["func"], message.task["args"][0]) for message in OrmQ.objects.order_by("pk")]
+def waiting_messages() -> list[tuple[str, int | str]]:
+    """Task and argument of all bells that wait to be answered, oldest first."""
+    return [(task, argument) for _, task, argument in bells()]
 
 
 def enter_ledger(duel: Duel) -> LedgerEntry:

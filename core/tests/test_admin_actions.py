@@ -13,6 +13,10 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.asserts import assertContains
 
+from core.errors import Refused
+from core.jobs.bells import START_TASK, WORK
+from core.jobs.lifecycle import job_prioritise
+from core.jobs.lines import line
 from core.models import (
     Agent,
     Build,
@@ -45,7 +49,7 @@ def test_a_running_job_is_requeued_with_a_fresh_set_of_attempts(
     build.refresh_from_db()
     assert (build.state, build.attempt, build.claim_token) == (JobState.QUEUED, 0, None)
     assert said == ["build of anna v1 waits for a worker again."]
-    assert ("builder.tasks.build_run", build.pk) in waiting_messages()
+    assert (WORK, "build") in waiting_messages()
 
 
 def test_a_waiting_job_is_woken_again(
@@ -56,8 +60,25 @@ def test_a_waiting_job_is_woken_again(
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "requeue", build)
 
-    assert said == ["build of anna v1 was waiting already; its workers were woken again."]
-    assert waiting_messages() == [("builder.tasks.build_run", build.pk)]
+    assert said == ["build of anna v1 was waiting already; the bell of its workers was rung."]
+    assert waiting_messages() == [(WORK, "build")]
+
+
+def test_an_organiser_gives_waiting_jobs_a_priority_within_its_range(
+    organiser: Client, players: list[Submission]
+) -> None:
+    first, second, third = (factories.build(players[0], JobState.QUEUED) for _ in range(3))
+    assert act(organiser, "prioritise", third, number="10") == ["build of anna v1 has the priority 10."]
+    assert act(organiser, "prioritise", first, number="-10") == ["build of anna v1 has the priority -10."]
+    assert list(line(Build)) == [third, second, first]
+    running = factories.build(players[1], JobState.RUNNING)
+    (said,) = act(organiser, "prioritise", running, number="1")
+    assert said.startswith("build of berta v1: nothing was done. It does not wait for its first worker")
+    address = reverse("admin:core_build_changelist")
+    form = {"action": "prioritise", "_selected_action": [second.pk], "answered": "1", "number": "11"}
+    assertContains(organiser.post(address, form), "less than or equal to 10")
+    with pytest.raises(Refused):
+        job_prioritise(job=second, priority=11)
 
 
 def test_a_job_that_is_over_can_be_neither_requeued_nor_cancelled(organiser: Client, players: list[Submission]) -> None:
@@ -246,7 +267,7 @@ def test_starting_a_tournament_sends_a_message_to_its_manager(
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "start_tournament", environment)
 
-    assert waiting_messages() == [("tournament_manager.tasks.tournament_start", environment.pk)]
+    assert waiting_messages() == [(START_TASK, environment.pk)]
     assert "was asked to start a new edition" in said[0]
 
 

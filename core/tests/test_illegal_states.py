@@ -11,7 +11,7 @@ from django.db import DatabaseError, IntegrityError, connection, models, transac
 from django.db.models import F
 
 from core.append_only import unprotected
-from core.jobs.lifecycle import JOB_MODELS
+from core.jobs.kinds import JOB_MODELS
 from core.models import (
     Agent,
     Delivery,
@@ -74,6 +74,8 @@ ILLEGAL_JOBS: dict[str, tuple[str, dict[str, Any]]] = {
     "cancelled with a lease": ("state_is_whole", {**CANCELLED, "lease_expires_at": NOON}),
     "cancelled without a code": ("cancelled_has_code", {**CANCELLED, "cancel_code": ""}),
     "cancelled with a code that is unknown": ("cancelled_has_code", {**CANCELLED, "cancel_code": "bored"}),
+    "waiting with a priority above all": ("priority_in_range", {**WAITING, "priority": 11}),
+    "waiting with a priority below all": ("priority_in_range", {**WAITING, "priority": -11}),
     "succeeded with the code of a cancelled one": ("cancelled_has_code", {**ENDED, "cancel_code": "by_owner"}),
 }
 

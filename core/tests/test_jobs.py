@@ -5,18 +5,15 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from django.utils.module_loading import import_string
-from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
+from core.jobs.claims import claim_next, is_work_waiting
+from core.jobs.kinds import JOB_MODELS
 from core.jobs.lifecycle import (
     HISTORY_LIMIT,
-    JOB_MODELS,
     LOG_LIMIT_CHARACTERS,
-    QUEUES_AND_TASKS,
     job_cancel,
     job_claim,
     job_fail,
@@ -26,15 +23,17 @@ from core.jobs.lifecycle import (
     job_succeed,
     job_take,
     job_wake,
+    jobs_end_rest,
     jobs_requeue_expired,
-    jobs_wake_waiting,
     log_tail,
 )
 from core.jobs.lines import line
+from core.jobs.registry import SERVICES, kinds_of, queue_of, queues_of
 from core.jobs.selectors import attempts_of
 from core.jobs.states import IllegalTransition, StaleJob
 from core.jobs.workers import worker_appear
 from core.models import (
+    Bell,
     Build,
     CancelCode,
     Duel,
@@ -49,6 +48,7 @@ from core.models import (
     Validation,
 )
 from core.tests import factories
+from core.tests.working import rung
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -76,11 +76,6 @@ def let_lease_expire(job: Job) -> None:
 def let_rest(job: Job) -> None:
     """Let the time pass that a job rests after a fault of the platform."""
     type(job)._default_manager.filter(pk=job.pk).update(not_before=timezone.now() - timedelta(seconds=1))
-
-
-def messages() -> list[tuple[str, str, tuple[object, ...]]]:
-    """Queue, task and arguments of what was sent."""
-    return [(row.key, row.task["func"], row.task["args"]) for row in OrmQ.objects.order_by("pk")]
 
 
 def test_a_claim_starts_the_lease(build: Build, settings: Settings) -> None:
@@ -247,36 +242,27 @@ def test_a_job_that_is_gone_cannot_be_given_back(build: Build) -> None:
         job_release(job=job, code="engine_down", error="The engine does not answer.")
 
 
-def test_a_validation_also_wakes_workers_that_are_reserved_for_it(
+def test_a_validation_also_rings_for_workers_that_are_reserved_for_it(
     submission: Submission, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     validation = factories.validation(submission, JobState.QUEUED)
     with django_capture_on_commit_callbacks(execute=True):
         job_wake(job=validation)
-    assert messages() == [("duel", "duel_runner.tasks.validation_run", (validation.pk,))]
+    assert rung() == ["duel"]
 
     worker_appear(name="host:1", host="host", pid=1, queue="quick", version="1", python="3")
     with django_capture_on_commit_callbacks(execute=True):
         job_wake(job=validation)
         job_wake(job=factories.build(submission, JobState.QUEUED))
-    assert [queue for queue, *_ in messages()] == ["duel", "duel", "quick", "build"]
+    assert rung() == ["duel", "quick", "build"]
 
+
+def test_reserved_workers_take_no_scripts(submission: Submission) -> None:
     task = factories.task()
-    script = factories.script_evaluation(
-        factories.script(factories.agent(factories.user("sam"), task)), JobState.QUEUED
-    )
-    with django_capture_on_commit_callbacks(execute=True):
-        job_wake(job=script)
-    assert [queue for queue, *_ in messages()][4:] == ["duel"]
-
-
-def test_to_wake_an_edition_its_logs_are_not_read(submission: Submission) -> None:
-    for _ in range(2):
-        factories.build(submission, JobState.QUEUED, log="long")
-    factories.validation(submission, JobState.QUEUED, log="long")
-    with CaptureQueriesContext(connection) as queries:
-        assert jobs_wake_waiting() == 3
-    assert not [query["sql"] for query in queries if '"log"' in query["sql"]]
+    agent = factories.agent(factories.user("sam"), task)
+    assert queues_of(factories.script_evaluation(factories.script(agent), JobState.QUEUED)) == ["duel"]
+    evaluation = factories.evaluation(factories.ready(agent), JobState.QUEUED)
+    assert queues_of(evaluation) == queues_of(factories.validation(submission)) == ["duel", "quick"]
 
 
 def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> None:
@@ -299,21 +285,15 @@ def test_a_job_rests_longer_after_every_fault_of_the_platform(
     assert abs(build.not_before - timezone.now() - timedelta(seconds=seconds)) < timedelta(seconds=20)
 
 
-def test_a_job_that_rests_is_neither_woken_nor_claimed_until_it_is_time(
-    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    with django_capture_on_commit_callbacks(execute=True):
-        job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
-        assert jobs_wake_waiting(older_than=timedelta(0)) == 0
-    assert messages() == []
-    assert job_claim(kind=Build, job_id=build.pk, worker="worker-2") is None
+def test_a_job_that_rests_is_not_claimed_until_it_is_time(build: Build) -> None:
+    job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
+    assert jobs_end_rest() == 0
+    assert claim_next("build", worker="worker-2") is None
+    assert not is_work_waiting("build")
 
-    let_rest(build)
-    with django_capture_on_commit_callbacks(execute=True):
-        # Its message was never sent: that others wait in its queue does not matter.
-        assert jobs_wake_waiting(older_than=timedelta(hours=1), queues=[]) == 1
-        assert jobs_wake_waiting(older_than=timedelta(hours=1)) == 0
-    assert messages() == [("build", "builder.tasks.build_run", (build.pk,))]
+    Build.objects.update(not_before=timezone.now() - timedelta(seconds=1))
+    assert (jobs_end_rest(), jobs_end_rest()) == (1, 0)
+    assert is_work_waiting("build")
     assert claimed(build).attempt == 2
 
 
@@ -348,17 +328,17 @@ def test_a_requeued_job_has_all_its_attempts_again(build: Build) -> None:
     assert (build.state, build.attempt, build.error) == (JobState.QUEUED, 0, "The worker hangs.")
 
 
-def test_a_message_is_sent_after_commit_only(
+def test_a_bell_is_rung_after_commit_only(
     build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True) as callbacks:
         job_wake(job=build)
-        assert messages() == []
+        assert rung() == []
     assert len(callbacks) == 1
-    assert messages() == [("build", "builder.tasks.build_run", (build.pk,))]
+    assert rung() == ["build"]
 
 
-def test_a_transaction_that_is_rolled_back_wakes_nobody(
+def test_a_transaction_that_is_rolled_back_rings_no_bell(
     build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     class Undone(Exception):
@@ -372,40 +352,17 @@ def test_a_transaction_that_is_rolled_back_wakes_nobody(
     with django_capture_on_commit_callbacks(execute=True) as callbacks, pytest.raises(Undone):
         undone()
     assert callbacks == []
-    build.refresh_from_db()
-    assert build.woken_at is None
+    assert not Bell.objects.exists()
 
 
-def test_every_kind_of_job_has_a_queue_and_a_task(settings: Settings) -> None:
+def test_every_kind_of_job_has_a_queue_whose_workers_perform_it(settings: Settings) -> None:
     models = {*Job.__subclasses__(), *PlayedJob.__subclasses__()} - {PlayedJob}
     assert {Build, Validation, Duel, Evaluation, Recording, Publication} <= models == set(JOB_MODELS.values())
-    assert set(JOB_MODELS) == set(QUEUES_AND_TASKS) == {model.KIND for model in models}
-    assert all(callable(import_string(task)) for _, task in QUEUES_AND_TASKS.values())
-    assert {queue for queue, _ in QUEUES_AND_TASKS.values()} <= set(settings.QUEUES)
-
-
-def test_lost_messages_are_sent_again(
-    submission: Submission, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    never = factories.build(submission, JobState.QUEUED)
-    long_ago = factories.validation(submission, JobState.QUEUED, woken_at=timezone.now() - timedelta(minutes=11))
-    factories.publication(submission, JobState.QUEUED, woken_at=timezone.now())
-    factories.build(submission, JobState.SUCCEEDED)
-
-    with django_capture_on_commit_callbacks(execute=True):
-        assert jobs_wake_waiting(older_than=timedelta(minutes=10)) == 2
-    assert messages() == [
-        ("build", "builder.tasks.build_run", (never.pk,)),
-        ("duel", "duel_runner.tasks.validation_run", (long_ago.pk,)),
-    ]
-    assert jobs_wake_waiting(older_than=timedelta(minutes=10)) == 0
-
-
-def test_only_the_named_queues_get_messages_again(submission: Submission) -> None:
-    factories.build(submission, JobState.QUEUED)
-    factories.validation(submission, JobState.QUEUED)
-    assert jobs_wake_waiting(older_than=timedelta(0), queues=["publish"]) == 0
-    assert jobs_wake_waiting(older_than=timedelta(0), queues=["duel", "publish"]) == 1
+    assert {queue_of(model) for model in models} <= set(settings.QUEUES)
+    assert sum(len(kinds_of(queue)) for queue in settings.QUEUES) == len(models)
+    assert set(SERVICES) <= {*settings.QUEUES, *settings.EXTRA_QUEUES}
+    lines = [line for service in SERVICES.values() for line in service.lines]
+    assert all(callable(line.action()) and set(line.where) <= set(line.kind.LINES) for line in lines)
 
 
 def test_logs_keep_their_end_and_what_a_database_can_store() -> None:

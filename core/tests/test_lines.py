@@ -10,20 +10,9 @@ from django.db import connection
 
 from core.jobs.lifecycle import job_cancel, job_claim, job_enqueue, job_release, job_succeed
 from core.jobs.lines import line, places_of
-from core.jobs.worker import Performed, Pulse, perform_next
-from core.models import (
-    Agent,
-    Build,
-    CancelCode,
-    Duel,
-    Environment,
-    Evaluation,
-    Job,
-    JobState,
-    Submission,
-    User,
-    Validation,
-)
+from core.jobs.turns import sort_key_of
+from core.jobs.worker import Performed, Pulse, step
+from core.models import Build, CancelCode, Environment, Evaluation, JobState, Submission, Validation
 from core.tests import factories
 from core.tests.concurrency import at_once
 
@@ -140,15 +129,6 @@ def test_whoever_was_begun_before_goes_first(player: Callable[[str], Submission]
     assert line(Build)[0] == job
 
 
-def test_duels_are_nobodys_and_stay_in_their_order(player: Callable[[str], Submission]) -> None:
-    players = [player("ann"), player("bob")]
-    waiting = factories.tournament([*players, player("cleo")]).duels.order_by("-pk")
-    factories.moved(waiting, JobState.QUEUED)
-    for duel in waiting:
-        job_enqueue(job=duel)
-    assert list(line(Duel)) == sorted(waiting, key=lambda duel: duel.pk)
-
-
 def test_places_are_those_in_which_jobs_are_taken(player: Callable[[str], Submission]) -> None:
     for name, count in (("greedy", 5), ("ann", 2), ("bob", 1)):
         enqueue(player(name), count)
@@ -169,7 +149,9 @@ def test_kinds_have_lines_of_their_own(player: Callable[[str], Submission]) -> N
 
 
 def test_the_next_of_ten_thousand_is_found_by_an_index(player: Callable[[str], Submission]) -> None:
-    Build.objects.bulk_create(Build(submission=player("greedy"), turn=turn) for turn in range(1, MANY))
+    Build.objects.bulk_create(
+        Build(submission=player("greedy"), turn=turn, sort_key=sort_key_of(turn)) for turn in range(1, MANY)
+    )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE core_build")
     enqueue(player("ann"))
@@ -180,13 +162,15 @@ def test_the_next_of_ten_thousand_is_found_by_an_index(player: Callable[[str], S
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_workers_that_look_together_each_does_another_job_and_no_owner_is_served_twice() -> None:
+def test_of_workers_that_look_together_each_does_another_job_and_no_owner_is_served_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     environment = factories.environment()
     greedy, *others = (
         factories.submission(factories.agent(factories.user(name), environment))
         for name in ("greedy", "ann", "bob", "cleo")
     )
-    messages = [build.pk for build in enqueue(greedy, 8)]
+    enqueue(greedy, 8)
     for other in others:
         enqueue(other)
     done: list[Build] = []
@@ -195,26 +179,11 @@ def test_of_workers_that_look_together_each_does_another_job_and_no_owner_is_ser
         done.append(job)
         job_succeed(job=job)
 
-    # Every message is about a job of the greedy one.
-    outcomes = at_once(*[lambda pk=pk: perform_next(Build, pk, action) for pk in messages[:4]])
+    monkeypatch.setattr("builder.tasks.build_image", action)
+    outcomes = at_once(*[lambda: step("build")] * 4)
 
     assert outcomes == [Performed.DONE] * 4
     assert Counter(map(owner_of, done)) == {"greedy": 1, "ann": 1, "bob": 1, "cleo": 1}
-    left = at_once(*[lambda pk=pk: perform_next(Build, pk, action) for pk in messages])
+    left = at_once(*[lambda: step("build")] * 8)
     assert left.count(Performed.DONE) == 7
     assert len({job.pk for job in done}) == len(done) == 11
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_message_for_a_job_that_stands_in_no_line_is_about_that_job() -> None:
-    owner: User = factories.user("ann")
-    agent: Agent = factories.agent(owner, factories.environment())
-    build = factories.build(factories.submission(agent), JobState.QUEUED, not_before=factories.NOON)
-    done: list[Job] = []
-
-    def action(job: Build, pulse: Pulse) -> None:
-        done.append(job)
-        job_succeed(job=job)
-
-    assert perform_next(Build, build.pk, action) is Performed.DONE
-    assert done == [build]

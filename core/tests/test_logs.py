@@ -16,10 +16,11 @@ from pytest_django.fixtures import Settings
 from arena_kit.log_context import bind, bound, bound_fields
 from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.log import logger as job_logger
-from core.jobs.worker import PlatformFault, Pulse, perform
+from core.jobs.worker import PlatformFault, Pulse
 from core.models import Build, JobFault, JobState, Submission
 from core.operations.logs import JsonLines, Lines
 from core.tests import factories
+from core.tests.working import perform_one
 from core.version import arena_version
 
 HOSTILE = "ann\n2026-01-01 ERROR core forged\r\x1b[2J\u2028\ud800"
@@ -179,7 +180,7 @@ def test_every_line_of_a_job_says_which_it_is(build: Build, written: Lines_) -> 
         logging.getLogger("a.library").warning("by the way")
         job_succeed(job=job)
 
-    perform(Build, build.pk, action)
+    perform_one(Build, build.pk, action)
 
     started, ended = events(written)
     assert (started["message"], ended["message"]) == ("job_started", "job_succeeded")
@@ -198,7 +199,7 @@ def test_what_becomes_of_a_job_is_an_event_of_its_own(build: Build, written: Lin
     def trouble(job: Build, pulse: Pulse) -> None:
         raise PlatformFault("No archive.", code="archive_missing")
 
-    perform(Build, build.pk, trouble)
+    perform_one(Build, build.pk, trouble)
     retried = events(written)[-1]
     assert (retried["message"], retried["level"], retried["error_code"]) == (
         "job_retried",
@@ -207,7 +208,7 @@ def test_what_becomes_of_a_job_is_an_event_of_its_own(build: Build, written: Lin
     )
 
     Build.objects.update(not_before=None)
-    perform(Build, build.pk, lambda job, _: job_fail(job=job, fault=JobFault.PLAYER, code="no_wheel", error="No."))
+    perform_one(Build, build.pk, lambda job, _: job_fail(job=job, fault=JobFault.PLAYER, code="no_wheel", error="No."))
     failed = events(written)[-1]
     assert (failed["message"], failed["level"], failed["fault"], failed["attempt"]) == (
         "job_failed",
@@ -222,7 +223,7 @@ def test_a_job_that_its_worker_has_lost_is_told_apart_from_one_that_is_done(buil
         factories.moved(Build.objects.all(), JobState.CANCELLED)
         job_succeed(job=job)
 
-    perform(Build, build.pk, action)
+    perform_one(Build, build.pk, action)
     assert events(written)[-1]["message"] == "job_refused"
 
 
@@ -244,5 +245,5 @@ def test_the_thread_that_keeps_a_job_alive_knows_which(build: Build, written: Li
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Pulse, "beat", remembered)
-        perform(Build, build.pk, action)
+        perform_one(Build, build.pk, action)
     assert set(seen) == {build.pk}

@@ -1,4 +1,4 @@
-"""What the lookout of every cluster finds."""
+"""What the reaper of every cluster finds."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 from django_q.models import OrmQ, Schedule
+from django_q.tasks import async_task
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
 from core.jobs import bells as queues
-from core.jobs import reaper as lookout
+from core.jobs.bells import ANSWER, WORK
 from core.jobs.lifecycle import job_claim
 from core.jobs.reaper import look
-from core.models import Build, JobFault, JobState, Submission
+from core.models import Bell, Build, JobFault, JobState, Submission
 from core.tests import factories
+from core.tests.working import rung
 
 pytestmark = pytest.mark.django_db
 
@@ -32,18 +34,18 @@ def lose(build: Build) -> None:
     Build.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
 
-def looked(capture: DjangoCaptureOnCommitCallbacks) -> list[object]:
-    """Look once; return the jobs for which messages wait then."""
+def looked(capture: DjangoCaptureOnCommitCallbacks) -> list[str]:
+    """Look once; return the queues whose bells wait to be answered then."""
     with capture(execute=True):
         look()
-    return [row.task["args"][0] for row in OrmQ.objects.all()]
+    return rung()
 
 
 def test_the_job_of_a_dead_worker_waits_for_another_at_once(
     build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     lose(build)
-    assert looked(django_capture_on_commit_callbacks) == [build.pk]
+    assert looked(django_capture_on_commit_callbacks) == ["build"]
     assert job_claim(kind=Build, job_id=build.pk, worker="next") is not None
 
 
@@ -58,14 +60,21 @@ def test_a_job_that_kills_every_worker_fails_with_its_attempts(
     assert (build.state, build.fault, build.error_code) == (JobState.FAILED, JobFault.PLATFORM, "worker_lost")
 
 
+@pytest.mark.usefixtures("build")
 def test_a_lost_message_is_sent_again_and_one_that_waits_is_not(
-    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
-    assert looked(django_capture_on_commit_callbacks) == [build.pk]
-    Build.objects.update(woken_at=timezone.now() - 2 * lookout.LOST_AFTER)
-    assert looked(django_capture_on_commit_callbacks) == [build.pk]
+    assert looked(django_capture_on_commit_callbacks) == ["build"]
+    # The workers are busy: the message is still there, and a second one would help nobody.
+    Bell.objects.update(rung_at=timezone.now() - 2 * queues.STALE_AFTER)
+    assert looked(django_capture_on_commit_callbacks) == ["build"]
     OrmQ.objects.all().delete()
-    assert looked(django_capture_on_commit_callbacks) == [build.pk]
+    # It may be in the hands of a worker for so long.
+    assert looked(django_capture_on_commit_callbacks) == []
+    Bell.objects.update(rung_at=timezone.now() - 2 * queues.STALE_AFTER)
+    # Another queue's messages say nothing about this one.
+    async_task(ANSWER, WORK, "duel", cluster="duel")
+    assert looked(django_capture_on_commit_callbacks) == ["duel", "build"]
 
 
 def test_schedules_that_a_wrong_clock_has_put_off_run_again() -> None:
@@ -79,8 +88,8 @@ def test_schedules_that_a_wrong_clock_has_put_off_run_again() -> None:
     assert next_runs["images"] == ahead
 
 
+@pytest.mark.usefixtures("build")
 def test_what_is_committed_stands_although_no_message_can_be_sent(
-    build: Build,
     monkeypatch: pytest.MonkeyPatch,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
@@ -89,7 +98,7 @@ def test_what_is_committed_stands_although_no_message_can_be_sent(
 
     monkeypatch.setattr(queues, "async_task", refuse)
     with django_capture_on_commit_callbacks(execute=True):
-        queues.wake("build", "builder.tasks.build_run", build.pk)
+        queues.ring("build")
     assert OrmQ.objects.count() == 0
     monkeypatch.undo()
-    assert looked(django_capture_on_commit_callbacks) == [build.pk]
+    assert looked(django_capture_on_commit_callbacks) == ["build"]

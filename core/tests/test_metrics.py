@@ -16,13 +16,14 @@ from core.duels.services import duel_succeed
 from core.evaluations.services import evaluation_create, evaluation_fail, evaluation_succeed
 from core.jobs.artifacts import DuelArtifacts, EvaluationArtifacts
 from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
-from core.jobs.worker import PlatformFault, perform
+from core.jobs.worker import PlatformFault
 from core.jobs.workers import worker_appear
 from core.models import Alarm, Build, CancelCode, Duel, Evaluation, JobFault, JobState
 from core.operations import metrics
 from core.operations.figures import ArenaFigures
 from core.operations.metrics import MOST_WORDS, OTHER, Words
 from core.tests import factories
+from core.tests.working import perform_one
 
 Rise = Callable[..., float]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,7 +51,7 @@ def build() -> Build:
 
 
 def test_a_job_is_counted_when_it_begins_and_when_it_ends(rise: Rise) -> None:
-    perform(Build, build().pk, lambda job, _: job_succeed(job=job))
+    perform_one(Build, build().pk, lambda job, _: job_succeed(job=job))
     assert rise("jobs_started_total", kind="build") == 1
     assert rise("jobs_finished_total", kind="build", state="SUCCEEDED", fault="NONE") == 1
     assert rise("job_duration_seconds_count", kind="build") == 1
@@ -62,7 +63,7 @@ def test_a_result_that_came_too_late_is_counted_as_refused(rise: Rise) -> None:
         job_cancel(job=Build.objects.get(), code=CancelCode.BY_ORGANISER, reason="Not wanted any more.")
         job_succeed(job=job)
 
-    perform(Build, build().pk, action)
+    perform_one(Build, build().pk, action)
     assert rise("jobs_refused_total", kind="build") == 1
     assert rise("jobs_finished_total", kind="build", state="CANCELLED", fault="NONE") == 1
     assert rise("jobs_finished_total", kind="build", state="SUCCEEDED", fault="NONE") == 0
@@ -77,13 +78,13 @@ def test_a_result_that_was_rolled_back_is_not_counted_and_its_second_try_once(ri
             if next(tries) == 1:
                 raise IntegrityError("the database went away")
 
-    perform(Build, row.pk, action)
+    perform_one(Build, row.pk, action)
     assert rise("jobs_finished_total", kind="build", state="SUCCEEDED", fault="NONE") == 0
     assert rise("jobs_given_back_total", kind="build", reason="internal_error") == 1
     assert rise("platform_faults_total", kind="build", code="internal_error") == 1
 
     Build.objects.update(not_before=None)
-    perform(Build, row.pk, action)
+    perform_one(Build, row.pk, action)
     assert rise("jobs_finished_total", kind="build", state="SUCCEEDED", fault="NONE") == 1
     assert rise("jobs_started_total", kind="build") == 2
 
@@ -95,7 +96,7 @@ def test_what_the_engine_fails_is_told_apart(rise: Rise) -> None:
         def action(*_: object) -> None:
             raise PlatformFault("Trouble.", code=code)
 
-        perform(Build, row.pk, action)
+        perform_one(Build, row.pk, action)
         Build.objects.update(not_before=None)
 
     trouble("index_unreachable")
@@ -112,7 +113,7 @@ def test_a_job_that_is_cancelled_while_it_rests_is_not_one_more_fault_of_the_pla
     def action(*_: object) -> None:
         raise PlatformFault("Trouble.", code="index_unreachable")
 
-    perform(Build, row.pk, action)
+    perform_one(Build, row.pk, action)
     row.refresh_from_db()
     job_cancel(job=row, code=CancelCode.BY_ORGANISER, reason="It is built again.")
     assert rise("platform_faults_total", kind="build", code="index_unreachable") == 1
@@ -121,7 +122,9 @@ def test_a_job_that_is_cancelled_while_it_rests_is_not_one_more_fault_of_the_pla
 
 
 def test_a_players_fault_is_not_the_platforms(rise: Rise) -> None:
-    perform(Build, build().pk, lambda job, _: job_fail(job=job, fault=JobFault.PLAYER, code="no_wheel", error="No."))
+    perform_one(
+        Build, build().pk, lambda job, _: job_fail(job=job, fault=JobFault.PLAYER, code="no_wheel", error="No.")
+    )
     assert rise("jobs_finished_total", kind="build", state="FAILED", fault="PLAYER") == 1
     assert rise("platform_faults_total", kind="build", code="no_wheel") == 0
 
@@ -139,7 +142,7 @@ def test_a_duel_counts_its_matches_and_moves(rise: Rise) -> None:
     ]
     record = DuelRecord(environment=environment.spec_id, seed=1, players=("one", "two"), matches=tuple(played))
     artifacts = DuelArtifacts(3, "duels/records.zip", "", "")
-    perform(Duel, row.pk, lambda duel, _: duel_succeed(duel=duel, record=record, artifacts=artifacts, log=""))
+    perform_one(Duel, row.pk, lambda duel, _: duel_succeed(duel=duel, record=record, artifacts=artifacts, log=""))
 
     env_id = environment.env_id
     assert rise("duels_played_total", env_id=env_id) == 1
@@ -163,14 +166,14 @@ def test_evaluations_are_counted_by_the_names_that_dashboards_know(rise: Rise) -
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    perform(Evaluation, evaluation_create(submission=submission).pk, good)
-    perform(Evaluation, evaluation_create(submission=submission).pk, bad)
+    perform_one(Evaluation, evaluation_create(submission=submission).pk, good)
+    perform_one(Evaluation, evaluation_create(submission=submission).pk, bad)
     script = evaluation_create(submission=submission)
     Evaluation.objects.filter(pk=script.pk).update(is_verified=False, seed_list=None)
-    perform(Evaluation, script.pk, bad)
+    perform_one(Evaluation, script.pk, bad)
     hopeless = evaluation_create(submission=submission)
     Evaluation.objects.filter(pk=hopeless.pk).update(attempt=99)
-    perform(Evaluation, hopeless.pk, broken)
+    perform_one(Evaluation, hopeless.pk, broken)
 
     assert rise("evaluation_started_total") == 4
     assert rise("evaluation_completed_total", env_id=task.env_id) == 1
@@ -186,7 +189,7 @@ def test_counting_that_fails_harms_nobody(rise: Rise, monkeypatch: pytest.Monkey
     monkeypatch.setattr(metrics, "JOBS_STARTED", None)
     monkeypatch.setattr(metrics, "JOBS_FINISHED", None)
     row = build()
-    perform(Build, row.pk, lambda job, _: job_succeed(job=job))
+    perform_one(Build, row.pk, lambda job, _: job_succeed(job=job))
     row.refresh_from_db()
     assert row.state == JobState.SUCCEEDED
 

@@ -7,7 +7,9 @@ from django.db import connection
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
-from core.jobs.schedules import SCHEDULES, schedules_ensure
+from core.jobs.bells import ANSWER
+from core.jobs.registry import PLANS, TASKS
+from core.jobs.schedules import schedules_ensure
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -16,15 +18,17 @@ def test_migrating_creates_every_schedule_once() -> None:
     Schedule.objects.all().delete()
     for _ in range(2):
         call_command("migrate", verbosity=0)
-    rows = Schedule.objects.values_list("name", "func", "cluster", "schedule_type", "minutes", "repeats")
+    rows = Schedule.objects.values_list("name", "func", "args", "cluster", "schedule_type", "minutes", "repeats")
     assert sorted(rows) == sorted(
-        (name, task, queue, "I", minutes, -1) for name, (task, queue, minutes) in SCHEDULES.items()
+        (name, ANSWER, f"('{plan.task}', 0)", plan.queue, "I", plan.minutes, -1) for name, plan in PLANS.items()
     )
 
 
 def test_schedules_name_tasks_and_queues_that_exist() -> None:
-    assert {queue for _, queue, _ in SCHEDULES.values()} <= set(settings.QUEUES)
-    assert all(callable(import_string(task)) for task, _, _ in SCHEDULES.values())
+    assert {plan.queue for plan in PLANS.values()} <= set(settings.QUEUES)
+    assert {plan.task for plan in PLANS.values()} <= set(TASKS)
+    assert all(callable(import_string(task.run)) for task in TASKS.values())
+    assert callable(import_string(ANSWER))
 
 
 def test_what_organisers_changed_stays() -> None:
@@ -40,7 +44,8 @@ def test_a_task_that_was_renamed_is_found_under_its_new_name() -> None:
     schedules_ensure()
     Schedule.objects.filter(name="verify").update(func="duel_runner.recheck.duels_verify", minutes=30)
     schedules_ensure()
-    assert Schedule.objects.values_list("func", "minutes").get(name="verify") == (SCHEDULES["verify"][0], 30)
+    found = Schedule.objects.values_list("func", "args", "minutes").get(name="verify")
+    assert found == (ANSWER, "('results_verify', 0)", 30)
 
 
 def test_without_the_queues_table_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,4 +59,4 @@ def test_a_schedule_that_is_no_longer_needed_goes_and_those_of_organisers_stay()
     for name in ("leftovers", "their own"):
         Schedule.objects.create(name=name, func="math.sqrt", args="4")
     schedules_ensure()
-    assert set(Schedule.objects.values_list("name", flat=True)) == {*SCHEDULES, "their own"}
+    assert set(Schedule.objects.values_list("name", flat=True)) == {*PLANS, "their own"}

@@ -12,10 +12,11 @@ from django.urls import reverse
 from django_q.models import Schedule
 
 from core.errors import Refused
+from core.jobs.bells import SCHEDULED_TASK
 from core.models import Environment, Tournament, TournamentSchedule
 from core.tests import factories
 from core.tournaments.cron import cron_check
-from core.tournaments.schedules import TASK, schedule_remove, schedule_run, schedule_save
+from core.tournaments.schedules import schedule_remove, schedule_run, schedule_save
 
 pytestmark = pytest.mark.django_db
 FRIDAY = datetime(2026, 3, 6, 18, 0, tzinfo=UTC)
@@ -105,19 +106,19 @@ def test_each_belongs_to_the_season_that_is_on_when_it_begins(environment: Envir
 def test_queues_are_waked_by_a_row_that_is_kept_in_step(environment: Environment) -> None:
     row = TournamentSchedule(environment=environment, name="weekly", cron="0 18 * * 5")
     schedule_save(schedule=row, now=FRIDAY)
-    (mirror,) = Schedule.objects.filter(func=TASK)
+    (mirror,) = Schedule.objects.filter(args__contains=SCHEDULED_TASK)
     shown = (mirror.args, mirror.schedule_type, mirror.cron, mirror.cluster)
     assert shown == (f"({row.pk},)", Schedule.CRON, "0 18 * * 5", "tournament")
     row.cron = "0 6 * * 1"
     schedule_save(schedule=row, now=FRIDAY)
-    mirror = Schedule.objects.get(func=TASK)
+    mirror = Schedule.objects.get(args__contains=SCHEDULED_TASK)
     assert (mirror.cron, mirror.next_run) == ("0 6 * * 1", datetime(2026, 3, 9, 6, 0, tzinfo=UTC))
     # Also where it could not be played any more.
     Environment.objects.update(is_active=False)
     row.environment.refresh_from_db()
     row.is_active = False
     schedule_save(schedule=row, now=FRIDAY)
-    assert not Schedule.objects.filter(func=TASK).exists()
+    assert not Schedule.objects.filter(args__contains=SCHEDULED_TASK).exists()
     assert schedule_run(schedule=row, now=FRIDAY + WEEK) is None
     schedule_remove(schedule=row)
     assert not TournamentSchedule.objects.exists()
@@ -142,7 +143,7 @@ def test_organisers_schedule_on_a_form_that_says_what_is_wrong(organiser: Client
         again = organiser.post(address, form | {"name": name})
         assert list(again.context["adminform"].form.errors) == ["name"]
     assert TournamentSchedule.objects.get().created_by is not None
-    assert Schedule.objects.filter(func=TASK).count() == 1
+    assert Schedule.objects.filter(args__contains=SCHEDULED_TASK).count() == 1
     delete = reverse("admin:core_tournamentschedule_delete", args=[TournamentSchedule.objects.get().pk])
     organiser.post(delete, {"post": "yes"})
-    assert not Schedule.objects.filter(func=TASK).exists()
+    assert not Schedule.objects.filter(args__contains=SCHEDULED_TASK).exists()

@@ -7,15 +7,15 @@ import pytest
 from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from arena_kit.ranking.sequential import SequentialTest
 from core.duels.services import duel_succeed, duel_void
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.bells import TOURNAMENT_TASK, waiting_count
+from core.jobs.bells import TOURNAMENT_TASK
 from core.jobs.lifecycle import job_claim
+from core.jobs.lines import places_of
 from core.jobs.states import StaleJob
 from core.models import (
     Duel,
@@ -32,6 +32,7 @@ from core.models import (
 )
 from core.ratings.services import rating_points_thin, ratings_note, ratings_replace
 from core.tests import factories
+from core.tests.working import bells, rung
 from core.tournaments.services import (
     EditionTaken,
     standings_save,
@@ -111,9 +112,11 @@ def test_an_edition_is_created_whole(
         (2, 2, third, first, 1002, environment.matches_per_duel),
         (3, 3, second, third, 1003, environment.matches_per_duel),
     ]
-    assert not tournament.duels.filter(woken_at=None).exists()
-    assert [row.task["args"] for row in OrmQ.objects.order_by("pk")] == [(duel.pk,) for duel in tournament.duels.all()]
-    assert waiting_count("duel") == 3
+    assert places_of(Duel, [duel.pk for duel in tournament.duels.all()]) == {
+        duel.pk: duel.number for duel in tournament.duels.all()
+    }
+    # One bell for all of them.
+    assert rung() == ["duel"]
 
 
 def test_of_two_who_saw_the_same_last_edition_one_creates_the_next(
@@ -177,7 +180,7 @@ def test_cancelling_an_edition_keeps_what_was_played(
     with pytest.raises(StaleJob):
         duel_succeed(duel=worker_has, record=record(), artifacts=ARTIFACTS, log="")
     assert set(LedgerEntry.objects.values_list("duel", flat=True)) == {played.pk}
-    assert [(row.key, row.task["func"]) for row in OrmQ.objects.all()] == [("tournament", TOURNAMENT_TASK)]
+    assert [(queue, task) for queue, task, _ in bells()] == [("tournament", TOURNAMENT_TASK)]
 
 
 def test_a_result_enters_row_and_ledger_together(environment: Environment, players: list[Submission]) -> None:
@@ -241,7 +244,7 @@ def test_a_duel_is_struck_once_and_its_entries_stay(
     duel = Duel.objects.get(pk=duel.pk)
     assert (duel.state, duel.is_void, duel.void.reason) == (JobState.SUCCEEDED, True, "The environment was broken.")
     assert list(LedgerEntry.objects.values()) == entries
-    assert {(row.key, row.task["func"]) for row in OrmQ.objects.all()} == {("tournament", TOURNAMENT_TASK)}
+    assert {(queue, task) for queue, task, _ in bells()} == {("tournament", TOURNAMENT_TASK)}
 
 
 def test_ratings_are_replaced_within_their_environment(environment: Environment, players: list[Submission]) -> None:

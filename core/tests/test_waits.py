@@ -9,7 +9,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
-from core.jobs.lifecycle import job_hand_back, job_put_off, job_release
+from core.jobs.lifecycle import job_hand_back, job_release
 from core.jobs.waits import Wait, WaitCode, wait_of, waits_of
 from core.jobs.workers import worker_appear, worker_stop
 from core.models import Build, Job, JobFault, JobState, Submission, Worker
@@ -143,13 +143,6 @@ def test_what_was_handed_back_is_taken_again_soon(submission: Submission) -> Non
     found = wait(build)
     assert (found.code, found.until) == (WaitCode.WORKER_STOPPED, None)
     assert found.sentence == "Its worker was stopped; another one takes it within a minute."
-
-
-def test_what_lost_its_message_to_a_worker_that_stops_has_met_no_fault(submission: Submission) -> None:
-    build = factories.build(submission, JobState.QUEUED)
-    job_put_off(kind=Build, job_id=build.pk)
-    Build.objects.update(not_before=timezone.now() - timedelta(seconds=1))
-    assert wait(build).sentence == "Its worker was stopped; another one takes it within a minute."
 
 
 def test_a_running_job_whose_lease_is_over_says_that_its_worker_is_lost(submission: Submission) -> None:

@@ -201,19 +201,18 @@ def test_the_watch_forgets_workers_that_left_long_ago(monkeypatch: pytest.Monkey
     assert looked == ["build", "duel", "tournament", "publish"]
 
 
-def test_a_lookout_watches_also_where_no_message_can_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reaper_watches_also_where_no_bell_can_be_rung(monkeypatch: pytest.MonkeyPatch) -> None:
     def down(_: str) -> int:
         raise ConnectionError("Redis is gone")
 
     monkeypatch.setattr(lookout, "remove_abandoned", lambda *_: None)
-    monkeypatch.setattr(lookout, "waiting_count", down)
-    with pytest.raises(ConnectionError):
-        lookout.look_around()
+    monkeypatch.setattr(lookout, "is_work_waiting", down)
+    lookout.look_around()
     assert watchdog_runs()
 
 
-def test_every_host_that_plays_has_a_lookout_for_what_its_dead_workers_left() -> None:
-    assert {queue: len(lookout.lookouts(queue)) for queue in ("build", "duel", "quick", "tournament", "publish")} == {
+def test_every_host_that_plays_has_a_reaper_for_what_its_dead_workers_left() -> None:
+    assert {queue: len(lookout.reapers(queue)) for queue in ("build", "duel", "quick", "tournament", "publish")} == {
         "build": 1,
         "duel": 2,
         "quick": 2,

@@ -21,14 +21,14 @@ from core.jobs.lifecycle import (
     job_requeue,
     job_succeed,
     jobs_requeue_expired,
-    jobs_wake_waiting,
     written_once,
 )
 from core.jobs.selectors import attempts_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.worker import Performed, PlatformFault, Pulse, ask_to_stop, perform, perform_next
+from core.jobs.worker import Performed, PlatformFault, Pulse, ask_to_stop, step
 from core.models import Build, JobFault, JobState, Submission
 from core.tests import factories
+from core.tests.working import perform_one
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
@@ -62,7 +62,7 @@ def test_a_worker_that_shall_stop_gives_back_what_it_does_without_using_up_an_at
         pulse.raise_if_lost()
         pytest.fail("it went on")
 
-    assert perform(Build, build.pk, action) is Performed.GIVEN_BACK
+    assert perform_one(Build, build.pk, action) is Performed.GIVEN_BACK
 
     build.refresh_from_db()
     assert (build.state, build.attempt, build.claim_token) == (JobState.QUEUED, 0, None)
@@ -80,7 +80,7 @@ def test_what_ends_within_half_of_the_grace_is_finished_by_the_worker_that_shall
         pulse.raise_if_lost()
         job_succeed(job=job)
 
-    assert perform(Build, build.pk, action) is Performed.DONE
+    assert perform_one(Build, build.pk, action) is Performed.DONE
     build.refresh_from_db()
     assert build.state == JobState.SUCCEEDED
 
@@ -97,32 +97,29 @@ def test_what_does_not_look_whether_it_shall_stop_loses_its_job_within_the_grace
         assert pulse.lost.wait(30)
         job_succeed(job=job)
 
-    perform(Build, build.pk, action)
+    perform_one(Build, build.pk, action)
 
     build.refresh_from_db()
     assert (build.state, build.attempt, build.error_code, build.log) == (JobState.QUEUED, 0, "worker_stopped", "deaf")
 
 
-def test_a_worker_that_shall_stop_begins_nothing_and_has_its_message_sent_again(build: Build) -> None:
+def test_a_worker_that_shall_stop_begins_nothing(build: Build) -> None:
     ask_to_stop()
-    for take in (perform, perform_next):
-        Build.objects.update(not_before=None)
-        assert take(Build, build.pk, lambda *_: pytest.fail("it began")) is Performed.GIVEN_BACK
-        build.refresh_from_db()
-        assert (build.state, build.attempt, build.history) == (JobState.QUEUED, 0, [])
-        assert jobs_wake_waiting(older_than=timedelta(hours=1), queues=[]) == 1
+    assert step("build") is Performed.NOTHING
+    build.refresh_from_db()
+    assert (build.state, build.attempt, build.history) == (JobState.QUEUED, 0, [])
 
 
 @pytest.mark.usefixtures("no_grace")
 def test_attempts_that_the_platform_has_used_stay_used(build: Build) -> None:
-    perform(Build, build.pk, lambda job, _: job_release(job=job, code="engine_down", error="No engine."))
+    perform_one(Build, build.pk, lambda job, _: job_release(job=job, code="engine_down", error="No engine."))
     Build.objects.update(not_before=None)
 
     def action(job: Build, pulse: Pulse) -> None:
         ask_to_stop()
         pulse.raise_if_lost()
 
-    perform(Build, build.pk, action)
+    perform_one(Build, build.pk, action)
     build.refresh_from_db()
     assert build.attempt == 1
     assert [(attempt.number, attempt.code) for attempt in attempts_of(build)] == [
@@ -137,7 +134,7 @@ def test_a_result_that_comes_too_late_is_refused_and_not_done(build: Build) -> N
         job_succeed(job=job)
 
     done = activity.jobs_done
-    assert perform(Build, build.pk, action) is Performed.REFUSED
+    assert perform_one(Build, build.pk, action) is Performed.REFUSED
     assert activity.jobs_done == done
 
 
@@ -174,17 +171,20 @@ class TestAnOutage:
         monkeypatch.setattr(worker, "_trouble", None)
         monkeypatch.setitem(worker.PERSISTS, "engine_unavailable", lambda: down[0])
 
-        def no_engine(*_: object) -> None:
-            raise PlatformFault("No engine answers.", code="engine_unavailable")
+        def make(job: Build, pulse: Pulse) -> None:
+            if down[0]:
+                raise PlatformFault("No engine answers.", code="engine_unavailable")
+            job_succeed(job=job)
 
-        assert perform(Build, build.pk, no_engine) is Performed.GIVEN_BACK
+        monkeypatch.setattr("builder.tasks.build_image", make)
+        assert step("build") is Performed.GIVEN_BACK
         other = factories.build(submission, JobState.QUEUED)
-        assert perform(Build, other.pk, lambda *_: pytest.fail("it began")) is Performed.NOT_CLAIMED
+        assert step("build") is Performed.NOTHING
         other.refresh_from_db()
         assert (other.state, other.attempt) == (JobState.QUEUED, 0)
 
         down[0] = False
-        assert perform(Build, other.pk, lambda job, _: job_succeed(job=job)) is Performed.DONE
+        assert step("build") is Performed.DONE
 
     def test_a_database_that_is_away_when_a_job_is_given_back_leaves_it_to_its_lease(
         self, build: Build, monkeypatch: pytest.MonkeyPatch
@@ -193,7 +193,7 @@ class TestAnOutage:
             raise OperationalError("server closed the connection")
 
         monkeypatch.setattr(worker, "job_release", away)
-        assert perform(Build, build.pk, lambda *_: 1 / 0) is Performed.GIVEN_BACK  # type: ignore[arg-type]
+        assert perform_one(Build, build.pk, lambda *_: 1 / 0) is Performed.GIVEN_BACK  # type: ignore[arg-type]
         build.refresh_from_db()
         assert (build.state, build.attempt) == (JobState.RUNNING, 1)
 

@@ -10,11 +10,12 @@ from django.utils import timezone
 
 from core.jobs import heartbeat as beacons
 from core.jobs.heartbeat import Activity, Beacon
-from core.jobs.worker import PlatformFault, Pulse, perform
+from core.jobs.worker import PlatformFault, Pulse
 from core.jobs.worker_selectors import WorkerState, worker_rows, workers_alive
 from core.jobs.workers import worker_appear, worker_beat, worker_stop, workers_prune
 from core.models import Build, JobState, Worker
 from core.tests import factories
+from core.tests.working import perform_one
 from core.version import arena_version
 
 pytestmark = pytest.mark.django_db
@@ -87,7 +88,7 @@ def test_a_beacon_tells_who_works_on_what_and_how_it_has_fared() -> None:
         assert (row.job_kind, row.job_id, row.jobs_done) == ("build", build.pk, 0)
         raise PlatformFault("The disk is full.", code="disk_full")
 
-    perform(Build, build.pk, action)
+    perform_one(Build, build.pk, action)
     beacon.beat()
 
     row = Worker.objects.get()

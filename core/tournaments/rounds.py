@@ -16,10 +16,8 @@ from django.db.models.functions import Now
 
 from core.duels.stopping import tournament_test
 from core.errors import Refused
-from core.jobs.bells import wake
-from core.jobs.lifecycle import QUEUES_AND_TASKS, job_cancel_if_open
+from core.jobs.lifecycle import job_cancel_if_open
 from core.jobs.states import StaleJob
-from core.jobs.turns import FIRST
 from core.models import (
     CancelCode,
     Duel,
@@ -34,7 +32,7 @@ from core.models import (
 )
 from core.notices.news import tournament_started
 from core.ratings.ledger import ledger_change
-from core.tournaments.services import BATCH_SIZE
+from core.tournaments.services import BATCH_SIZE, duels_enqueue
 
 VOIDABLE = (TournamentState.RUNNING, TournamentState.FINISHED)
 GONE = (
@@ -92,13 +90,13 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
     """Create duels, numbered on from those that there are. Hold the tournament's row."""
     if not pairings:
         return
-    queue, task = QUEUES_AND_TASKS[Duel.KIND]
     lengths = {pairing.match_count for pairing in pairings}
     tests = {length: tournament_test(tournament=tournament, match_count=length) for length in lengths}
     first = tournament.duels.order_by("number").first()
     last = tournament.duels.aggregate(last=Max("number"))["last"] or 0
-    duels = Duel.objects.bulk_create(
-        [
+    duels_enqueue(
+        tournament=tournament,
+        duels=[
             Duel(
                 tournament=tournament,
                 number=number,
@@ -111,15 +109,10 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
                 match_count=pairing.match_count,
                 expected=pairing.expected,
                 test=None if (test := tests[pairing.match_count]) is None else test.as_json,
-                turn=FIRST,
             )
             for number, pairing in enumerate(pairings, start=last + 1)
         ],
-        batch_size=BATCH_SIZE,
     )
-    tournament.duels.filter(number__gt=last).update(woken_at=Now())
-    for duel in duels:
-        wake(queue, task, duel.pk)
 
 
 def counting(tournament: Tournament) -> QuerySet[Duel]:

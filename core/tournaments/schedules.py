@@ -16,12 +16,13 @@ from django_q.models import Schedule
 from arena_kit.ranking.format_settings import settings_checked
 from arena_kit.text import plain_line
 from core.errors import Refused
+from core.jobs.bells import SCHEDULED_TASK
+from core.jobs.schedules import message_of
 from core.models import Eligibility, Tournament, TournamentSchedule
 from core.tournaments.cron import cron_check, cron_last, cron_next
 from core.tournaments.planning import name_check, plan_check, tournament_plan
 from core.tournaments.seasons import season_at
 
-TASK = "tournament_manager.tasks.tournament_scheduled"
 IN_TIME = timedelta(minutes=30)
 """So much later its hours still count from the time itself, so that they are round ones."""
 MOST_HOURS = 366 * 24
@@ -84,8 +85,7 @@ def schedule_mirror(*, schedule: TournamentSchedule, now: datetime) -> None:
         Schedule.objects.filter(name=_name(schedule)).delete()
         return
     values: Mapping[str, Any] = {
-        "func": TASK,
-        "args": f"({schedule.pk},)",
+        **message_of(SCHEDULED_TASK, schedule.pk),
         "schedule_type": Schedule.CRON,
         "cron": schedule.cron,
         "repeats": -1,

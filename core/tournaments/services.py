@@ -9,8 +9,8 @@ from django.db.models.functions import Now
 
 from core.duels.stopping import duel_test
 from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.jobs.lifecycle import QUEUES_AND_TASKS, job_cancel_if_open
-from core.jobs.turns import FIRST
+from core.jobs.lifecycle import job_cancel_if_open, job_ring
+from core.jobs.turns import duels_line_up
 from core.models import (
     LADDER,
     CancelCode,
@@ -52,7 +52,6 @@ def tournament_create(
     seed: of the edition; duel number n plays with seed + n. expected: predicted share of the points of player_1, 0 to
     1, by the ids of player_1 and player_2, as far as known. Raises EditionTaken; then nothing is written.
     """
-    queue, task = QUEUES_AND_TASKS[Duel.KIND]
     test = duel_test(environment=environment, match_count=environment.matches_per_duel)
     known = expected or {}
     with transaction.atomic():
@@ -62,8 +61,9 @@ def tournament_create(
             batch_size=BATCH_SIZE,
         )
         pairs = [(number, *pair) for number, round_pairs in enumerate(rounds, start=1) for pair in round_pairs]
-        duels = Duel.objects.bulk_create(
-            [
+        duels_enqueue(
+            tournament=tournament,
+            duels=[
                 Duel(
                     tournament=tournament,
                     number=number,
@@ -75,18 +75,21 @@ def tournament_create(
                     match_count=environment.matches_per_duel,
                     test=None if test is None else test.as_json,
                     expected=known.get((player_1.pk, player_2.pk)),
-                    turn=FIRST,
                 )
                 for number, (round_number, player_1, player_2) in enumerate(pairs, start=1)
             ],
-            batch_size=BATCH_SIZE,
         )
-        # As job_enqueue does it for one job: hundreds of duels in one statement.
-        tournament.duels.update(woken_at=Now())
-        for duel in duels:
-            wake(queue, task, duel.pk)
         tournament_started(tournament)
     return tournament
+
+
+def duels_enqueue(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
+    """Save new duels of a tournament and put them in line in their order: as `job_enqueue`, hundreds at once."""
+    duels_line_up(tournament=tournament, duels=duels)
+    Duel.objects.bulk_create(duels, batch_size=BATCH_SIZE)
+    # One bell for all: a worker that is awake goes from duel to duel.
+    for duel in duels[:1]:
+        job_ring(job=duel)
 
 
 def ladder_create(*, environment: Environment, edition: int, seed: int, settings: Mapping[str, object]) -> Tournament:

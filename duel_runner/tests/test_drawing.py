@@ -15,7 +15,7 @@ from arena_kit.environment.adapters import video
 from arena_kit.tests.episodes import with_episode
 from core.models import Alarm, Evaluation, JobFault, JobState, Recording
 from core.tests import factories
-from duel_runner.tasks import recording_run
+from core.tests.working import run
 from duel_runner.tests.test_recheck_evaluations import damage, finished, lose, rewrite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,7 +39,7 @@ def evaluation(settings: Settings) -> Evaluation:
 def drawn(evaluation: Evaluation) -> Recording:
     """The first of an evaluation's recordings after a worker had it, which is the platform's trouble."""
     number = evaluation.recordings.earliest("pk").pk
-    recording_run(number)
+    run(Recording.objects.get(pk=number))
     recording = Recording.objects.get(pk=number)
     assert (recording.state, recording.fault) == (JobState.FAILED, JobFault.PLATFORM)
     return recording
@@ -94,7 +94,7 @@ def test_what_no_picture_can_be_made_of_here_is_tried_again(
     settings.JOB_MAX_ATTEMPTS = 2
     number = evaluation.recordings.earliest("pk").pk
 
-    recording_run(number)
+    run(Recording.objects.get(pk=number))
 
     recording = Recording.objects.get(pk=number)
     assert (recording.state, recording.attempt) == (JobState.QUEUED, 1)

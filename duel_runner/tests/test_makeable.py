@@ -14,7 +14,8 @@ from core.jobs.lifecycle import job_enqueue
 from core.models import Alarm, Environment, Evaluation, Job, JobFault, JobState, Notice, Validation
 from core.submissions.services import agent_create
 from core.tests import factories
-from duel_runner import makeable, tasks
+from core.tests.working import run
+from duel_runner import makeable
 from tests.samples import FIRST, archive
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,8 +47,7 @@ def test_a_job_fails_at_its_first_attempt_and_calls_the_organisers(kind: type[Jo
         job = factories.validation(submission, JobState.QUEUED)
     job_enqueue(job=job)
 
-    run = tasks.evaluation_run if kind is Evaluation else tasks.validation_run
-    run(job.pk)
+    run(job)
 
     job.refresh_from_db()
     assert (job.state, job.fault, job.attempt) == (JobState.FAILED, JobFault.PLATFORM, 1)

@@ -1,16 +1,18 @@
-"""What a worker of duels does first, whatever its message names."""
+"""What a worker of duels does first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from core.jobs import claims, worker
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs.registry import SERVICES
+from core.jobs.worker import Performed, PlatformFault, Pulse, step, work
 from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, Submission, Validation
 from core.tests import factories
+from core.tests.working import answer_bells, rung
 from duel_runner import tasks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -21,7 +23,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Whose jobs were done, in order; nothing is really played."""
     done: list[str] = []
 
-    def play(job: Job, pulse: Pulse, coming: object = None) -> None:
+    def play(job: Job, pulse: Pulse) -> None:
         done.append(job.submission.agent.owner.username if isinstance(job, Validation) else job.KIND)
         if isinstance(job, Evaluation):
             done[-1] += "" if job.is_verified else " of a script"
@@ -31,10 +33,10 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         result: dict[str, Any] = {"outcome": "DRAW", "matches_done": 0} if isinstance(job, Duel) else {}
         job_succeed(job=job, **result)
 
-    for name in ("_validate", "_duel", "evaluate", "draw"):
-        monkeypatch.setattr(tasks, name, play)
+    for line in SERVICES["duel"].lines:
+        monkeypatch.setattr(line.perform, play)
     # As in a process that has done nothing yet.
-    monkeypatch.setattr(tasks, "_turns", [tasks._next_recording, tasks._next_script, tasks._next_duel])
+    monkeypatch.setattr(claims, "_taken", {})
     return done
 
 
@@ -59,21 +61,8 @@ def uploaded(owner: str, environment: Environment, count: int) -> None:
 def test_fresh_validations_go_before_rated_duels_and_by_turns_of_their_owners(duel: Duel, played: list[str]) -> None:
     uploaded("greedy", duel.its_tournament.environment, 3)
     uploaded("cleo", duel.its_tournament.environment, 1)
-    tasks.duel_run(duel.pk)
+    work("duel")
     assert played == ["greedy", "cleo", "greedy", "greedy", "duel"]
-
-
-def test_a_message_for_a_validation_is_for_the_one_whose_turn_it_is(
-    duel: Duel, played: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    environment = duel.its_tournament.environment
-    uploaded("greedy", environment, 3)
-    uploaded("cleo", environment, 1)
-    # A worker that looks at its messages after every job.
-    monkeypatch.setattr(tasks, "AWAKE_SECONDS", 0.0)
-    for number in Validation.objects.filter(state=JobState.QUEUED).values_list("pk", flat=True):
-        tasks.validation_run(number)
-    assert played == ["greedy", "cleo", "greedy", "greedy"]
 
 
 @pytest.fixture
@@ -93,31 +82,42 @@ def everything(duel: Duel) -> Duel:
     return duel
 
 
-@pytest.mark.parametrize("run", [tasks.validation_run, tasks.evaluation_run, tasks.recording_run, tasks.duel_run])
-def test_nobody_waits_for_a_message_of_their_own(
-    everything: Duel, played: list[str], run: Callable[[int], None]
-) -> None:
-    run(everything.pk)
+@pytest.mark.usefixtures("everything")
+def test_one_bell_is_enough_for_all_that_waits(played: list[str]) -> None:
+    work("duel")
     script = "evaluation of a script"
     assert played == ["cleo", "evaluation", "recording", script, "duel", script, "duel", "duel"]
+    assert step("duel") is Performed.NOTHING
 
 
-def test_a_job_that_was_given_back_does_not_cost_another_one_its_message(
+def test_a_job_that_was_given_back_leaves_the_others_to_the_next_bell(
     duel: Duel, played: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(job: Job, pulse: Pulse) -> None:
         raise PlatformFault("No archive.", code="archive_missing")
 
-    monkeypatch.setattr(tasks, "_validate", fail)
+    monkeypatch.setattr(tasks, "validate", fail)
     uploaded("cleo", duel.its_tournament.environment, 1)
-    tasks.duel_run(duel.pk)
-    assert played == []
-    tasks.validation_run(Validation.objects.get(state=JobState.QUEUED).pk)
+    work("duel")
+    assert (played, rung()) == ([], ["duel"])
+    answer_bells()
     assert played == ["duel"]
 
 
-def test_a_reserved_worker_takes_what_is_short(everything: Duel, played: list[str]) -> None:
-    tasks.quick_run(everything.pk)
+@pytest.mark.usefixtures("everything")
+def test_a_worker_that_begins_rings_for_the_next_one_while_more_waits(
+    played: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It looks at its messages after every job.
+    monkeypatch.setattr(worker, "AWAKE_SECONDS", 0.0)
+    assert rung() == ["duel"]
+    answer_bells()
+    assert len(played) == 8
+    assert rung() == []
+
+
+@pytest.mark.usefixtures("everything")
+def test_a_reserved_worker_takes_what_is_short(played: list[str]) -> None:
+    work("quick")
     assert played == ["cleo", "evaluation", "recording"]
-    tasks.quick_run(everything.pk)
-    assert len(played) == 3
+    assert step("quick") is Performed.NOTHING

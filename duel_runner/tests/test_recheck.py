@@ -27,10 +27,10 @@ from core.jobs.artifacts import artifacts_stored
 from core.jobs.lifecycle import job_claim
 from core.models import Alarm, Duel, Environment, JobFault, JobState, LedgerEntry, Verdict
 from core.tests import factories
+from core.tests.working import run
 from duel_runner.recheck.duels import duel_again, duel_audit
 from duel_runner.recheck.sample import results_verify
 from duel_runner.rules import decided_by
-from duel_runner.tasks import duel_run
 from duel_runner.tests.commands import verify
 from duel_runner.workplace import worker_label
 
@@ -331,7 +331,7 @@ def test_a_duel_whose_rules_are_gone_is_not_played_with_others(duels: list[Duel]
     Environment.objects.update(version=2)
     Duel.objects.filter(pk=duels[0].pk).update(environment_version="tic-tac-toe-v0")
 
-    duel_run(duels[0].pk)
+    run(duels[0])
 
     duel = Duel.objects.get(pk=duels[0].pk)
     assert (duel.state, duel.fault, duel.error_code) == (JobState.FAILED, JobFault.PLATFORM, "rules_missing")

@@ -9,8 +9,9 @@ from pytest_django.fixtures import Settings
 from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
 from core.jobs.lifecycle import job_cancel
+from core.jobs.worker import Performed, step
 from core.models import Agent, CancelCode, Environment, JobFault, JobState, Publication, Submission, User
-from publisher.tasks import publication_run
+from core.tests.working import run
 from publisher.tests.samples import Remote, new_remote, zip_of
 
 # The pulse of a running job writes from a thread of its own: it must see committed rows.
@@ -50,7 +51,7 @@ def submission(agent: Agent, number: int = 1, **files: str) -> Submission:
 
 def publish(row: Submission) -> Publication:
     job = Publication.objects.create(submission=row)
-    publication_run(job.pk)
+    run(job)
     job.refresh_from_db()
     return job
 
@@ -104,7 +105,7 @@ def test_a_missing_remote_is_tried_again_until_attempts_are_used_up(
     assert (job.state, job.fault, job.error_code) == (JobState.QUEUED, JobFault.PLATFORM, "git_failed")
     for _ in range(settings.JOB_MAX_ATTEMPTS - 1):
         Publication.objects.update(not_before=None)
-        publication_run(job.pk)
+        run(job)
     job.refresh_from_db()
     assert (job.state, job.fault, job.attempt) == (JobState.FAILED, JobFault.PLATFORM, settings.JOB_MAX_ATTEMPTS)
     assert "secret-token" not in job.error + job.log
@@ -117,13 +118,11 @@ def test_a_missing_archive_is_the_platforms_fault(remote: Remote, agent: Agent) 
     assert (job.state, job.fault, job.error_code) == (JobState.QUEUED, JobFault.PLATFORM, "archive_missing")
 
 
-def test_a_message_that_comes_twice_or_late_does_nothing(remote: Remote, agent: Agent) -> None:
+def test_a_bell_that_is_answered_twice_or_late_does_nothing(remote: Remote, agent: Agent) -> None:
     job = publish(submission(agent))
-    publication_run(job.pk)
     cancelled = Publication.objects.create(submission=job.submission)
     job_cancel(job=cancelled, code=CancelCode.BY_ORGANISER, reason="Not wanted.")
-    publication_run(cancelled.pk)
-    publication_run(10**9)
+    assert step("publish") is Performed.NOTHING
 
     assert len(remote.subjects()) == 1
     assert set(Publication.objects.values_list("state", "attempt")) == {

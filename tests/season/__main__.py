@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import random
 import shutil
 import signal
 import statistics
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from math import inf
@@ -27,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import write_json
-from tests.season.driver import Driver, Injected, Services
+from tests.season.driver import Driver, Fault, Injected, Services
 from tests.season.findings import as_bytes, await_clean, duplicated, leftovers, lost, results
 from tests.season.kinds import deck
 from tests.season.season import Season, Size, Unsettled, Workers
@@ -48,6 +50,12 @@ SLOWEST_RERUN_SECONDS = 60.0
 TIMES = ("slow_reruns", "unrecovered")
 """Findings that a busy machine makes, too."""
 FULL = Size(agents=12, scored_agents=3, match_count=10, pause_seconds=0.002, meetings=4)
+QUICK_FAULTS, QUICK_SPARE, QUICK_MINUTES = 20, 2, 2.0
+QUICK_KINDS = (
+    "killed mid-duel", "killed before", "killed between", "half written", "container killed", "connections cut",
+    "flushed", "twice", "database restarted", "redis restarted",
+)  # fmt: skip
+"""The kinds of the quick season, each of which is over within seconds."""
 SHORT = Size(agents=4, scored_agents=0, match_count=10, pause_seconds=0.002, meetings=3)
 
 
@@ -64,9 +72,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--hasty", action="store_true", help="run what removes leftovers, instead of its schedules, and judge no time"
     )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"at least {QUICK_FAULTS} faults of the kinds that are soon over, within four minutes: --short --hasty",
+    )
     parser.add_argument("--base-image", default="rl-arena-base", help="image with Python and NumPy")
     parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
     options = parser.parse_args(arguments)
+    if options.quick:
+        options.short = options.hasty = True
+        options.kinds = options.kinds or ",".join(QUICK_KINDS)
+        options.minutes = min(options.minutes, QUICK_MINUTES)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         needed_programs()
@@ -193,12 +210,25 @@ def _play_under_faults(season: Season, driver: Driver, options: argparse.Namespa
     cards = [card for card in whole if not words or any(word in card[0].lower() for word in words)]
     deadline = time.monotonic() + 60 * options.minutes
     season.start_edition()
+    if options.quick:
+        cards = _dealt(cards, options.seed)
     hands = threading.Thread(target=driver.run, args=(cards, deadline), name="driver")
     hands.start()
     while hands.is_alive():
         if season.edition_is_over():
             season.start_edition()
         hands.join(0.2)
+
+
+def _dealt(cards: list[tuple[str, Fault]], seed: int) -> list[tuple[str, Fault]]:
+    """Enough cards for the quick season, one of every kind before the second of any; more than that, as some miss."""
+    rounds: list[tuple[int, float, tuple[str, Fault]]] = []
+    seen: Counter[str] = Counter()
+    draw = random.Random(seed)
+    for card in cards:
+        seen[card[0]] += 1
+        rounds.append((seen[card[0]], draw.random(), card))
+    return [card for *_, card in sorted(rounds, key=lambda row: row[:2])][: QUICK_FAULTS + QUICK_SPARE]
 
 
 def _compare(faulty: dict[str, Any], clean: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class Driver:
 
     def job(self, hit: Hit) -> Any:
         """The row of the job that a caught worker was at."""
-        from core.jobs.lifecycle import JOB_MODELS
+        from core.jobs.kinds import JOB_MODELS
 
         return again(lambda: JOB_MODELS[hit.facts["kind"]]._default_manager.get(pk=hit.facts["job"]))()
 

@@ -57,7 +57,7 @@ def lost(files: Path) -> list[str]:
     """Jobs that ended without what they should have brought, and artifacts that are missing or torn."""
     from django.db.models import FileField
 
-    from core.jobs.lifecycle import JOB_MODELS
+    from core.jobs.kinds import JOB_MODELS
     from core.models import Duel
 
     found = []

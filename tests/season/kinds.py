@@ -189,11 +189,12 @@ def redis_restarted(driver: Driver, draw: random.Random) -> Result:
 
 
 def message_twice(driver: Driver, draw: random.Random) -> Result:
-    """The same message of a duel is delivered twice, beside its own: it waits, runs or is over."""
+    """The same bell of the duels' queue is delivered twice: a duel waits, runs or is over meanwhile."""
     from django.db import Error
     from django_q.brokers import get_broker
     from django_q.tasks import async_task
 
+    from core.jobs.bells import ANSWER, WORK
     from core.models import Duel
 
     with driver.alone_with("redis"):
@@ -206,7 +207,7 @@ def message_twice(driver: Driver, draw: random.Random) -> Result:
         try:
             client: Any = driver.services.redis.client(driver.services.number)
             spare = get_broker("spare")
-            async_task("duel_runner.tasks.duel_run", duel.pk, broker=spare)
+            async_task(ANSWER, WORK, "duel", broker=spare)
             message = client.lpop(spare.list_key)
             key = "django_q:duel:q"
             _, waiting = client.pipeline(transaction=True).rpush(key, message, message).lrange(key, -2, -1).execute()

@@ -248,7 +248,7 @@ class Season:
     @again
     def open_jobs(self) -> list[str]:
         """What is not over, in words."""
-        from core.jobs.lifecycle import JOB_MODELS
+        from core.jobs.kinds import JOB_MODELS
 
         return [
             f"{job.KIND} {job.pk} {job.state} attempt {job.attempt} {job.error_code}"

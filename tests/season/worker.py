@@ -75,7 +75,8 @@ def install() -> None:
 
         return wrapped
 
-    for module, name in ((builder.tasks, "_build"), (duel_runner.tasks, "_duel"), (duel_runner.tasks, "_validate")):
+    performed = ((builder.tasks, "build_image"), (duel_runner.tasks, "play_duel"), (duel_runner.tasks, "validate"))
+    for module, name in performed:
         setattr(module, name, of_current(getattr(module, name)))
 
     folder_layer = recipe.folder_layer

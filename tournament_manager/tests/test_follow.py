@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from core.services import ledger as ledger_service
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, Phase, given, settings
@@ -31,6 +30,7 @@ from core.models import (
     Tournament,
 )
 from core.people.moderation import agent_disable
+from core.ratings import ledger as ledger_service
 from core.ratings.pairs import pair_totals
 from core.tests import factories
 from core.tournaments.planning import results_release

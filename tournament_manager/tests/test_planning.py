@@ -10,9 +10,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from django_q.models import Schedule
 
+from core.jobs.bells import SCHEDULED_TASK
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
 from core.tests import factories
-from core.tournaments.schedules import TASK
 from tournament_manager.progress import tournament_begin
 from tournament_manager.tasks import tournament_scheduled, watchdog
 from tournament_manager.tests.samples import players
@@ -148,7 +148,7 @@ def test_scheduling_tournaments_adds_lists_and_removes() -> None:
     row = TournamentSchedule.objects.get()
     assert (row.cron, row.format, row.settings, row.registration_hours) == ("0 18 * * 5", "swiss", {"rounds": 3}, 48)
     assert row.in_season
-    assert Schedule.objects.filter(func=TASK).count() == 1
+    assert Schedule.objects.filter(args__contains=SCHEDULED_TASK).count() == 1
     assert run("tournament", "schedule", "--list").startswith("weekly: tic-tac-toe, swiss, '0 18 * * 5', next ")
     for option, value, sentence in (
         ("--registration-hours", "-3", "Hours of a schedule go from 0 to 8784"),
@@ -165,7 +165,7 @@ def test_scheduling_tournaments_adds_lists_and_removes() -> None:
     with pytest.raises(CommandError, match="There is no schedule 'daily'. There are: weekly."):
         run("tournament", "schedule", "--remove", "daily")
     run("tournament", "schedule", "--remove", "weekly")
-    assert not Schedule.objects.filter(func=TASK).exists()
+    assert not Schedule.objects.filter(args__contains=SCHEDULED_TASK).exists()
     assert run("tournament", "schedule", "--list") == ""
 
 

@@ -5,14 +5,13 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from django_q.models import OrmQ
-from django_q.tasks import async_task
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from core.jobs.lifecycle import job_claim
 from core.models import Build, Duel, Environment, JobState, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import moved
+from core.tests.working import rung
 from tournament_manager import editions
 from tournament_manager.tasks import tournament_start, tournaments_advance, watchdog
 from tournament_manager.tests.samples import play_all, players
@@ -101,7 +100,7 @@ def test_the_watchdog_gives_back_what_dead_workers_hold(
     Duel.objects.update(not_before=timezone.now())
     with django_capture_on_commit_callbacks(execute=True):
         watchdog()
-    assert [row.task["func"] for row in OrmQ.objects.filter(key="duel")] == ["duel_runner.tasks.duel_run"]
+    assert rung() == ["duel"]
 
 
 def test_duels_rest_for_as_long_as_a_player_without_an_image_is_built_again() -> None:
@@ -128,27 +127,3 @@ def test_duels_rest_for_as_long_as_a_player_without_an_image_is_built_again() ->
     Duel.objects.exclude(not_before=None).update(not_before=timezone.now() - timedelta(seconds=1))
     watchdog()
     assert ready.count() == 3
-
-
-def test_messages_are_sent_again_where_no_message_waits(
-    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
-) -> None:
-    row = factories.submission(factories.agent(factories.user("ann"), factories.environment()))
-    long_ago = timezone.now() - timedelta(hours=1)
-    build = factories.build(row, JobState.QUEUED, woken_at=long_ago)
-    with django_capture_on_commit_callbacks(execute=True):
-        watchdog()
-    assert OrmQ.objects.filter(key="build").count() == 1
-
-    # The workers are busy: the message is still there, and a second one would help nobody.
-    Build.objects.filter(pk=build.pk).update(woken_at=long_ago)
-    with django_capture_on_commit_callbacks(execute=True):
-        watchdog()
-    assert OrmQ.objects.filter(key="build").count() == 1
-
-    # Another queue's messages say nothing about this one.
-    OrmQ.objects.all().delete()
-    async_task("builder.tasks.build_run", 1, cluster="duel")
-    with django_capture_on_commit_callbacks(execute=True):
-        watchdog()
-    assert OrmQ.objects.filter(key="build").count() == 1

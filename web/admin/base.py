@@ -88,23 +88,29 @@ class ReadOnlyAdmin(ModelAdmin[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked before an action. number, reason: what the fields are for; empty when none is needed."""
+    """What is asked before an action. number, reason: what the fields are for; empty when none is needed.
+
+    least, most: the range of the number.
+    """
 
     title: str
     consequence: str
     button: str
     reason: str = ""
     number: str = ""
+    least: int = 1
+    most: int = MOST_NUMBER
 
 
 class QuestionForm(forms.Form):
-    """A number from 1, and a sentence that people will read, as far as a question asks for them."""
+    """A number, and a sentence that people will read, as far as a question asks for them."""
 
-    number = forms.IntegerField(min_value=1, max_value=MOST_NUMBER)
+    number = forms.IntegerField()
     reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80}))
 
     def __init__(self, question: Question, data: QueryDict | None) -> None:
         super().__init__(data, label_suffix="")
+        self.fields["number"] = forms.IntegerField(min_value=question.least, max_value=question.most)
         for name, label in (("number", question.number), ("reason", question.reason)):
             if label:
                 self.fields[name].label = label

@@ -15,11 +15,10 @@ from django.utils.safestring import SafeString
 
 from core.errors import Refused
 from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_list_reveal, seed_lists_ensure
-from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.bells import START_TASK, TOURNAMENT_TASK, wake
 from core.models import Environment, Play, SeedList, Submission, TournamentState, User
 from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
 
-START_TASK = "tournament_manager.tasks.tournament_start"
 FINAL_PHASE = Question(
     title="Start the final phase",
     consequence="New hidden seeds are drawn, once and for all: this cannot be taken back. Everyone's newest valid "

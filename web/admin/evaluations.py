@@ -31,7 +31,7 @@ class EvaluationAdmin(JobAdmin[Evaluation]):
     search_fields = ("=id", "agent__name", "agent__owner__username", "=submission__public_id", "error", "worker")
     exclude = (*JobAdmin.exclude, *LONG, "order_secret", "records", "player_log")
     readonly_fields = (*JobAdmin.readonly_fields, "files")
-    actions = ("requeue", "cancel", "run_again")
+    actions = ("requeue", "prioritise", "cancel", "run_again")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Evaluation]:
         return super().get_queryset(request).defer(*LONG, "log", "seed_list__seeds")

@@ -13,14 +13,16 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from core.duels.services import duel_play_again, duel_void
-from core.jobs.lifecycle import job_cancel, job_requeue, job_wake
+from core.jobs.lifecycle import job_cancel, job_prioritise, job_requeue, job_wake
 from core.jobs.selectors import attempts_of
+from core.jobs.turns import TURNS_PER_PRIORITY
 from core.jobs.waits import wait_of
 from core.models import Build, CancelCode, Duel, Job, JobState, PlayedJob, Publication, Submission, User, Validation
+from core.models.job import PRIORITIES
 from core.submissions.phases import publication_again
 from core.submissions.services import submission_rebuild
 from core.tournaments.rounds import meeting_again
-from web.admin.base import Question, ReadOnlyAdmin, ask, do_each, links, text_block
+from web.admin.base import Question, ReadOnlyAdmin, ask, do_each, links, number_given, text_block
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 Phase = TypeVar("Phase", Build, Validation, Publication)
@@ -39,14 +41,25 @@ VOID = Question(
 )
 
 
+PRIORITY = Question(
+    title="Set the priority",
+    consequence=f"Jobs that wait are taken earlier or later: each step is worth {TURNS_PER_PRIORITY} turns of their "
+    "line. So a job is overtaken by a limited number of others, and nothing waits for ever.",
+    button="Set it",
+    number=f"Priority, from {-PRIORITIES} (after others) to {PRIORITIES} (before them)",
+    least=-PRIORITIES,
+    most=PRIORITIES,
+)
+
+
 class JobAdmin(ReadOnlyAdmin[AnyJob]):
     """What all kinds of jobs show and offer."""
 
     list_filter: ClassVar[tuple[Any, ...]] = ("state", "fault", "error_code")
     date_hierarchy = "created_at"
     ordering = ("-pk",)
-    actions: Sequence[str] = ("requeue", "cancel")
-    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token", "history", "turn")
+    actions: Sequence[str] = ("requeue", "prioritise", "cancel")
+    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token", "history", "flow", "turn", "sort_key")
     readonly_fields: ClassVar[tuple[str, ...]] = ("wait", "took", "attempts", "log_text")
 
     @admin.display(description="took")
@@ -79,11 +92,25 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
         def action(job: AnyJob) -> str:
             if job.state == JobState.QUEUED:
                 job_wake(job=job)
-                return "was waiting already; its workers were woken again."
+                return "was waiting already; the bell of its workers was rung."
             job_requeue(job=job, reason=f"Requeued by {request.user}.")
             return "waits for a worker again."
 
         do_each(self, request, queryset, action)
+
+    @admin.action(description="Set the priority of waiting jobs", permissions=["change"])
+    def prioritise(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, PRIORITY)
+        if isinstance(answer, HttpResponse):
+            return answer
+        priority = number_given(request)
+
+        def action(job: AnyJob) -> str:
+            job_prioritise(job=job, priority=priority)
+            return f"has the priority {priority}."
+
+        do_each(self, request, queryset, action)
+        return None
 
     @admin.action(description="Cancel, with a reason", permissions=["change"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
@@ -132,7 +159,7 @@ def build_again(submission: Submission) -> str:
 class BuildAdmin(PhaseAdmin[Build]):
     exclude = (*JobAdmin.exclude, "sbom")
     readonly_fields = (*JobAdmin.readonly_fields, "files")
-    actions = ("requeue", "cancel", "run_again")
+    actions = ("requeue", "prioritise", "cancel", "run_again")
 
     @admin.display
     def files(self, build: Build) -> SafeString:
@@ -149,7 +176,7 @@ class BuildAdmin(PhaseAdmin[Build]):
 class ValidationAdmin(PhaseAdmin[Validation]):
     exclude = (*JobAdmin.exclude, "records", "player_1_log", "player_2_log")
     readonly_fields = (*JobAdmin.readonly_fields, "files")
-    actions = ("requeue", "cancel", "run_again")
+    actions = ("requeue", "prioritise", "cancel", "run_again")
 
     @admin.display
     def files(self, validation: Validation) -> SafeString:
@@ -172,7 +199,7 @@ class ValidationAdmin(PhaseAdmin[Validation]):
 class PublicationAdmin(PhaseAdmin[Publication]):
     exclude = (*JobAdmin.exclude, "url")
     readonly_fields = (*JobAdmin.readonly_fields, "address")
-    actions = ("requeue", "cancel", "run_again")
+    actions = ("requeue", "prioritise", "cancel", "run_again")
 
     @admin.display
     def address(self, publication: Publication) -> SafeString:
@@ -196,7 +223,7 @@ class DuelAdmin(JobAdmin[Duel]):
     search_fields = ("=id", "player_1__agent__name", "player_2__agent__name", "error", "worker")
     exclude = (*JobAdmin.exclude, "records", "player_1_log", "player_2_log")
     readonly_fields = (*JobAdmin.readonly_fields, "is_struck", "files")
-    actions = ("requeue", "cancel", "void", "run_again")
+    actions = ("requeue", "prioritise", "cancel", "void", "run_again")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Duel]:
         return super().get_queryset(request)

@@ -13,11 +13,13 @@ from rest_framework.response import Response
 
 from core.duels.challenge_selectors import Line, Tally, challenge_rows, report_of
 from core.duels.challenges import challenge_create
+from core.jobs.cancels import challenge_cancel
 from core.listing import agent_rows
-from core.models import Challenge, ChallengeKind
+from core.models import AuditEntry, Challenge, ChallengeKind
+from core.people.audit_log import operator_of
 from web.api.fields import JOB_STATES, Version
 from web.api.listing import MAX_ROW_ID, RowFilter
-from web.api.views import Acting, Listed, Shown, checked, refusals
+from web.api.views import Acting, Listed, Shown, checked, one, refusals
 
 
 class TallyAnswer(serializers.Serializer[Any]):
@@ -110,6 +112,23 @@ class ChallengeShown(Shown[Challenge]):
     tag = "challenges"
     queryset = challenge_rows()
     serializer_class = ChallengeAnswer
+
+
+class ChallengeCancel(Acting):
+    """Stop what you have asked for."""
+
+    tag = "challenges"
+
+    @extend_schema(request=None, responses={200: ChallengeAnswer, 403: OpenApiResponse(description="It is not yours.")})
+    def post(self, request: Request, pk: int) -> Response:
+        """Cancel the duels of a challenge of yours that wait or are played."""
+        account = self.account(request)
+        row = one(challenge_rows(), pk=pk)
+        if row.user_id != account.pk:
+            raise PermissionDenied("Only the person who has asked for a challenge may cancel it.")
+        with refusals():
+            challenge_cancel(challenge=row, operator=operator_of(request, AuditEntry.Channel.API, account))
+        return Response(ChallengeAnswer(challenge_rows().get(pk=pk)).data)
 
 
 def _line(line: Line) -> dict[str, Any]:

@@ -7,11 +7,14 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
 
 from core.duels.challenge_selectors import challenge_get
 from core.duels.challenges import challenge_create
 from core.errors import Refused
-from core.models import Agent, Challenge, Environment, User
+from core.jobs.cancels import challenge_cancel
+from core.models import Agent, AuditEntry, Challenge, Environment, User
+from core.people.audit_log import operator_of
 from web.forms import archive_form
 from web.site.limits import answer_refused
 from web.submissions.views import agent_page
@@ -24,7 +27,14 @@ def challenge(request: HttpRequest, challenge_id: int) -> HttpResponse:
     except Challenge.DoesNotExist:
         raise Http404("There is no such challenge.") from None
     agent = report.challenge.submission.agent
-    context = {"report": report, "challenge": report.challenge, "agent": agent, "environment": agent.environment}
+    is_own = report.challenge.user_id == request.user.pk
+    context = {
+        "report": report,
+        "challenge": report.challenge,
+        "agent": agent,
+        "environment": agent.environment,
+        "may_cancel": is_own and not report.is_over,
+    }
     part = request.headers.get("HX-Target") == "challenge"
     return render(request, "web/duels/challenge_body.html" if part else "web/duels/challenge.html", context)
 
@@ -52,6 +62,22 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
     except Refused as refusal:
         return _refused(request, agent, name, refusal)
     return redirect("web:challenge", made.pk)
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, challenge_id: int) -> HttpResponse:
+    """Cancel what is left of a challenge, for the owner who has asked for it."""
+    row = get_object_or_404(Challenge, pk=challenge_id)
+    if row.user_id != request.user.pk:
+        raise PermissionDenied("Only the person who has asked for a challenge may cancel it.")
+    try:
+        count = challenge_cancel(challenge=row, operator=operator_of(request, AuditEntry.Channel.SITE))
+    except Refused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"{count} duel{'s are' if count > 1 else ' is'} cancelled.")
+    return redirect("web:challenge", row.pk)
 
 
 def _refused(request: HttpRequest, agent: Agent, name: str, refusal: Refused) -> HttpResponse:

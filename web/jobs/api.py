@@ -15,16 +15,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.jobs.lifecycle import JOB_MODELS
+from core.jobs.cancels import PHASES, phase_cancel
+from core.jobs.kinds import JOB_MODELS
 from core.jobs.selectors import attempts_of, queue_counts
 from core.jobs.waits import Wait, WaitCode, wait_of
 from core.listing import job_rows
-from core.models import Duel, Job, JobFault, JobState
+from core.models import AuditEntry, Duel, Job, JobFault, JobState
+from core.people.audit_log import operator_of
 from core.submissions.visibility import job_error_shown, job_log_visible, submission_of
 from core.tournaments.results import duel_check, held_back_from
 from web.api.authentication import viewer_of
 from web.api.fields import JobFields
-from web.api.views import Listed, Shown, one
+from web.api.views import Acting, Listed, Shown, one, refusals
 from web.duels.api import HELD_BACK
 from web.submissions.version_api import PRIVATE
 
@@ -158,6 +160,34 @@ class JobLog(OfKind, APIView):
         if not job_log_visible(row, viewer_of(request)):
             raise PermissionDenied(PRIVATE)
         return Response({"log": row.log})
+
+
+class JobCancel(Acting):
+    """Stop what you have asked for."""
+
+    tag = "jobs"
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=["build", "evaluation", "validation"]
+            )
+        ],
+        request=None,
+        responses={200: JobFullAnswer, 403: OpenApiResponse(description="It is not yours.")},
+    )
+    def post(self, request: Request, kind: str, pk: int) -> Response:
+        """Cancel a build, validation or evaluation of an agent of yours. Other jobs cannot be cancelled by owners."""
+        account = self.account(request)
+        if kind not in {model.KIND for model in PHASES}:
+            raise Http404("Owners cancel builds, validations and evaluations; a challenge has an address of its own.")
+        row = one(job_rows(kind), pk=pk)
+        assert isinstance(row, PHASES)
+        if row.submission.agent.owner_id != account.pk:
+            raise PermissionDenied("Only the owner of an agent may cancel what is done with its versions.")
+        with refusals():
+            phase_cancel(job=row, operator=operator_of(request, AuditEntry.Channel.API, account))
+        return Response(JobFullAnswer(one(job_rows(kind), pk=pk), context={"request": request}).data)
 
 
 class QueueAnswer(serializers.Serializer[Any]):

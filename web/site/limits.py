@@ -42,6 +42,8 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:agent_play": (ChangeThrottle,),
     "web:submission_activate": (ChangeThrottle,),
     "web:submission_bench": (ChangeThrottle,),
+    "web:submission_cancel": (ChangeThrottle,),
+    "web:challenge_cancel": (ChangeThrottle,),
     "web:register": (ChangeThrottle,),
     "web:withdraw": (ChangeThrottle,),
     "web:match": (ReplayThrottle,),

@@ -17,7 +17,9 @@ from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST
 
 from core.errors import Refused
+from core.jobs.cancels import open_phase, phase_cancel
 from core.models import Agent, AuditEntry, Environment, Submission, User
+from core.people.audit_log import operator_of
 from core.ratings.history import rating_history
 from core.submissions import services, versions
 from core.submissions.selectors import agent_get, agent_source_visible, version_list
@@ -117,6 +119,21 @@ def submission_bench(request: HttpRequest, slug: str, name: str, number: int) ->
     """Let a version play no more; the newest of the others does."""
     row, submission = _get_own_version(request, slug, name, number)
     said(request, f"Version {number} is benched.", partial(versions.submission_bench, submission=submission))
+    return redirect("web:agent", slug, row.name)
+
+
+@require_POST
+@login_required
+def submission_cancel(request: HttpRequest, slug: str, name: str, number: int) -> HttpResponse:
+    """Cancel the build, validation or evaluation that a version is in."""
+    row, submission = _get_own_version(request, slug, name, number)
+    phase = open_phase(submission)
+    if phase is None:
+        messages.error(request, f"Version {number} is neither built, validated nor evaluated at the moment.")
+    else:
+        operator = operator_of(request, AuditEntry.Channel.SITE)
+        change = partial(phase_cancel, job=phase, operator=operator)
+        said(request, f"The {phase.KIND} of version {number} is cancelled.", change)
     return redirect("web:agent", slug, row.name)
 
 

@@ -13,7 +13,6 @@ import time
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,16 +21,17 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
-from django.utils.module_loading import import_string
 
 from core.demo.accounts import organiser_create, owner_create, secret_key_path
 from core.demo.agents import SCORED, examples_upload, images_follow_sandbox, scored_upload
 from core.demo.processes import Child, port_answers, port_is_free
 from core.demo.progress import Progress, edition_finished, leaderboard, measure, score_board
-from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.jobs.lifecycle import JOB_MODELS, job_requeue, jobs_wake_waiting
+from core.jobs.bells import BASE_IMAGE_TASK, TOURNAMENT_TASK, wake
+from core.jobs.kinds import JOB_MODELS
+from core.jobs.lifecycle import job_requeue
+from core.jobs.registry import CHORES, TASKS
 from core.jobs.states import StaleJob
-from core.models import Environment, JobState
+from core.models import Bell, Environment, JobState
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
@@ -44,9 +44,6 @@ START_SECONDS = 30.0
 STALL_SECONDS = 180.0
 GRACE_SECONDS = settings.STOP_GRACE_SECONDS + 10.0
 """Longer than `run_workers` waits for its clusters."""
-# By name: rooms above core are reached through rows and names, never by import.
-ENSURE_BASE_IMAGE = "arena_kit.image.calls.ensure_base_image"
-REAP_LEFTOVERS = "duel_runner.tasks.leftovers_reap"
 
 
 class Command(BaseCommand):
@@ -145,7 +142,7 @@ class Command(BaseCommand):
             self._say("Sandbox: local processes, as you asked. Run only players that you trust.")
             return "process"
         try:
-            import_string(ENSURE_BASE_IMAGE)(settings.PLAYER_BASE_IMAGE)
+            TASKS[BASE_IMAGE_TASK](settings.PLAYER_BASE_IMAGE)
         except Exception as error:
             if wanted == "docker":
                 raise CommandError(f"The Docker sandbox cannot be used: {error}") from error
@@ -186,7 +183,8 @@ class Command(BaseCommand):
 
     def _resume(self, environments: list[Environment]) -> None:
         """Go on where the last run stopped: no other worker lives, for the lock is ours."""
-        jobs_wake_waiting(older_than=timedelta(0))
+        # Nobody answers the bells of the last run any more.
+        Bell.objects.all().delete()
         give_back_running("The arena was started again.")
         for environment in environments:
             wake("tournament", TOURNAMENT_TASK, environment.pk)
@@ -217,7 +215,8 @@ class Command(BaseCommand):
             for child in children:
                 child.stop(grace_seconds=POLL_SECONDS)
             give_back_running("The arena was stopped.")
-            import_string(REAP_LEFTOVERS)()
+            for chore in CHORES:
+                chore()
 
     def _wait_for_site(self, children: list[Child], port: int) -> None:
         deadline = time.monotonic() + START_SECONDS

@@ -28,7 +28,7 @@ from core.models import Submission
 from core.operations.backup.errors import BackupError
 from core.operations.removed import REMOVED
 
-SNAPSHOT_EMPTIED = ("django_session", "django_q_ormq")
+SNAPSHOT_EMPTIED = ("django_session", "django_q_ormq", "core_bell")
 """Tables whose rows stay out of backups: sessions are keys to accounts, messages are made again from rows."""
 LOCK_SECONDS = 30
 """How long a restore waits for programs that use the tables it replaces."""

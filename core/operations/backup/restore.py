@@ -17,8 +17,6 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from core.jobs.lifecycle import JOB_MODELS
-from core.models import JobState
 from core.models.user import ANONYMOUS_EMAIL
 from core.operations.backup.archive import DATABASE, Manifest, Part, Reader, part_of, reading
 from core.operations.backup.database import database_keep, database_kind, database_load, files_named
@@ -196,10 +194,7 @@ def _replace_database(backup: Reader, undo: ExitStack, folder: Path) -> None:
     # Only now: what could not be loaded has left everything as it was.
     undo.callback(_put_back, before)
     call_command("migrate", interactive=False, verbosity=0)
-    for model in JOB_MODELS.values():
-        # Messages are not in backups: the watchdog wakes what waits.
-        model._default_manager.filter(state=JobState.QUEUED).update(woken_at=None)
-    # Nor are images.
+    # Neither messages nor images are in backups. For the jobs that wait the reaper rings.
     images_check_start()
 
 

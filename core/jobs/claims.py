@@ -1,0 +1,77 @@
+"""How a worker gets its next job: the rows say what waits, and one of all that ask for a job gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from core.jobs.lifecycle import job_claim, job_take
+from core.jobs.lines import line
+from core.jobs.registry import SERVICES, Line, Service
+from core.models import Job
+
+HEADS, LOOKS = 8, 3
+"""How many jobs at the head of a line are tried before it is looked at again, and how often, on SQLite."""
+_taken: dict[str, list[Line]] = {}
+"""By queue: the lines that are served by turns, in the order in which this process looks at them next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job that the caller runs from now on, and what performs it."""
+
+    job: Job
+    perform: Callable[[Any, Any], None]
+
+
+def claim_next(queue: str, *, worker: str) -> Claim | None:
+    """Claim the next job of a queue for a worker; None where nothing waits that it could have.
+
+    Lines that are served first come in their order. The others come by turns: what this process took last comes last.
+    """
+    service = SERVICES.get(queue, Service())
+    by_turns = _taken.setdefault(queue, list(service.by_turns))
+    for one in (*service.first, *by_turns):
+        if (job := _claim_head(waiting(one), worker)) is not None:
+            if one in by_turns:
+                by_turns.remove(one)
+                by_turns.append(one)
+            return Claim(job, one.action())
+    return None
+
+
+def is_work_waiting(queue: str) -> bool:
+    """Whether a job of a queue waits that a worker could have now."""
+    return any(waiting(one).exists() for one in SERVICES.get(queue, Service()).lines)
+
+
+def waiting(one: Line) -> QuerySet[Job]:
+    """The jobs that stand in a line, in the order in which they are taken."""
+    return line(one.kind).filter(**one.where)
+
+
+def _claim_head(rows: QuerySet[Job], worker: str) -> Job | None:
+    if connection.features.has_select_for_update_skip_locked:
+        return _claim_unlocked(rows, worker)
+    for _ in range(LOOKS):
+        heads = list(rows.values_list("pk", flat=True)[:HEADS])
+        for number in heads:
+            # Other workers look at the same line: one of them may have been quicker.
+            if (job := job_claim(kind=rows.model, job_id=number, worker=worker)) is not None:
+                return job
+        if not heads:
+            break
+    return None
+
+
+def _claim_unlocked(rows: QuerySet[Job], worker: str) -> Job | None:
+    """Claim the first job that no other worker is about to claim."""
+    kind = rows.model
+    with transaction.atomic():
+        free = rows.select_for_update(skip_locked=True, of=("self",), no_key=True)
+        job = free.select_related(*kind.RELATED).defer(*kind.UNREAD).first()
+        return job if job is not None and job_take(job=job, worker=worker) else None

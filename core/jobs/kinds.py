@@ -1,0 +1,11 @@
+"""The kinds of background work, by name. Imports nothing but rows, so that every module may read it."""
+
+from __future__ import annotations
+
+from core.models import Build, Duel, Evaluation, Job, Publication, Recording, Validation
+
+JOB_MODELS: dict[str, type[Job]] = {
+    model.KIND: model for model in (Build, Validation, Duel, Evaluation, Recording, Publication)
+}
+LOST_CODE = "worker_lost"
+"""The error code of an attempt whose lease has ended."""
