@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.measure_here is not None:
         _answer(options)
         return 0
-    from tests.run import NoPostgres
+    from tests.postgres import NoPostgres
 
     try:
         report = run(options)
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> Report:
     """The figures. Raises NoPostgres."""
-    from tests.run import postgres_url
+    from tests.postgres import postgres_url
 
     with work_folder() as folder, postgres_url() as server, contextlib.ExitStack() as stack:
         histories = {}

@@ -22,7 +22,7 @@ def finish_at_once(arena: Arena, tournament: Tournament, *, workers: int, second
     """Results per second of all processes together, and the same entries inserted into a bare table."""
     from django.db import connection, connections
 
-    from benchmarks.results.measure import is_correct
+    from benchmarks.results.told import is_correct
 
     _claim_all(tournament, workers)
     with connection.cursor() as cursor:
@@ -99,7 +99,7 @@ def _in_step(work: Any, number: int, go: Any, seconds: float, queue: Any, *argum
 
 
 def _finish_all(number: int, go: Any, seconds: float, tournament: int, workers: int, bells: Semaphore) -> Counted:
-    from benchmarks.results.measure import OUTCOMES, messages
+    from benchmarks.results.told import OUTCOMES, messages
     from core.duels.services import duel_succeed
     from core.jobs.artifacts import DuelArtifacts
     from core.models import Duel

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from arena_kit.environment.records import Outcome
 from benchmarks.results.at_once import finish_at_once
 from benchmarks.results.history import fill, record_of
+from benchmarks.results.told import OUTCOMES, is_correct, messages
 
 if TYPE_CHECKING:
     from core.models import Duel, Tournament
 
 WARM = 3
 """Results before those that are timed: templates are read and statements prepared."""
-OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.PLAYER_1, Outcome.DRAW)
 
 
 class Measure:
@@ -122,6 +122,36 @@ def _ms(action: Callable[[], object]) -> float:
     return 1000 * (time.perf_counter() - begun)
 
 
+def _claimed(tournament: Tournament) -> Duel:
+    """The next duel of a tournament that waits, as its worker holds it."""
+    from core.jobs.lifecycle import job_claim
+    from core.models import Duel, JobState
+
+    number = tournament.duels.filter(state=JobState.QUEUED).order_by("number").values_list("pk", flat=True).first()
+    assert number is not None, f"{tournament} has no duel left that waits."
+    duel = job_claim(kind=Duel, job_id=number, worker="worker-1")
+    assert duel is not None
+    return duel
+
+
+def _finish(duel: Duel, outcome: Outcome) -> None:
+    from core.duels.services import duel_succeed
+    from core.jobs.artifacts import DuelArtifacts
+
+    duel_succeed(duel=duel, record=record_of(duel, outcome), artifacts=DuelArtifacts(2, "", "", ""), log="")
+
+
+def _read(client: Any, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 200, f"{path} answers {answer.status_code}."
+
+
+def _ms(action: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    action()
+    return 1000 * (time.perf_counter() - begun)
+
+
 @contextmanager
 def messages() -> Iterator[list[tuple[object, ...]]]:
     """What is sent to the workers of tournaments meanwhile; nothing leaves this process."""
@@ -130,7 +160,7 @@ def messages() -> Iterator[list[tuple[object, ...]]]:
     sent: list[tuple[object, ...]] = []
     before = queues._send
 
-    def kept(queue: str, task: str, row_id: int) -> None:
+    def kept(queue: str, task: str, row_id: int | str) -> None:
         if queue == "tournament":
             sent.append((task, row_id))
 

@@ -73,5 +73,5 @@ def _claim_unlocked(rows: QuerySet[Job], worker: str) -> Job | None:
     kind = rows.model
     with transaction.atomic():
         free = rows.select_for_update(skip_locked=True, of=("self",), no_key=True)
-        job = free.select_related(*kind.RELATED).defer(*kind.UNREAD).first()
+        job = free.select_related(*kind.RELATED).first()
         return job if job is not None and job_take(job=job, worker=worker) else None
