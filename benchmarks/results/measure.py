@@ -160,9 +160,9 @@ def messages() -> Iterator[list[tuple[object, ...]]]:
     sent: list[tuple[object, ...]] = []
     before = queues._send
 
-    def kept(queue: str, task: str, row_id: int | str) -> None:
+    def kept(queue: str, task: str, argument: int | str) -> None:
         if queue == "tournament":
-            sent.append((task, row_id))
+            sent.append((task, argument))
 
     queues._send = kept
     try:

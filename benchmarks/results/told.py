@@ -1,4 +1,4 @@
-"""What the measurements of results share: the outcomes, the messages that are sent, and whether a table is right."""
+"""What the measurements of results share: outcomes, the messages that are sent, and whether a table is right."""
 
 from __future__ import annotations
 
