@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from arena_kit.environment.records import Outcome
@@ -120,70 +119,3 @@ def _ms(action: Callable[[], object]) -> float:
     begun = time.perf_counter()
     action()
     return 1000 * (time.perf_counter() - begun)
-
-
-def _claimed(tournament: Tournament) -> Duel:
-    """The next duel of a tournament that waits, as its worker holds it."""
-    from core.jobs.lifecycle import job_claim
-    from core.models import Duel, JobState
-
-    number = tournament.duels.filter(state=JobState.QUEUED).order_by("number").values_list("pk", flat=True).first()
-    assert number is not None, f"{tournament} has no duel left that waits."
-    duel = job_claim(kind=Duel, job_id=number, worker="worker-1")
-    assert duel is not None
-    return duel
-
-
-def _finish(duel: Duel, outcome: Outcome) -> None:
-    from core.duels.services import duel_succeed
-    from core.jobs.artifacts import DuelArtifacts
-
-    duel_succeed(duel=duel, record=record_of(duel, outcome), artifacts=DuelArtifacts(2, "", "", ""), log="")
-
-
-def _read(client: Any, path: str) -> None:
-    answer = client.get(path)
-    assert answer.status_code == 200, f"{path} answers {answer.status_code}."
-
-
-def _ms(action: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    action()
-    return 1000 * (time.perf_counter() - begun)
-
-
-@contextmanager
-def messages() -> Iterator[list[tuple[object, ...]]]:
-    """What is sent to the workers of tournaments meanwhile; nothing leaves this process."""
-    from core.jobs import bells as queues
-
-    sent: list[tuple[object, ...]] = []
-    before = queues._send
-
-    def kept(queue: str, task: str, argument: int | str) -> None:
-        if queue == "tournament":
-            sent.append((task, argument))
-
-    queues._send = kept
-    try:
-        yield sent
-    finally:
-        queues._send = before
-
-
-def is_correct(tournament: Tournament) -> bool:
-    """Whether the table and the live ratings are, to the last digit, what the whole ledger says."""
-    from arena_kit.ranking.elo import rate
-    from core.models import LiveRating, Rating
-    from tournament_manager.follow import DIGITS
-    from tournament_manager.progress import standings_refresh
-    from tournament_manager.results import played, rated, results_of
-
-    live = rate(results_of(played(rated(tournament.environment))))
-    kept = LiveRating.objects.filter(submission__agent__environment=tournament.environment)
-    shown = Rating.objects.filter(submission__agent__environment=tournament.environment)
-    return (
-        dict(kept.values_list("submission", "value")) == {key: estimate.value for key, estimate in live.items()}
-        and all(round(live[key].value, DIGITS) == value for key, value in shown.values_list("submission", "live"))
-        and standings_refresh(tournament) == 0
-    )

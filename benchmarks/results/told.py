@@ -2,6 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from arena_kit.environment.records import Outcome
 
+if TYPE_CHECKING:
+    from core.models import Tournament
+
 OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.PLAYER_1, Outcome.DRAW)
+
+
+@contextmanager
+def messages() -> Iterator[list[tuple[object, ...]]]:
+    """What is sent to the workers of tournaments meanwhile; nothing leaves this process."""
+    from core.jobs import bells as queues
+
+    sent: list[tuple[object, ...]] = []
+    before = queues._send
+
+    def kept(queue: str, task: str, argument: int | str) -> None:
+        if queue == "tournament":
+            sent.append((task, argument))
+
+    queues._send = kept
+    try:
+        yield sent
+    finally:
+        queues._send = before
+
+
+def is_correct(tournament: Tournament) -> bool:
+    """Whether the table and the live ratings are, to the last digit, what the whole ledger says."""
+    from arena_kit.ranking.elo import rate
+    from core.models import LiveRating, Rating
+    from tournament_manager.follow import DIGITS
+    from tournament_manager.progress import standings_refresh
+    from tournament_manager.results import played, rated, results_of
+
+    live = rate(results_of(played(rated(tournament.environment))))
+    kept = LiveRating.objects.filter(submission__agent__environment=tournament.environment)
+    shown = Rating.objects.filter(submission__agent__environment=tournament.environment)
+    return (
+        dict(kept.values_list("submission", "value")) == {key: estimate.value for key, estimate in live.items()}
+        and all(round(live[key].value, DIGITS) == value for key, value in shown.values_list("submission", "live"))
+        and standings_refresh(tournament) == 0
+    )
