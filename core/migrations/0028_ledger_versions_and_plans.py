@@ -4,6 +4,16 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 
+def have_everything_computed_anew(apps, schema_editor):
+    """Ledgers that are there have no versions yet: what follows from them is made once from nothing."""
+    environments = apps.get_model("core", "Tournament").objects.exclude(started_at=None).order_by("environment")
+    for environment in environments.values_list("environment", flat=True).distinct():
+        apps.get_model("core", "Ledger").objects.create(environment_id=environment, version=1)
+        apps.get_model("core", "LedgerChange").objects.create(
+            environment_id=environment, version=1, kind="RECOMPUTE"
+        )
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -122,9 +132,21 @@ class Migration(migrations.Migration):
             model_name='ratingpool',
             name='duel_sum',
         ),
+        # So that it can be undone where there are rows.
+        migrations.AlterField(
+            model_name='ratingpool',
+            name='live_duel_count',
+            field=models.PositiveIntegerField(default=0),
+        ),
         migrations.RemoveField(
             model_name='ratingpool',
             name='live_duel_count',
+        ),
+        # So that it can be undone where there are rows.
+        migrations.AlterField(
+            model_name='ratingpool',
+            name='struck_count',
+            field=models.PositiveIntegerField(default=0),
         ),
         migrations.RemoveField(
             model_name='ratingpool',
@@ -298,4 +320,5 @@ class Migration(migrations.Migration):
             model_name='planmeeting',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('winner', None), ('winner__in', [1, 2]), _connector='OR'), ('score_1__gte', -1e+300), ('score_1__lte', 1e+300), ('score_2__gte', -1e+300), ('score_2__lte', 1e+300)), name='plan_meeting_in_range'),
         ),
+        migrations.RunPython(have_everything_computed_anew, migrations.RunPython.noop),
     ]

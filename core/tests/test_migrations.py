@@ -55,7 +55,8 @@ def rows() -> Rows:
             if table.startswith("core_") and table not in ("core_user_groups", "core_user_user_permissions"):
                 cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
                 columns = [column[0] for column in cursor.description]
-                found[table] = {row[columns.index("id")]: dict(zip(columns, row, strict=True)) for row in cursor}
+                key = columns.index("id") if "id" in columns else 0
+                found[table] = {row[key]: dict(zip(columns, row, strict=True)) for row in cursor}
     return found
 
 
