@@ -82,12 +82,6 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
         job_succeed(job=duel, log=log, **found, **asdict(artifacts))
         if duel.tournament is not None:
             LedgerEntry.objects.bulk_create(ledger_entries(duel, record))
-            ledger_change(
-                environment_id=duel.tournament.environment_id,
-                kind=LedgerChange.Kind.RESULT,
-                tournament=duel.tournament,
-                duel=duel,
-            )
         matches_played(
             kind=duel.KIND,
             env_id=duel.player_1.agent.environment.env_id,
@@ -95,6 +89,14 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
             moves=sum(sum(match.move_counts) for match in record.matches),
         )
         _tell_others(duel)
+        if duel.tournament is not None:
+            # Last of all: until the commit all other results of the environment wait.
+            ledger_change(
+                environment_id=duel.tournament.environment_id,
+                kind=LedgerChange.Kind.RESULT,
+                tournament=duel.tournament,
+                duel=duel,
+            )
 
 
 def _tell_others(duel: Duel) -> None:

@@ -19,11 +19,17 @@ from core.models import (
     Environment,
     Evaluation,
     JobState,
+    LedgerChange,
     LedgerEntry,
+    LedgerSums,
     LedgerVoid,
     Lens,
+    LiveRating,
     Notice,
+    PairTotal,
     Participant,
+    Plan,
+    PlanMeeting,
     Promotion,
     Rating,
     RatingPoint,
@@ -36,6 +42,7 @@ from core.models import (
     TournamentSchedule,
     TournamentState,
 )
+from core.services.ledger import ledger_change
 from core.tests import factories
 from core.tests.factories import NOON
 
@@ -181,6 +188,13 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("delivery_state_is_whole", Delivery, {"state": "DONE", "done_at": None}),
     ("delivery_state_is_whole", Delivery, {"state": "WAITING", "next_at": None, "done_at": None}),
     ("delivery_state_is_whole", Delivery, {"state": "LOST"}),
+    ("ledger_change_is_whole", LedgerChange, {"duel": None}),
+    ("ledger_sums_in_order", LedgerSums, {"rated_version": 9}),
+    ("ledger_sums_in_order", LedgerSums, {"rewritten_version": 9}),
+    ("live_rating_is_finite", LiveRating, {"value": INFINITE}),
+    ("pair_total_players_differ", PairTotal, {"second": F("first")}),
+    ("plan_meeting_in_range", PlanMeeting, {"winner": 3}),
+    ("plan_meeting_in_range", PlanMeeting, {"score_1": INFINITE}),
 ]
 NEGATIVE = [
     (Duel, "draws"),
@@ -211,6 +225,13 @@ def arena() -> None:
     )  # fmt: skip
     evaluation = factories.evaluation(factories.ready(factories.agent(owner, factories.task())))
     factories.recording(evaluation)
+    kind = LedgerChange.Kind.RESULT
+    ledger_change(environment_id=tournament.environment_id, kind=kind, tournament=tournament, duel=duel)
+    LedgerSums.objects.create(environment=tournament.environment, version=1, rated_version=1)
+    LiveRating.objects.create(submission=players[0], value=1520.0, duel_count=1)
+    PairTotal.objects.create(environment=tournament.environment, first=players[0], second=players[1], wins=10)
+    stage = Plan.objects.create(tournament=tournament).stages.create(place=0, key="swiss", name="Swiss", kind="swiss")
+    stage.meetings.create(column=0, place=0, key="swiss.1.1", number=1, round=1)
     factories.rating_point(players[0], NOON)
     factories.lens(players[0].agent.environment)
     factories.season(tournament.environment)

@@ -12,6 +12,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from arena_kit.ranking.sequential import SequentialTest
 from core.duels.services import duel_succeed, duel_void
+from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.bells import TOURNAMENT_TASK
 from core.jobs.lifecycle import job_claim
@@ -31,6 +32,7 @@ from core.models import (
     TournamentState,
 )
 from core.ratings.services import rating_points_thin, ratings_note, ratings_replace
+from core.services.ledger import refresh_begin
 from core.tests import factories
 from core.tests.working import bells, rung
 from core.tournaments.services import (
@@ -168,6 +170,8 @@ def test_cancelling_an_edition_keeps_what_was_played(
     played, running, _ = tournament.duels.all()
     duel_succeed(duel=claimed(played), record=record(), artifacts=ARTIFACTS, log="")
     worker_has = claimed(running)
+    # The result's own message has been answered.
+    refresh_begin(environment_id=environment.pk)
 
     with django_capture_on_commit_callbacks(execute=True):
         tournament_cancel(tournament=tournament, reason="Wrong limits.")
@@ -236,10 +240,12 @@ def test_a_duel_is_struck_once_and_its_entries_stay(
     duel = claimed(create(environment, players).duels.all()[0])
     duel_succeed(duel=duel, record=record(), artifacts=ARTIFACTS, log="")
     entries = list(LedgerEntry.objects.values())
+    refresh_begin(environment_id=environment.pk)
 
     with django_capture_on_commit_callbacks(execute=True):
         duel_void(duel=duel, reason="The environment was broken.", user=players[0].agent.owner)
-        duel_void(duel=duel, reason="Again.", user=None)
+        with pytest.raises(Refused, match="void already"):
+            duel_void(duel=duel, reason="Again.", user=None)
 
     duel = Duel.objects.get(pk=duel.pk)
     assert (duel.state, duel.is_void, duel.void.reason) == (JobState.SUCCEEDED, True, "The environment was broken.")

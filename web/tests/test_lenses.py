@@ -53,6 +53,7 @@ def rows(cast: Cast, environment: Environment) -> Circle:
         clear_count=4,
         calibration={"duels": 12, "matches": 120, "brier": 0.18, "even": 0.25, "bins": [one_bin]},
         fitted_at=factories.NOON,
+        ledger_version=1,
     )
     return found
 
