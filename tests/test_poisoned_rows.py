@@ -28,12 +28,10 @@ from core.models import (
     PromotionState,
     Recording,
     Submission,
-    TournamentSchedule,
     TournamentState,
 )
 from core.tests import factories
 from core.tests.working import rung
-from tournament_manager.planning import schedules_run
 
 pytestmark = pytest.mark.django_db
 POISON = 5
@@ -151,20 +149,6 @@ def test_a_schedule_without_minutes_leaves_the_others_their_time() -> None:
     look()
     assert Schedule.objects.get(name="watchdog").next_run <= timezone.now()
     assert Schedule.objects.get(name="artifacts").next_run == ahead
-
-
-def test_a_schedule_of_tournaments_that_cannot_be_read_leaves_the_others_their_tournament(
-    environment: Environment,
-) -> None:
-    long_ago = timezone.now() - timedelta(days=2)
-    poisoned, good = (
-        TournamentSchedule.objects.create(
-            environment=environment, name=name, title="cup", cron=cron, handled_until=long_ago, registration_hours=1
-        )
-        for name, cron in (("poisoned", "never"), ("good", "0 12 * * *"))
-    )
-    schedules_run(now=timezone.now())
-    assert (poisoned.tournaments.count(), good.tournaments.count()) == (0, 1)
 
 
 def test_a_challenge_that_cannot_be_told_leaves_the_others_their_end(

@@ -8,10 +8,11 @@ the bell of every queue in which work waits.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import Error, transaction
 from django.db.models.functions import Now
 from django_q.brokers import get_broker
 from django_q.tasks import async_task
@@ -74,8 +75,9 @@ def _send(queue: str, task: str, argument: int | str) -> None:
     # Each broker has errors of its own.
     except Exception as error:
         logger.warning("The bell %s could not be rung: %s: %s", name, type(error).__name__, error)
-        # It is not under way: whoever rings next shall try again.
-        Bell.objects.filter(name=name).delete()
+        # It is not under way: the next caller shall try again. The database may be away as well.
+        with suppress(Error):
+            Bell.objects.filter(name=name).delete()
 
 
 def _is_to_be_sent(queue: str, name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError, transaction
 from django.utils import timezone
 from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
@@ -108,6 +109,19 @@ def test_a_bell_that_could_not_be_rung_is_not_taken_to_be_on_its_way(monkeypatch
     monkeypatch.undo()
     ring("build")
     assert rung() == ["build"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_committed_stands_although_the_database_is_away_when_its_bell_is_rung(
+    monkeypatch: pytest.MonkeyPatch, submission: Submission
+) -> None:
+    def away(**_: object) -> None:
+        raise OperationalError("server closed the connection")
+
+    monkeypatch.setattr(Bell.objects, "filter", away)
+    with transaction.atomic():
+        job_enqueue(job=Build.objects.create(submission=submission))
+    assert Build.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,6 +13,7 @@ from django_q.models import Schedule
 from core.jobs.bells import SCHEDULED_TASK
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
 from core.tests import factories
+from tournament_manager.planning import schedules_run
 from tournament_manager.progress import tournament_begin
 from tournament_manager.tasks import tournament_scheduled, watchdog
 from tournament_manager.tests.samples import players
@@ -185,4 +186,21 @@ def test_scheduling_tournaments_says_why_not(slug: str, cron: str, sentence: str
         run("tournament", "schedule", slug, "--cron", cron)
     Environment.objects.update(is_active=False)
     with pytest.raises(CommandError, match="inactive; make it active first"):
+<<<<<<< HEAD
         run("tournament", "schedule", "tic-tac-toe", "--cron", "0 18 * * 5")
+=======
+        run("schedule_tournament", "tic-tac-toe", "--cron", "0 18 * * 5")
+
+
+def test_a_schedule_that_cannot_be_read_leaves_the_others_their_tournament() -> None:
+    environment = factories.environment()
+    long_ago = timezone.now() - timedelta(days=2)
+    poisoned, good = (
+        TournamentSchedule.objects.create(
+            environment=environment, name=name, title="cup", cron=cron, handled_until=long_ago, registration_hours=1
+        )
+        for name, cron in (("poisoned", "never"), ("good", "0 12 * * *"))
+    )
+    schedules_run(now=timezone.now())
+    assert (poisoned.tournaments.count(), good.tournaments.count()) == (0, 1)
+>>>>>>> r3

@@ -77,6 +77,8 @@ GET    /environments/{slug}/agents/{agent}/versions/                 302 302 302
 POST   /environments/{slug}/agents/{agent}/versions/                 302 422 403 403
 GET    /environments/{slug}/agents/{agent}/versions/1/delete/        405 405 405 405
 POST   /environments/{slug}/agents/{agent}/versions/1/delete/        302 302 403 403
+GET    /environments/{slug}/agents/{agent}/versions/1/cancel/        405 405 405 405
+POST   /environments/{slug}/agents/{agent}/versions/1/cancel/        302 302 403 403
 GET    /environments/{slug}/agents/{agent}/versions/1/activate/      405 405 405 405
 POST   /environments/{slug}/agents/{agent}/versions/1/activate/      302 302 403 403
 GET    /environments/{slug}/agents/{agent}/versions/1/bench/         405 405 405 405
@@ -95,6 +97,8 @@ GET    /environments/{slug}/seasons/{season}/                        200 200 200
 GET    /environments/{slug}/challenges/                              302 302 302 302
 POST   /environments/{slug}/challenges/                              302 302 302 302
 GET    /challenges/{challenge}/                                      200 200 200 200
+GET    /challenges/{challenge}/cancel/                               405 405 405 405
+POST   /challenges/{challenge}/cancel/                               302 302 403 403
 GET    /evaluations/{evaluation}/                                    200 200 200 200
 GET    /evaluations/{evaluation}/records.zip                         403 403 403 200
 GET    /evaluations/{evaluation}/logs/arena/                         200 200 200 200
@@ -174,6 +178,8 @@ GET    /api/v1/ratings/                                              200 200 200
 GET    /api/v1/challenges/                                           200 200 200 200
 POST   /api/v1/challenges/                                           401 415 415 415
 GET    /api/v1/challenges/{challenge}/                               200 200 200 200
+GET    /api/v1/challenges/{challenge}/cancel/                        405 405 405 405
+POST   /api/v1/challenges/{challenge}/cancel/                        401 400 403 403
 GET    /api/v1/duels/                                                200 200 200 200
 GET    /api/v1/duels/{duel}/                                         200 200 200 200
 GET    /api/v1/duels/{duel}/matches/                                 200 200 200 200
@@ -187,6 +193,8 @@ GET    /api/v1/jobs/                                                 200 200 200
 GET    /api/v1/jobs/build/                                           200 200 200 200
 GET    /api/v1/jobs/build/{build}/                                   200 200 200 200
 GET    /api/v1/jobs/build/{build}/log/                               403 200 403 200
+GET    /api/v1/jobs/build/{build}/cancel/                            405 405 405 405
+POST   /api/v1/jobs/build/{build}/cancel/                            401 400 403 403
 GET    /api/docs                                                     200 200 200 200
 GET    /api/schema                                                   200 200 200 200
 GET    /api/nothing                                                  404 404 404 404
