@@ -194,13 +194,8 @@ def test_places_are_those_in_which_duels_are_taken_whatever_comes(game: Environm
                 draw(tournament, tuple(players[tournament.environment][:2]), chance.randint(1, 4))  # type: ignore[arg-type]
             case 1:
                 crowd = chance.choice(list(players.values()))
-<<<<<<< HEAD
                 one, other = chance.sample(crowd, 2)
                 challenge(one, other, chance.randint(1, 3))
-=======
-                asking, rival = chance.sample(crowd, 2)
-                challenge(asking, rival, chance.randint(1, 3))
->>>>>>> r3
             case 2:
                 waiting = Duel.objects.filter(state=JobState.QUEUED).order_by("?")[:1].values_list("pk", flat=True)
                 priority_write(rows=Duel.objects.filter(pk__in=list(waiting)), priority=chance.randint(-10, 10))

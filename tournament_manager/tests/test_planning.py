@@ -186,10 +186,7 @@ def test_scheduling_tournaments_says_why_not(slug: str, cron: str, sentence: str
         run("tournament", "schedule", slug, "--cron", cron)
     Environment.objects.update(is_active=False)
     with pytest.raises(CommandError, match="inactive; make it active first"):
-<<<<<<< HEAD
         run("tournament", "schedule", "tic-tac-toe", "--cron", "0 18 * * 5")
-=======
-        run("schedule_tournament", "tic-tac-toe", "--cron", "0 18 * * 5")
 
 
 def test_a_schedule_that_cannot_be_read_leaves_the_others_their_tournament() -> None:
@@ -203,4 +200,3 @@ def test_a_schedule_that_cannot_be_read_leaves_the_others_their_tournament() -> 
     )
     schedules_run(now=timezone.now())
     assert (poisoned.tournaments.count(), good.tournaments.count()) == (0, 1)
->>>>>>> r3

@@ -39,7 +39,6 @@ def rows(cast: Cast, environment: Environment) -> Circle:
                "lower": 0.35, "upper": 0.97}  # fmt: skip
     lens_save(
         environment=environment,
-        ledger_version=1,
         nash=[
             {"submission": key, "rank": rank, "skill": skill, "weight": weight}
             for key, rank, skill, weight in (
