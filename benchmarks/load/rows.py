@@ -135,12 +135,11 @@ def _edition(
     every: int,
 ) -> None:  # fmt: skip
     """An edition with so many duels, of which one in `every` has its records, ended as the arena ends it."""
-    from core.services.ledger import ledger_change
-
     from arena_kit.environment.records import record_sha256
     from arena_kit.ranking.pairing import round_robin
     from core.duels.services import ledger_entries, result_fields
     from core.models import Duel, LedgerChange, LedgerEntry, Participant, Tournament
+    from core.ratings.ledger import ledger_change
     from tournament_manager.editions import finish
 
     tournament = Tournament.objects.create(environment=environment, edition=number)

@@ -42,7 +42,7 @@ from core.models import (
     TournamentSchedule,
     TournamentState,
 )
-from core.services.ledger import ledger_change
+from core.ratings.ledger import ledger_change
 from core.tests import factories
 from core.tests.factories import NOON
 

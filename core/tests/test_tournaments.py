@@ -31,8 +31,8 @@ from core.models import (
     Tournament,
     TournamentState,
 )
+from core.ratings.ledger import refresh_begin
 from core.ratings.services import rating_points_thin, ratings_note, ratings_replace
-from core.services.ledger import refresh_begin
 from core.tests import factories
 from core.tests.working import bells, rung
 from core.tournaments.services import (
