@@ -33,7 +33,17 @@ ONE_FILE = {
             "submission_log", "submission_sbom", "validation_frames", "validation_match"),
 }  # fmt: skip
 NOT_READ = {
-    "api": ("submit", "submissions", "agent_submissions", "agent_rest", "docs", "schema", "health"),
+    "api": (
+        "submit",
+        "submissions",
+        "agent_submissions",
+        "agent_rest",
+        "challenge_cancel",
+        "docs",
+        "health",
+        "job_cancel",
+        "schema",
+    ),
     "web": (
         "agent_create",
         "agent_play",
@@ -42,6 +52,8 @@ NOT_READ = {
         "submission_delete",
         "submission_activate",
         "submission_bench",
+        "submission_cancel",
+        "challenge_cancel",
         "participant_withdraw",
         "token_create",
         "challenge_create",
