@@ -128,9 +128,9 @@ def what_only_grows_can_be_emptied(request: pytest.FixtureRequest) -> Iterator[N
 def no_player_is_left() -> Iterator[None]:
     """Containers that this process has kept warm end with the test that made it keep them."""
     yield
-    bench = sys.modules.get("duel_runner.workplace")
-    if bench is not None:
-        bench.leave_bench()
+    workplace = sys.modules.get("duel_runner.workplace")
+    if workplace is not None:
+        workplace.leave_workplace()
 
 
 @pytest.fixture(scope="session")

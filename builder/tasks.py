@@ -17,7 +17,7 @@ from arena_kit.log_context import bind
 from builder.scan import scan
 from core.jobs.artifacts import sbom_stored
 from core.jobs.lifecycle import job_fail
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs.worker import Lease, PlatformFault
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
 from core.submissions.images import duels_let_rest, image_lost, images_check_end
 from core.submissions.phases import build_succeed
@@ -104,13 +104,13 @@ def recipe() -> Recipe:
     )
 
 
-def build_image(build: Build, pulse: Pulse) -> None:
+def build_image(build: Build, lease: Lease) -> None:
     """Make the image of a submission and send it on to validation."""
     submission = build.submission
 
     def log(line: str) -> None:
-        pulse.raise_if_lost()
-        pulse.log(line)
+        lease.raise_if_lost()
+        lease.log(line)
 
     labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
     bind(stage="build")
@@ -124,10 +124,10 @@ def build_image(build: Build, pulse: Pulse) -> None:
         with submission.archive.open("rb") as archive:
             result = makes.build(archive, name=name, labels=labels, log=log, defaults=defaults)
         bind(stage="scan")
-        _scan(makes, result, pulse)
+        _scan(makes, result, lease)
     except BuildFailed as failure:
-        pulse.log(f"Failed: {failure}")
-        job_fail(job=build, fault=JobFault.PLAYER, code=failure.code, error=str(failure), log=pulse.text)
+        lease.log(f"Failed: {failure}")
+        job_fail(job=build, fault=JobFault.PLAYER, code=failure.code, error=str(failure), log=lease.text)
     except BuilderUnavailable as trouble:
         raise PlatformFault(str(trouble), code=trouble.code) from trouble
     except FileNotFoundError:
@@ -142,15 +142,15 @@ def build_image(build: Build, pulse: Pulse) -> None:
                 requirements_digest=result.requirements_digest,
                 sbom=document,
                 warnings=list(result.warnings),
-                log=pulse.text,
+                log=lease.text,
             )
 
 
-def _scan(makes: Recipe, result: BuildResult, pulse: Pulse) -> None:
+def _scan(makes: Recipe, result: BuildResult, lease: Lease) -> None:
     """Let the operator's scanner look at the image, if there is one; what it refuses is removed."""
     if not settings.BUILD_SCAN_COMMAND or not result.sbom:
         return
-    pulse.log(f"Scan with {settings.BUILD_SCAN_COMMAND[0]}")
+    lease.log(f"Scan with {settings.BUILD_SCAN_COMMAND[0]}")
     try:
         scan(settings.BUILD_SCAN_COMMAND, image=result.image, sbom=result.sbom)
     except (BuildFailed, BuilderUnavailable):

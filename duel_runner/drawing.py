@@ -15,7 +15,7 @@ from arena_kit.environment.replay import ReplayMismatch
 from arena_kit.referee.recheck.evaluations import other_runtime
 from core.jobs.artifacts import recording_stored
 from core.jobs.lifecycle import job_fail, job_succeed
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs.worker import Lease, PlatformFault
 from core.models import JobFault, Recording
 from core.operations.alarms import alarm_raise
 from duel_runner.rules import rules
@@ -24,7 +24,7 @@ FIELDS = {"video": video.VIDEO, "poster": video.STILL, "steps": video.RETURNS, "
 """Fields of a recording's row, and what the drawing program calls their files."""
 
 
-def draw(recording: Recording, pulse: Pulse) -> None:
+def draw(recording: Recording, lease: Lease) -> None:
     """Draw one episode in a process of its own, with limits and without a display."""
     played = recording.evaluation if recording.practice is None else recording.practice
     try:
@@ -32,7 +32,7 @@ def draw(recording: Recording, pulse: Pulse) -> None:
             archive = EvaluationArchive(file)
             episode = archive.episode(recording.episode_number)
     except (FileNotFoundError, ValueError, ArtifactDamaged, LookupError) as error:
-        _fail(recording, pulse, "records_unreadable", f"The records of this {played.KIND} cannot be read: {error}")
+        _fail(recording, lease, "records_unreadable", f"The records of this {played.KIND} cannot be read: {error}")
         return
     job = video.Job(
         environment=played.environment_version,
@@ -44,7 +44,7 @@ def draw(recording: Recording, pulse: Pulse) -> None:
     with tempfile.TemporaryDirectory(prefix="arena-recording-") as name:
         folder = Path(name)
         try:
-            made = video.record_apart(job, folder, watch=pulse.raise_if_lost)
+            made = video.record_apart(job, folder, watch=lease.raise_if_lost)
         except ReplayMismatch as mismatch:
             if differs := other_runtime(rules(played), archive.runtime):
                 raise PlatformFault(f"{mismatch} {differs}", code="other_runtime") from None
@@ -54,16 +54,16 @@ def draw(recording: Recording, pulse: Pulse) -> None:
                 message=sentence,
                 address=reverse("web:evaluation", args=[recording.evaluation_id]),
             )
-            _fail(recording, pulse, "replay_mismatch", sentence)
+            _fail(recording, lease, "replay_mismatch", sentence)
             return
         except video.CannotRecord as trouble:
             raise PlatformFault(str(trouble), code="cannot_record") from None
         if made.no_video:
-            pulse.log(f"There is no video. {made.no_video}")
+            lease.log(f"There is no video. {made.no_video}")
         files = {field: folder / file for field, file in FIELDS.items() if file in made.files}
         with recording_stored(recording=recording, files=files) as stored:
-            job_succeed(job=recording, log=pulse.text, **stored)
+            job_succeed(job=recording, log=lease.text, **stored)
 
 
-def _fail(recording: Recording, pulse: Pulse, code: str, error: str) -> None:
-    job_fail(job=recording, fault=JobFault.PLATFORM, code=code, error=error, log=pulse.text)
+def _fail(recording: Recording, lease: Lease, code: str, error: str) -> None:
+    job_fail(job=recording, fault=JobFault.PLATFORM, code=code, error=error, log=lease.text)

@@ -14,31 +14,31 @@ from arena_kit.sandbox.base import Container, SandboxError
 from arena_kit.sandbox.cores import pinned
 from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed
 from core.jobs.artifacts import evaluation_stored
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs.worker import Lease, PlatformFault
 from core.models import Evaluation, Submission, SubmissionForm, Validation
 from duel_runner.makeable import if_makeable
 from duel_runner.playing import in_time
 from duel_runner.rules import rules
 from duel_runner.scripts import evaluate_script
-from duel_runner.workplace import bench_of_this_worker
+from duel_runner.workplace import workplace_of_this_worker
 
 
-def evaluate(evaluation: Evaluation, pulse: Pulse) -> None:
+def evaluate(evaluation: Evaluation, lease: Lease) -> None:
     """Play the episodes that rank a submission."""
     if evaluation.submission.form == SubmissionForm.SCRIPT:
-        evaluate_script(evaluation, pulse)
+        evaluate_script(evaluation, lease)
     else:
-        _rank(evaluation, pulse)
+        _rank(evaluation, lease)
 
 
 @if_makeable
-def _rank(evaluation: Evaluation, pulse: Pulse) -> None:
+def _rank(evaluation: Evaluation, lease: Lease) -> None:
     assert evaluation.seed_list is not None
     # What an attempt that the platform failed has left there.
-    pulse.progress(episodes_done=0, episodes=[])
+    lease.progress(episodes_done=0, episodes=[])
     seeds = evaluation.seed_list.seeds
     order = secret_order(evaluation.order_secret, len(seeds))
-    played = play_episodes(evaluation, evaluation.submission, seeds, pulse, order=order)
+    played = play_episodes(evaluation, evaluation.submission, seeds, lease, order=order)
     episodes = [episode_row(record) for record in played.record.episodes]
     with evaluation_stored(
         job=evaluation,
@@ -52,7 +52,7 @@ def _rank(evaluation: Evaluation, pulse: Pulse) -> None:
                 episodes=episodes,
                 runtime=played.record.runtime,
                 artifacts=artifacts,
-                log=pulse.text,
+                log=lease.text,
             )
         else:
             evaluation_fail(
@@ -63,7 +63,7 @@ def _rank(evaluation: Evaluation, pulse: Pulse) -> None:
                 # Without the player's output, which may hold what it has seen of the hidden seeds.
                 error=played.failure.sentence,
                 public_error=played.failure.public_sentence,
-                log=pulse.text,
+                log=lease.text,
             )
 
 
@@ -71,7 +71,7 @@ def play_episodes(
     job: Evaluation | Validation,
     submission: Submission,
     seeds: Sequence[int],
-    pulse: Pulse,
+    lease: Lease,
     *,
     order: Sequence[int] | None = None,
     trial_until: float | None = None,
@@ -80,29 +80,29 @@ def play_episodes(
     environment = submission.agent.environment
     spec = rules(job)
     try:
-        bench = bench_of_this_worker()
+        workplace = workplace_of_this_worker()
     except SandboxError as error:
         raise PlatformFault(str(error), code=error.code) from error
-    core = bench.core
+    core = workplace.core
     finished: list[EpisodeRow] = []
 
     def launch() -> Container:
-        pulse.raise_if_lost()
-        seat = bench.players.seat(in_time(bench.launch(submission, core), trial_until))
-        bind(container_id=seat.container_id)
-        if seat.why_cold and not submission.needs_fresh_container:
-            pulse.log(f"{submission} gets a fresh container every time: {seat.why_cold}.")
-        return seat
+        lease.raise_if_lost()
+        slot = workplace.players.slot(in_time(workplace.launch(submission, core), trial_until))
+        bind(container_id=slot.container_id)
+        if slot.why_cold and not submission.needs_fresh_container:
+            lease.log(f"{submission} gets a fresh container every time: {slot.why_cold}.")
+        return slot
 
     def on_episode(record: EpisodeRecord) -> None:
         finished.append(episode_row(record))
         if isinstance(job, Evaluation):
-            pulse.progress(episodes_done=len(finished), episodes=list(finished))
+            lease.progress(episodes_done=len(finished), episodes=list(finished))
         else:
-            pulse.progress(matches_done=len(finished))
+            lease.progress(matches_done=len(finished))
 
     bind(stage="play")
-    pulse.log(f"{submission}: {len(seeds)} episodes of {spec.id}, sandbox {bench.sandbox.name}.")
+    lease.log(f"{submission}: {len(seeds)} episodes of {spec.id}, sandbox {workplace.sandbox.name}.")
     try:
         with pinned(core):
             played = referee.run_evaluation(
@@ -115,7 +115,7 @@ def play_episodes(
                 clock=time.monotonic,
                 order=order,
                 on_episode=on_episode,
-                still_wanted=pulse.raise_if_lost,
+                still_wanted=lease.raise_if_lost,
                 trial_until=trial_until,
             )
     except (SandboxError, referee.PlatformFault) as fault:
@@ -124,5 +124,5 @@ def play_episodes(
     # An evaluation may outlast a connection; what follows writes its result.
     close_old_connections()
     steps = sum(record.length for record in played.record.episodes)
-    pulse.log(f"Playing {steps} steps took {played.playing_seconds:.3f} s.")
+    lease.log(f"Playing {steps} steps took {played.playing_seconds:.3f} s.")
     return played

@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from arena_kit.environment.availability import Trouble, trouble_of
 from arena_kit.environment.registry import get_spec
 from core.environments.availability import environment_lost
-from core.jobs.worker import Pulse
+from core.jobs.worker import Lease
 from core.models import Duel, Environment, Evaluation, Validation
 from duel_runner.rules import rules
 
@@ -18,19 +18,19 @@ Rest = ParamSpec("Rest")
 
 
 def if_makeable(
-    action: Callable[Concatenate[AnyPlayed, Pulse, Rest], None],
-) -> Callable[Concatenate[AnyPlayed, Pulse, Rest], None]:
+    action: Callable[Concatenate[AnyPlayed, Lease, Rest], None],
+) -> Callable[Concatenate[AnyPlayed, Lease, Rest], None]:
     """Do the work of a job only where its environment can be made; else the job fails, and organisers are called."""
 
     @wraps(action)
-    def guarded(job: AnyPlayed, pulse: Pulse, /, *arguments: Rest.args, **named: Rest.kwargs) -> None:
+    def guarded(job: AnyPlayed, lease: Lease, /, *arguments: Rest.args, **named: Rest.kwargs) -> None:
         # First: rules that are gone are another matter.
         spec = rules(job)
         trouble = _trouble(spec.id)
         if trouble is None:
-            action(job, pulse, *arguments, **named)
+            action(job, lease, *arguments, **named)
         else:
-            environment_lost(job=job, environment=_environment(job), trouble=trouble, log=pulse.text)
+            environment_lost(job=job, environment=_environment(job), trouble=trouble, log=lease.text)
 
     return guarded
 

@@ -1,4 +1,4 @@
-"""Playing the matches of a job between two submissions, with the players of this worker's bench."""
+"""Playing the matches of a job between two submissions, with the players of this worker's workplace."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from arena_kit.referee import run as referee
 from arena_kit.referee.duel import Decided
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import pinned
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs.worker import Lease, PlatformFault
 from core.models import Duel, PlayedJob, Submission
 from duel_runner.rules import limits_of, rules
-from duel_runner.workplace import bench_of_this_worker
+from duel_runner.workplace import workplace_of_this_worker
 
 IDLE_CONNECTION_SECONDS = 30.0
 """A connection to the database that was idle for so long may be cut: one is opened anew."""
@@ -35,7 +35,7 @@ def play_matches(
     job: PlayedJob,
     player_1: Submission,
     player_2: Submission,
-    pulse: Pulse,
+    lease: Lease,
     coming: Sequence[Duel],
     decided: Decided | None = None,
     trial_until: float | None = None,
@@ -51,31 +51,33 @@ def play_matches(
         if not player.launched_image:
             raise PlatformFault(f"{player} has no image: it has to be built again first.", code="image_missing")
     try:
-        bench = bench_of_this_worker()
+        workplace = workplace_of_this_worker()
     except SandboxError as error:
         raise PlatformFault(str(error), code=error.code) from error
-    core = bench.core
+    core = workplace.core
     players = (player_1, player_2)
     containers: list[str] = []
 
     def launch(player: int) -> Container:
-        pulse.raise_if_lost()
-        seat = bench.players.seat(in_time(bench.launch(players[player], core), trial_until))
-        containers.append(seat.container_id)
+        lease.raise_if_lost()
+        slot = workplace.players.slot(in_time(workplace.launch(players[player], core), trial_until))
+        containers.append(slot.container_id)
         bind(container_id=",".join(containers))
-        if seat.why_cold and not players[player].needs_fresh_container:
-            pulse.log(f"{names[player]} gets a fresh container for every duel: {seat.why_cold}.")
-        return seat
+        if slot.why_cold and not players[player].needs_fresh_container:
+            lease.log(f"{names[player]} gets a fresh container for every duel: {slot.why_cold}.")
+        return slot
 
     def on_progress(matches_done: int) -> None:
-        pulse.raise_if_lost()
-        pulse.progress(matches_done=matches_done)
+        lease.raise_if_lost()
+        lease.progress(matches_done=matches_done)
 
     bind(stage="play")
-    pulse.log(f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {bench.sandbox.name}.")
+    lease.log(
+        f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {workplace.sandbox.name}."
+    )
     try:
-        bench.players.prepare(
-            [[bench.launch(submission, core) for submission in (duel.player_1, duel.player_2)] for duel in coming]
+        workplace.players.prepare(
+            [[workplace.launch(submission, core) for submission in (duel.player_1, duel.player_2)] for duel in coming]
         )
         with pinned(core):
             played = referee.run_duel(
@@ -97,8 +99,8 @@ def play_matches(
     if played.playing_seconds > IDLE_CONNECTION_SECONDS:
         # What follows writes the result.
         close_old_connections()
-    pulse.log(f"Playing took {played.playing_seconds:.3f} s.")
+    lease.log(f"Playing took {played.playing_seconds:.3f} s.")
     if played.log:
-        pulse.log(played.log)
+        lease.log(played.log)
     bind(stage="store")
     return played

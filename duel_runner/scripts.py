@@ -13,41 +13,41 @@ from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from core.evaluations.services import evaluation_fail, script_succeed
 from core.jobs.artifacts import evaluation_stored
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs.worker import Lease, PlatformFault
 from core.models import Evaluation
 from duel_runner.rules import rules
-from duel_runner.workplace import bench_of_this_worker
+from duel_runner.workplace import workplace_of_this_worker
 
 SHOWN_CHARACTERS = 4000
 """Of the output, on the page while the script runs."""
 
 
-def evaluate_script(evaluation: Evaluation, pulse: Pulse) -> None:
+def evaluate_script(evaluation: Evaluation, lease: Lease) -> None:
     """Run a script to its end and keep the score that it prints, or why there is none."""
     submission = evaluation.submission
 
     def watch(printed: str) -> None:
-        pulse.raise_if_lost()
-        pulse.show(printed[-SHOWN_CHARACTERS:])
+        lease.raise_if_lost()
+        lease.show(printed[-SHOWN_CHARACTERS:])
 
     try:
-        bench = bench_of_this_worker()
+        workplace = workplace_of_this_worker()
         launch = ScriptLaunch(
             image=submission.launched_image,
-            name=bench.name(),
+            name=workplace.name(),
             environment_id=_argument(evaluation),
             limits=ScriptLimits(**settings.SCRIPT_LIMITS),
-            labels=bench.labels(submission),
+            labels=workplace.labels(submission),
         )
         bind(stage="run")
-        pulse.log(f"{submission}: python -u submission.py {launch.environment_id}, sandbox {bench.sandbox.name}.")
-        run = run_script(bench.sandbox, launch, watch=watch)
+        lease.log(f"{submission}: python -u submission.py {launch.environment_id}, sandbox {workplace.sandbox.name}.")
+        run = run_script(workplace.sandbox, launch, watch=watch)
     except SandboxError as error:
         raise PlatformFault(str(error), code=error.code) from error
     bind(stage="store")
     close_old_connections()
-    pulse.show("")
-    pulse.log(f"It ran for {run.end.wall_seconds:.1f} s.")
+    lease.show("")
+    lease.log(f"It ran for {run.end.wall_seconds:.1f} s.")
     with evaluation_stored(
         job=evaluation, record=None, player_log=run.end.log, digest=submission.image_digest
     ) as artifacts:
@@ -58,7 +58,7 @@ def evaluate_script(evaluation: Evaluation, pulse: Pulse) -> None:
                 artifacts=artifacts,
                 code=run.verdict.code.value,
                 error=run.verdict.error,
-                log=pulse.text,
+                log=lease.text,
             )
             return
         metrics = run.verdict.metrics or ()
@@ -68,7 +68,7 @@ def evaluate_script(evaluation: Evaluation, pulse: Pulse) -> None:
             metrics=dict(metrics) if isinstance(metrics, Mapping) else list(metrics),
             episode_count=run.verdict.episodes or 0,
             artifacts=artifacts,
-            log=pulse.text,
+            log=lease.text,
         )
 
 

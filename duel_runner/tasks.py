@@ -9,7 +9,7 @@ from arena_kit.sandbox.lock_file import tokens_alive
 from core.duels.selectors import duels_next
 from core.duels.services import duel_succeed
 from core.jobs.artifacts import artifacts_stored
-from core.jobs.worker import Pulse
+from core.jobs.worker import Lease
 from core.models import Duel, Validation
 from duel_runner import validating
 from duel_runner.makeable import if_makeable
@@ -30,16 +30,16 @@ def leftovers_reap(_: int = 0) -> None:
         remove_abandoned_channels(settings.CHANNEL_DIR)
 
 
-def validate(validation: Validation, pulse: Pulse) -> None:
+def validate(validation: Validation, lease: Lease) -> None:
     """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason."""
-    validating.validate(validation, pulse, duels_next(count=PREPARED_DUELS))
+    validating.validate(validation, lease, duels_next(count=PREPARED_DUELS))
 
 
 @if_makeable
-def play_duel(duel: Duel, pulse: Pulse) -> None:
+def play_duel(duel: Duel, lease: Lease) -> None:
     """Play a rated duel and write its result to the ledger."""
     coming = duels_next(count=PREPARED_DUELS)
-    played = play_matches(duel, duel.player_1, duel.player_2, pulse, coming, decided_by(duel))
+    played = play_matches(duel, duel.player_1, duel.player_2, lease, coming, decided_by(duel))
     digests = (duel.player_1.image_digest, duel.player_2.image_digest)
     with artifacts_stored(job=duel, record=played.record, player_logs=played.player_logs, digests=digests) as artifacts:
-        duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=pulse.text)
+        duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=lease.text)

@@ -15,7 +15,7 @@ from arena_kit.referee import run as referee
 from arena_kit.referee.faults import PlayerFault, with_output
 from core.evaluations.selectors import practice_list
 from core.jobs.artifacts import DuelArtifacts, artifacts_stored, evaluation_stored
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs.worker import Lease, PlatformFault
 from core.models import Duel, Submission, Validation
 from core.operations.metrics import matches_played
 from core.submissions.phases import validation_fail, validation_succeed
@@ -39,15 +39,15 @@ class FoundFault:
 
 
 @if_makeable
-def validate(validation: Validation, pulse: Pulse, coming: Sequence[Duel] = ()) -> None:
+def validate(validation: Validation, lease: Lease, coming: Sequence[Duel] = ()) -> None:
     """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason.
 
     coming: duels whose players are made ready meanwhile. Raises PlatformFault.
     """
     if validation.submission.agent.environment.is_scored:
-        _practise(validation, pulse)
+        _practise(validation, lease)
     else:
-        _play_itself(validation, pulse, coming)
+        _play_itself(validation, lease, coming)
 
 
 def first_fault(duel: referee.PlayedDuel) -> FoundFault | None:
@@ -63,25 +63,25 @@ def first_fault(duel: referee.PlayedDuel) -> FoundFault | None:
     return None
 
 
-def _play_itself(validation: Validation, pulse: Pulse, coming: Sequence[Duel]) -> None:
+def _play_itself(validation: Validation, lease: Lease, coming: Sequence[Duel]) -> None:
     submission = validation.submission
     until = _until(validation)
 
     def play() -> tuple[referee.PlayedDuel, FoundFault | None]:
-        duel = play_matches(validation, submission, submission, pulse, coming, trial_until=until)
+        duel = play_matches(validation, submission, submission, lease, coming, trial_until=until)
         return duel, _timed(validation, first_fault(duel))
 
-    duel, fault = _played_twice(submission, pulse, play, until)
+    duel, fault = _played_twice(submission, lease, play, until)
     digests = (submission.image_digest, submission.image_digest)
     with artifacts_stored(
         job=validation, record=duel.record, player_logs=duel.player_logs, digests=digests
     ) as artifacts:
-        _finish(validation, pulse, artifacts, fault)
+        _finish(validation, lease, artifacts, fault)
     moves = sum(sum(match.move_counts) for match in duel.record.matches)
     _count(validation, matches=len(duel.record.matches), moves=moves)
 
 
-def _practise(validation: Validation, pulse: Pulse) -> None:
+def _practise(validation: Validation, lease: Lease) -> None:
     """Play a few episodes on public seeds; any fault fails the submission."""
     submission = validation.submission
     practice = practice_list(submission.agent.environment)
@@ -90,14 +90,14 @@ def _practise(validation: Validation, pulse: Pulse) -> None:
     until = _until(validation)
 
     def play() -> tuple[referee.PlayedEvaluation, FoundFault | None]:
-        played = play_episodes(validation, submission, practice.seeds, pulse, trial_until=until)
+        played = play_episodes(validation, submission, practice.seeds, lease, trial_until=until)
         if played.failure is None:
             return played, None
         code = played.failure.fault.value
         text = with_output(code, played.failure.sentence, played.player_log)
         return played, _timed(validation, FoundFault(code, text))
 
-    played, fault = _played_twice(submission, pulse, play, until)
+    played, fault = _played_twice(submission, lease, play, until)
     with evaluation_stored(
         job=validation, record=played.record, player_log=played.player_log, digest=submission.image_digest
     ) as stored:
@@ -109,7 +109,7 @@ def _practise(validation: Validation, pulse: Pulse) -> None:
             player_1_digest=stored.player_digest,
             record_sha256=stored.record_sha256,
         )
-        _finish(validation, pulse, artifacts, fault)
+        _finish(validation, lease, artifacts, fault)
     moves = sum(record.length for record in played.record.episodes)
     _count(validation, matches=len(played.record.episodes), moves=moves)
 
@@ -119,7 +119,7 @@ def _until(validation: Validation) -> float:
 
 
 def _played_twice(
-    submission: Submission, pulse: Pulse, play: Callable[[], tuple[Played, FoundFault | None]], until: float
+    submission: Submission, lease: Lease, play: Callable[[], tuple[Played, FoundFault | None]], until: float
 ) -> tuple[Played, FoundFault | None]:
     """Play; once more, in fresh containers, after a fault that a fork can cause and while there is time."""
     played, fault = play()
@@ -128,11 +128,11 @@ def _played_twice(
         return played, fault
     assert fault is not None
     # What cannot be forked (threads of native code, handles of a GPU) shows here, before anything is rated.
-    pulse.log(f"The player failed ({fault.code}). Once more, in a fresh container that loads it for this alone.")
+    lease.log(f"The player failed ({fault.code}). Once more, in a fresh container that loads it for this alone.")
     submission.needs_fresh_container = True
     played, fault = play()
     if fault is None:
-        pulse.log("That works: this version gets a fresh container every time it plays.")
+        lease.log("That works: this version gets a fresh container every time it plays.")
     return played, fault
 
 
@@ -149,14 +149,14 @@ def _timed(validation: Validation, fault: FoundFault | None) -> FoundFault | Non
     return FoundFault("validation_time_exhausted", text)
 
 
-def _finish(validation: Validation, pulse: Pulse, artifacts: DuelArtifacts, fault: FoundFault | None) -> None:
+def _finish(validation: Validation, lease: Lease, artifacts: DuelArtifacts, fault: FoundFault | None) -> None:
     if fault is None:
         if artifacts.matches_done < validation.match_count:
-            pulse.log(f"The time was over after {artifacts.matches_done} of {validation.match_count}: that is enough.")
-        validation_succeed(validation=validation, artifacts=artifacts, log=pulse.text)
+            lease.log(f"The time was over after {artifacts.matches_done} of {validation.match_count}: that is enough.")
+        validation_succeed(validation=validation, artifacts=artifacts, log=lease.text)
     else:
         validation_fail(
-            validation=validation, artifacts=artifacts, code=fault.code, error=fault.sentence, log=pulse.text
+            validation=validation, artifacts=artifacts, code=fault.code, error=fault.sentence, log=lease.text
         )
 
 

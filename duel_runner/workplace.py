@@ -41,7 +41,7 @@ def sandbox(name: str = "") -> Sandbox:
     raise PlatformFault(f"The sandbox {name!r} may not be used here.", code="sandbox_refused")
 
 
-class Bench:
+class Workplace:
     """One for each worker process; the kernel and `leftovers_reap` clear up after a process that was killed."""
 
     def __init__(self) -> None:
@@ -91,20 +91,20 @@ class Bench:
         self._presence.end()
 
 
-_bench: Bench | None = None
+_workplace: Workplace | None = None
 
 
-def bench_of_this_worker() -> Bench:
-    """The bench of this process, made on first use. Raises SandboxError and PlatformFault."""
-    global _bench  # noqa: PLW0603  # one for each process, like the process itself
-    if _bench is None or _bench.process != os.getpid():
-        _bench = Bench()
-    return _bench
+def workplace_of_this_worker() -> Workplace:
+    """The workplace of this process, made on first use. Raises SandboxError and PlatformFault."""
+    global _workplace  # noqa: PLW0603  # one for each process, like the process itself
+    if _workplace is None or _workplace.process != os.getpid():
+        _workplace = Workplace()
+    return _workplace
 
 
-def leave_bench() -> None:
-    """Close the bench of this process, if there is one: for processes that live longer than their work."""
-    global _bench
-    bench, _bench = _bench, None
-    if bench is not None and bench.process == os.getpid():
-        bench.close()
+def leave_workplace() -> None:
+    """Close the workplace of this process, if there is one: for processes that live longer than their work."""
+    global _workplace
+    workplace, _workplace = _workplace, None
+    if workplace is not None and workplace.process == os.getpid():
+        workplace.close()

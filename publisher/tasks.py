@@ -8,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 
 from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs.worker import Lease, PlatformFault
 from core.models import CancelCode, JobFault, JobState, Publication, Submission
 from publisher.git import GitError
 from publisher.repository import Repository
@@ -23,7 +23,7 @@ def repository() -> Repository:
     return Repository.at(settings.DATA_DIR / "publisher.git", remote=settings.PUBLISHER_REMOTE, branch=BRANCH)
 
 
-def publish(publication: Publication, pulse: Pulse) -> None:
+def publish(publication: Publication, lease: Lease) -> None:
     """Put the source of a public submission into the repository of the settings."""
     submission = publication.submission
     reason = reason_not_to_publish(submission)
@@ -39,24 +39,24 @@ def publish(publication: Publication, pulse: Pulse) -> None:
         with tempfile.TemporaryDirectory(prefix="arena-publish-") as scratch, submission.archive.open("rb") as archive:
             source = unpack_source(archive, Path(scratch) / "source")
             for note in source.notes:
-                pulse.log(note)
-            pulse.log(message)
+                lease.log(note)
+            lease.log(message)
             commit = repository().publish(
                 source,
                 environment=environment,
                 agent=agent.name,
                 message=message,
-                before_push=pulse.raise_if_lost,
+                before_push=lease.raise_if_lost,
             )
     except SourceRefused as refusal:
-        job_fail(job=publication, fault=JobFault.PLAYER, code=refusal.code, error=str(refusal), log=pulse.text)
+        job_fail(job=publication, fault=JobFault.PLAYER, code=refusal.code, error=str(refusal), log=lease.text)
         return
     except FileNotFoundError:
         raise PlatformFault("The uploaded archive is missing from the store.", code="archive_missing") from None
     except GitError as trouble:
         raise PlatformFault(str(trouble), code=trouble.code) from trouble
-    pulse.log(f"Published as {commit}.")
-    job_succeed(job=publication, log=pulse.text, url=source_url(commit, environment, agent.name, source.entry_point))
+    lease.log(f"Published as {commit}.")
+    job_succeed(job=publication, log=lease.text, url=source_url(commit, environment, agent.name, source.entry_point))
 
 
 def reason_not_to_publish(submission: Submission) -> str:

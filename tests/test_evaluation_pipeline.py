@@ -21,7 +21,7 @@ from arena_kit.image.packages import Network
 from arena_kit.image.recipe import DockerRecipe
 from arena_kit.referee.recheck.evaluations import verify_evaluation
 from arena_kit.referee.run import run_evaluation
-from arena_kit.sandbox.base import Host, Launch, Sandbox, Seat
+from arena_kit.sandbox.base import Host, Launch, Sandbox, Slot
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.environment.playing import TASKS, installed
@@ -62,7 +62,7 @@ SHIPPED = [pytest.param("process", spec, id=f"process-{spec.public_id}") for spe
 
 @pytest.fixture(scope="module")
 def random_player(request: pytest.FixtureRequest) -> Iterator[Host]:
-    """One container with the random example, in which an evaluation after the other is seated."""
+    """One container with the random example, in which an evaluation after the other is in a slot."""
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
     folder.chmod(0o711)
     image = f"folder:{folder / 'player'}"
@@ -90,10 +90,10 @@ def test_every_shipped_environment_is_evaluated_and_its_record_verifies(
     installed(spec)
     seeds = (7, 2**47, 1) if spec.max_steps > LONG_STEPS else (7, 2**47, 1, 8, 7, 2**31)
 
-    def launch() -> Seat:
-        seat = random_player.seat()
-        seat.on_close = lambda _: None
-        return seat
+    def launch() -> Slot:
+        slot = random_player.slot()
+        slot.on_close = lambda _: None
+        return slot
 
     played = run_evaluation(
         spec,

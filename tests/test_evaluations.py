@@ -15,7 +15,7 @@ from arena_kit.sandbox.base import SandboxError
 from core.evaluations.board import standing
 from core.evaluations.selectors import practice_list
 from core.jobs.lifecycle import job_claim
-from core.jobs.worker import Pulse
+from core.jobs.worker import Lease
 from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Submission, Validation
 from core.submissions.services import submission_create
 from core.tests import factories
@@ -204,10 +204,10 @@ def test_how_far_an_evaluation_is_reaches_its_row_while_it_runs(
     claimed = job_claim(kind=Evaluation, job_id=row.pk, worker="worker-1")
     assert claimed is not None
     # Its thread is not started: this test is its clock.
-    pulse = Pulse(claimed)
+    lease = Lease(claimed)
 
     def look() -> None:
-        pulse.beat()
+        lease.beat()
         row.refresh_from_db()
         seen.append((row.episodes_done, row.episodes))
 
@@ -223,7 +223,7 @@ def test_how_far_an_evaluation_is_reaches_its_row_while_it_runs(
         return referee.PlayedEvaluation(EvaluationRecord("cart-pole-v1", "", name, episodes), None, "", 1.0)
 
     monkeypatch.setattr(referee, "run_evaluation", play)
-    evaluating.evaluate(claimed, pulse)
+    evaluating.evaluate(claimed, lease)
 
     # What an earlier attempt has left is gone at once.
     assert seen[0] == (0, [])

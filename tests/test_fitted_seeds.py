@@ -13,7 +13,7 @@ from django.test import Client
 
 from arena_kit.tests.threaded import ThreadedContainer
 from core.jobs.lifecycle import job_claim
-from core.jobs.worker import Pulse
+from core.jobs.worker import Lease
 from core.models import Environment, Evaluation, JobState, SeedPurpose, Submission
 from core.tests import factories
 from duel_runner import evaluating
@@ -72,7 +72,7 @@ class Bench:
 
     def launch(self, *_: object) -> None: ...
 
-    def seat(self, _: object) -> ThreadedContainer:
+    def slot(self, _: object) -> ThreadedContainer:
         return ThreadedContainer(self.make)
 
 
@@ -89,12 +89,12 @@ def submission(task: Environment) -> Submission:
 
 
 def evaluated(submission: Submission, make: type[Follower], monkeypatch: pytest.MonkeyPatch) -> Evaluation:
-    monkeypatch.setattr(evaluating, "bench_of_this_worker", lambda: Bench(make))
+    monkeypatch.setattr(evaluating, "workplace_of_this_worker", lambda: Bench(make))
     # Secrets as good as any, but the same in every run of this test.
     row = factories.evaluation(submission, JobState.QUEUED, order_secret=f"{next(SECRETS):064x}")
     claimed = job_claim(kind=Evaluation, job_id=row.pk, worker="worker-1")
     assert claimed is not None
-    evaluating.evaluate(claimed, Pulse(claimed))
+    evaluating.evaluate(claimed, Lease(claimed))
     row.refresh_from_db()
     assert row.state == JobState.SUCCEEDED, row.error
     return row

@@ -15,7 +15,7 @@ from arena_kit.referee import run as referee
 from core.jobs.lifecycle import job_cancel
 from core.models import CancelCode, Duel, Environment, JobState, Validation
 from duel_runner.tests.commands import verify
-from duel_runner.workplace import leave_bench
+from duel_runner.workplace import leave_workplace
 from tests.samples import FIRST, LAST, MATCHES_PER_DUEL, deliver_messages, tic_tac_toe, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -94,7 +94,7 @@ def test_an_image_is_never_replaced_by_another_of_its_name(environment: Environm
         code, said = verify(duel, "--replay-players")
         assert code == 0, said
 
-        leave_bench()
+        leave_workplace()
         client.images.remove(duel.player_1_digest, force=True)
         code, said = verify(duel, "--replay-players")
         assert code == 2, said

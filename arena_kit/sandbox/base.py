@@ -37,7 +37,7 @@ class Launch:
     image: name of an image of the engine, or `folder:PATH`. name: unique on the host, doubles as a mutex.
     labels: put on the container, so that leftovers of a dead worker can be found.
     core: CPU core to pin to, None for any. fresh: load the player for one duel only, in the process that plays.
-    in_background: until it is seated keep it off its core, where another duel is played, and give way to all others.
+    in_background: until it has a slot keep it off its core, where another duel is played, and give way to all others.
     """
 
     image: str
@@ -78,7 +78,7 @@ class Container(Protocol):
         """Kill it and everything it started, remove every trace on the host. May be called twice."""
 
 
-class Seat(Container, Protocol):
+class Slot(Container, Protocol):
     """A player that sits in a container which may outlast its duel."""
 
     on_close: Callable[[Host], None]
@@ -94,7 +94,7 @@ class Seat(Container, Protocol):
 
 
 class Host(Protocol):
-    """A container whose server has loaded a player and seats it for one duel after another."""
+    """A container whose server has loaded a player and gives it a slot for one duel after another."""
 
     @property
     def why_cold(self) -> str:
@@ -102,9 +102,9 @@ class Host(Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another duel may be seated in it now."""
+        """Whether another duel may have a slot in it now."""
 
-    def seat(self) -> Seat:
+    def slot(self) -> Slot:
         """A fresh process of the player, with its wire connected. Raises SandboxError and PlayerDidNotStart."""
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class Sandbox(Protocol):
         """
 
     def launch(self, launch: Launch) -> Container:
-        """Start a container for one duel and seat the player in it; closing it removes the container."""
+        """Start a container for one duel with the player in a slot of it; closing it removes the container."""
 
     def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
         """Run a script submission in a container of its own, and return when every trace of it is removed.

@@ -23,7 +23,7 @@ from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.cpu import CpuClock
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.host import PlayerHost, seat_once
+from arena_kit.sandbox.host import PlayerHost, slot_once
 from arena_kit.sandbox.outside import killed_from_outside
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
@@ -87,7 +87,7 @@ class DockerSandbox:
         return PlayerHost(launch, self._channel_dir, box)
 
     def launch(self, launch: Launch) -> Container:
-        return seat_once(self.start(launch))
+        return slot_once(self.start(launch))
 
     def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
         def box(channel: Channel) -> DockerBox:

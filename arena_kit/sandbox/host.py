@@ -1,4 +1,4 @@
-"""A running container as its host sees it: a supervisor that takes orders, and the player's seat in a duel."""
+"""A running container as its host sees it: a supervisor that takes orders, and the player's slot in a duel."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class PlayerHost:
         self._control = Control()
         self._printed = self._printed_while_loaded = ""
         """The beginning of what was printed, for when the supervisor is lost with the rest."""
-        self._seats = 0
+        self._slots = 0
         self._is_throttled = False
         self.reusable = True
         self.why_cold = ""
@@ -90,7 +90,7 @@ class PlayerHost:
             self.close()
             raise
 
-    def seat(self) -> PlayerSeat:
+    def slot(self) -> PlayerSlot:
         """A fresh process of the player with its wire connected. Raises SandboxError and PlayerDidNotStart."""
         if (message := self._message(0.0)) is not None or not self._control.is_open:
             raise self._not_started(message)
@@ -98,14 +98,14 @@ class PlayerHost:
             self._is_in_background = False
             self.box.bring_forward()
         deadline = time.monotonic() + self._limits.start_seconds
-        self._seats += 1
+        self._slots += 1
         self.reusable = False
         self._printed = self._printed_while_loaded
-        name = f"wire-{self._seats}.sock"
+        name = f"wire-{self._slots}.sock"
         listener = self._channel.listen(name)
         try:
             self._control.send(STAND_SECONDS, do="sit", wire=name)
-            return PlayerSeat(self, self._connected(listener, deadline))
+            return PlayerSlot(self, self._connected(listener, deadline))
         finally:
             listener.close()
 
@@ -211,7 +211,7 @@ class PlayerHost:
         return plain_output(str(printed))[: self._limits.log_limit_bytes + 256]
 
 
-class PlayerSeat:
+class PlayerSlot:
     """A player's process for one duel."""
 
     on_close: Callable[[Host], None]
@@ -262,10 +262,10 @@ class PlayerSeat:
             self.on_close(self._host)
 
 
-def seat_once(host: PlayerHost) -> PlayerSeat:
+def slot_once(host: PlayerHost) -> PlayerSlot:
     """The player of a container that is used for one duel. Raises SandboxError and PlayerDidNotStart."""
     try:
-        return host.seat()
+        return host.slot()
     except BaseException:
         host.close()
         raise

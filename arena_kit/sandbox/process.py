@@ -21,7 +21,7 @@ from pathlib import Path
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.host import PlayerHost, seat_once
+from arena_kit.sandbox.host import PlayerHost, slot_once
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
 from arena_kit.sandbox.startup import FIRST_PLAYER_UID, PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, player_uid
@@ -147,7 +147,7 @@ class ProcessSandbox:
         return start
 
     def launch(self, launch: Launch) -> Container:
-        return seat_once(self.start(launch))
+        return slot_once(self.start(launch))
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         processes = _labelled_processes(label)

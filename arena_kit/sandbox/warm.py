@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena_kit.environment.spec import Limits
-from arena_kit.sandbox.base import Host, Launch, PlayerDidNotStart, Sandbox, SandboxError, Seat
+from arena_kit.sandbox.base import Host, Launch, PlayerDidNotStart, Sandbox, SandboxError, Slot
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +76,8 @@ class WarmPlayers:
         if capacity:
             threading.Thread(target=self._look_after, name="warm-janitor", daemon=True).start()
 
-    def seat(self, launch: Launch) -> Seat:
-        """The player, seated for one duel; when that is over its container goes back to the others.
+    def slot(self, launch: Launch) -> Slot:
+        """The player, in a slot for one duel; when that is over its container goes back to the others.
 
         Raises SandboxError and PlayerDidNotStart.
         """
@@ -86,8 +86,8 @@ class WarmPlayers:
         if waiting is not None:
             # It may have been lost meanwhile, for want of the host's memory maybe: only a fresh one counts.
             with contextlib.suppress(SandboxError, PlayerDidNotStart):
-                return self._seat(key, waiting)
-        return self._seat(key, self._sandbox.start(launch))
+                return self._slot(key, waiting)
+        return self._slot(key, self._sandbox.start(launch))
 
     def prepare(self, duels: Sequence[Sequence[Launch]]) -> None:
         """Start containers for the players of these duels in the background, as far as there are none for them.
@@ -138,14 +138,14 @@ class WarmPlayers:
             self._close(host)
         return len(old)
 
-    def _seat(self, key: Key, host: Host) -> Seat:
+    def _slot(self, key: Key, host: Host) -> Slot:
         try:
-            seat = host.seat()
+            slot = host.slot()
         except BaseException:
             self._retire(host)
             raise
-        seat.on_close = lambda host: self._put_back(key, host)
-        return seat
+        slot.on_close = lambda host: self._put_back(key, host)
+        return slot
 
     def _take(self, key: Key) -> Host | None:
         """A container that waits, or one that is being started; None when there is none that could be used."""

@@ -12,7 +12,7 @@ from arena_kit.tests.image.archives import archive
 from builder.tasks import build_image
 from core.jobs.lifecycle import job_claim, job_hand_back
 from core.jobs.states import StaleJob
-from core.jobs.worker import Pulse
+from core.jobs.worker import Lease
 from core.models import Build
 from core.tests import factories
 
@@ -35,13 +35,13 @@ def test_a_late_build_touches_nothing_of_the_one_that_took_its_place(settings: L
     Build.objects.update(not_before=None)
     good = claimed(job, "worker-2")
     assert good.attempt == late.attempt
-    build_image(good, Pulse(good))
+    build_image(good, Lease(good))
     submission.refresh_from_db()
     mark = Path(submission.image.removeprefix("folder:")) / "mark"
     mark.touch()
 
     with pytest.raises(StaleJob):
-        build_image(late, Pulse(late))
+        build_image(late, Lease(late))
 
     assert mark.exists()
     image = submission.image

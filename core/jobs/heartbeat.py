@@ -32,7 +32,7 @@ ENGINE_QUEUES = ("build", "duel", "quick")
 
 @dataclass(slots=True)
 class Activity:
-    """What this process does, and how it has fared. Written by the thread that works, read by the beacon's."""
+    """What this process does, and how it has fared. Written by the thread that works, read by the heartbeat's."""
 
     job_kind: str = ""
     job_id: int | None = None
@@ -57,7 +57,7 @@ activity = Activity()
 """Of this process."""
 
 
-class Beacon:
+class Heartbeat:
     """Keeps the row of one worker process up to date, in a thread of its own, until the process ends.
 
     name: of the worker. queue: whose jobs it performs.
@@ -71,7 +71,7 @@ class Beacon:
         self._engine: dict[str, str] = {}
         self._beats = 0
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="beacon", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
         """Begin; a process that multiprocessing ends in order says so in its row."""

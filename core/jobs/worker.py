@@ -155,7 +155,7 @@ def is_well() -> bool:
     return True
 
 
-def perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
+def perform(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
     """Do a job that was claimed: run `action`, which finishes it; give it back when the platform fails."""
     outcome = Performed.GIVEN_BACK
     activity.begin(job)
@@ -169,14 +169,14 @@ def perform(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
     return outcome
 
 
-def _do(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
-    with Pulse(job) as pulse:
+def _do(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
+    with Lease(job) as lease:
         try:
-            pulse.raise_if_lost()
-            action(job, pulse)
+            lease.raise_if_lost()
+            action(job, lease)
         except WorkerStopped:
             logger.info("%s %s is given back: this worker stops.", job.KIND, job.pk)
-            _give_back(job, lambda: job_hand_back(job=job, log=pulse.text))
+            _give_back(job, lambda: job_hand_back(job=job, log=lease.text))
             return Performed.GIVEN_BACK
         except StaleJob:
             logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
@@ -188,13 +188,13 @@ def _do(job: AnyJob, action: Callable[[AnyJob, Pulse], None]) -> Performed:
             logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
             code, error = fault.code, str(fault)
             activity.fault(f"{job.KIND} {job.pk}: {error} ({code})")
-            _give_back(job, lambda: job_release(job=job, code=code, error=error, log=pulse.text))
+            _give_back(job, lambda: job_release(job=job, code=code, error=error, log=lease.text))
             return Performed.GIVEN_BACK
         except Exception:
             logger.exception("%s %s broke a worker.", job.KIND, job.pk)
             error = "Something went wrong inside the arena, not in the submission."
             activity.fault(f"{job.KIND} {job.pk}: the code of the arena broke (internal_error); see the worker's log.")
-            _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=pulse.text))
+            _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=lease.text))
             return Performed.GIVEN_BACK
     return Performed.DONE
 
@@ -212,7 +212,7 @@ def _give_back(job: Job, write: Callable[[], None]) -> None:
         logger.warning("%s %s could not be given back: %s", job.KIND, job.pk, error)
 
 
-class Pulse:
+class Lease:
     """The sign of life of a running job: renews its lease and carries its log and progress to the row.
 
     `lost` is set once another worker holds the job or it was cancelled; long work calls `raise_if_lost` now and then.
@@ -228,7 +228,7 @@ class Pulse:
         self._stop = threading.Event()
         # A thread begins without what the log knows of this job.
         run = partial(copy_context().run, self._run)
-        self._thread = threading.Thread(target=run, name=f"pulse-{job.KIND}-{job.pk}", daemon=True)
+        self._thread = threading.Thread(target=run, name=f"lease-{job.KIND}-{job.pk}", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -11,7 +11,7 @@ from django.db import connection
 from core.jobs.lifecycle import job_cancel, job_claim, job_enqueue, job_release, job_succeed
 from core.jobs.lines import line, places_of
 from core.jobs.turns import sort_key_of
-from core.jobs.worker import Performed, Pulse, step
+from core.jobs.worker import Lease, Performed, step
 from core.models import Build, CancelCode, Environment, Evaluation, JobState, Submission, Validation
 from core.tests import factories
 from core.tests.concurrency import at_once
@@ -175,7 +175,7 @@ def test_of_workers_that_look_together_each_does_another_job_and_no_owner_is_ser
         enqueue(other)
     done: list[Build] = []
 
-    def action(job: Build, pulse: Pulse) -> None:
+    def action(job: Build, lease: Lease) -> None:
         done.append(job)
         job_succeed(job=job)
 

@@ -16,7 +16,7 @@ from pytest_django.fixtures import Settings
 from arena_kit.log_context import bind, bound, bound_fields
 from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.log import logger as job_logger
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs.worker import Lease, PlatformFault
 from core.models import Build, JobFault, JobState, Submission
 from core.operations.logs import JsonLines, Lines
 from core.tests import factories
@@ -175,7 +175,7 @@ def events(written: Lines_) -> list[dict[str, Any]]:
 
 
 def test_every_line_of_a_job_says_which_it_is(build: Build, written: Lines_) -> None:
-    def action(job: Build, pulse: Pulse) -> None:
+    def action(job: Build, lease: Lease) -> None:
         bind(stage="build", container_id="0a1b")
         logging.getLogger("a.library").warning("by the way")
         job_succeed(job=job)
@@ -196,7 +196,7 @@ def test_every_line_of_a_job_says_which_it_is(build: Build, written: Lines_) -> 
 
 
 def test_what_becomes_of_a_job_is_an_event_of_its_own(build: Build, written: Lines_) -> None:
-    def trouble(job: Build, pulse: Pulse) -> None:
+    def trouble(job: Build, lease: Lease) -> None:
         raise PlatformFault("No archive.", code="archive_missing")
 
     perform_one(Build, build.pk, trouble)
@@ -219,7 +219,7 @@ def test_what_becomes_of_a_job_is_an_event_of_its_own(build: Build, written: Lin
 
 
 def test_a_job_that_its_worker_has_lost_is_told_apart_from_one_that_is_done(build: Build, written: Lines_) -> None:
-    def action(job: Build, pulse: Pulse) -> None:
+    def action(job: Build, lease: Lease) -> None:
         factories.moved(Build.objects.all(), JobState.CANCELLED)
         job_succeed(job=job)
 
@@ -228,22 +228,22 @@ def test_a_job_that_its_worker_has_lost_is_told_apart_from_one_that_is_done(buil
 
 
 def test_the_thread_that_keeps_a_job_alive_knows_which(build: Build, written: Lines_) -> None:
-    def action(job: Build, pulse: Pulse) -> None:
+    def action(job: Build, lease: Lease) -> None:
         # Somebody else has it by now, and the next beat finds out.
         factories.moved(Build.objects.all(), JobState.CANCELLED)
-        pulse.log("news")
-        pulse.lost.wait()
+        lease.log("news")
+        lease.lost.wait()
         logging.getLogger("here").warning("lost")
-        pulse.raise_if_lost()
+        lease.raise_if_lost()
 
     seen: list[object] = []
-    beat = Pulse.beat
+    beat = Lease.beat
 
-    def remembered(self: Pulse) -> None:
+    def remembered(self: Lease) -> None:
         seen.append(bound_fields().get("job_id"))
         beat(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Pulse, "beat", remembered)
+        patch.setattr(Lease, "beat", remembered)
         perform_one(Build, build.pk, action)
     assert set(seen) == {build.pk}

@@ -25,7 +25,7 @@ from core.jobs.lifecycle import (
 )
 from core.jobs.selectors import attempts_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.worker import Performed, PlatformFault, Pulse, ask_to_stop, step
+from core.jobs.worker import Lease, Performed, PlatformFault, ask_to_stop, step
 from core.models import Build, JobFault, JobState, Submission
 from core.tests import factories
 from core.tests.working import perform_one
@@ -56,10 +56,10 @@ def no_grace(settings: Settings) -> None:
 
 @pytest.mark.usefixtures("no_grace")
 def test_a_worker_that_shall_stop_gives_back_what_it_does_without_using_up_an_attempt(build: Build) -> None:
-    def action(job: Build, pulse: Pulse) -> None:
-        pulse.log("half done")
+    def action(job: Build, lease: Lease) -> None:
+        lease.log("half done")
         ask_to_stop()
-        pulse.raise_if_lost()
+        lease.raise_if_lost()
         pytest.fail("it went on")
 
     assert perform_one(Build, build.pk, action) is Performed.GIVEN_BACK
@@ -75,9 +75,9 @@ def test_what_ends_within_half_of_the_grace_is_finished_by_the_worker_that_shall
 ) -> None:
     settings.STOP_GRACE_SECONDS = 10_000
 
-    def action(job: Build, pulse: Pulse) -> None:
+    def action(job: Build, lease: Lease) -> None:
         ask_to_stop()
-        pulse.raise_if_lost()
+        lease.raise_if_lost()
         job_succeed(job=job)
 
     assert perform_one(Build, build.pk, action) is Performed.DONE
@@ -91,10 +91,10 @@ def test_what_does_not_look_whether_it_shall_stop_loses_its_job_within_the_grace
 ) -> None:
     monkeypatch.setattr(worker, "NEWS_SECONDS", 0.01)
 
-    def action(job: Build, pulse: Pulse) -> None:
-        pulse.log("deaf")
+    def action(job: Build, lease: Lease) -> None:
+        lease.log("deaf")
         ask_to_stop()
-        assert pulse.lost.wait(30)
+        assert lease.lost.wait(30)
         job_succeed(job=job)
 
     perform_one(Build, build.pk, action)
@@ -115,9 +115,9 @@ def test_attempts_that_the_platform_has_used_stay_used(build: Build) -> None:
     perform_one(Build, build.pk, lambda job, _: job_release(job=job, code="engine_down", error="No engine."))
     Build.objects.update(not_before=None)
 
-    def action(job: Build, pulse: Pulse) -> None:
+    def action(job: Build, lease: Lease) -> None:
         ask_to_stop()
-        pulse.raise_if_lost()
+        lease.raise_if_lost()
 
     perform_one(Build, build.pk, action)
     build.refresh_from_db()
@@ -129,7 +129,7 @@ def test_attempts_that_the_platform_has_used_stay_used(build: Build) -> None:
 
 
 def test_a_result_that_comes_too_late_is_refused_and_not_done(build: Build) -> None:
-    def action(job: Build, pulse: Pulse) -> None:
+    def action(job: Build, lease: Lease) -> None:
         job_requeue(job=Build.objects.get(), reason="The worker hangs.")
         job_succeed(job=job)
 
@@ -155,8 +155,8 @@ class TestAHeartbeatThatFails:
 
         told: list[object] = []
         monkeypatch.setattr(worker, "job_heartbeat", beat)
-        with Pulse(build) as pulse:
-            pulse.log("half done")
+        with Lease(build) as lease:
+            lease.log("half done")
             assert beaten.wait(30)
         assert told == ["half done"]
 
@@ -171,7 +171,7 @@ class TestAnOutage:
         monkeypatch.setattr(worker, "_trouble", None)
         monkeypatch.setitem(worker.PERSISTS, "engine_unavailable", lambda: down[0])
 
-        def make(job: Build, pulse: Pulse) -> None:
+        def make(job: Build, lease: Lease) -> None:
             if down[0]:
                 raise PlatformFault("No engine answers.", code="engine_unavailable")
             job_succeed(job=job)

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from core.jobs import heartbeat as beacons
-from core.jobs.heartbeat import Activity, Beacon
-from core.jobs.worker import PlatformFault, Pulse
+from core.jobs import heartbeat as heartbeats
+from core.jobs.heartbeat import Activity, Heartbeat
+from core.jobs.worker import Lease, PlatformFault
 from core.jobs.worker_selectors import WorkerState, worker_rows, workers_alive
 from core.jobs.workers import worker_appear, worker_beat, worker_stop, workers_prune
 from core.models import Build, JobState, Worker
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 def own_activity(monkeypatch: pytest.MonkeyPatch) -> Activity:
     """What other tests have done in this process does not count."""
     mine = Activity()
-    monkeypatch.setattr(beacons, "activity", mine)
+    monkeypatch.setattr(heartbeats, "activity", mine)
     monkeypatch.setattr("core.jobs.worker.activity", mine)
     return mine
 
@@ -80,16 +80,16 @@ def test_a_beacon_tells_who_works_on_what_and_how_it_has_fared() -> None:
     build = factories.build(
         factories.submission(factories.agent(factories.user("ann"), factories.environment())), JobState.QUEUED
     )
-    beacon = Beacon("host:7", "publish")
+    heartbeat = Heartbeat("host:7", "publish")
 
-    def action(job: Build, pulse: Pulse) -> None:
-        beacon.beat()
+    def action(job: Build, lease: Lease) -> None:
+        heartbeat.beat()
         row = Worker.objects.get()
         assert (row.job_kind, row.job_id, row.jobs_done) == ("build", build.pk, 0)
         raise PlatformFault("The disk is full.", code="disk_full")
 
     perform_one(Build, build.pk, action)
-    beacon.beat()
+    heartbeat.beat()
 
     row = Worker.objects.get()
     assert (row.name, row.queue, row.version, row.python) == (
@@ -103,7 +103,7 @@ def test_a_beacon_tells_who_works_on_what_and_how_it_has_fared() -> None:
     assert row.last_fault_at is not None
 
     Worker.objects.all().delete()
-    beacon.beat()
+    heartbeat.beat()
     assert Worker.objects.get().last_fault == row.last_fault
 
 
@@ -111,8 +111,8 @@ def test_a_beacon_of_a_worker_with_containers_says_when_no_engine_answers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
-    Beacon("host:1", "duel").beat()
-    Beacon("host:2", "tournament").beat()
+    Heartbeat("host:1", "duel").beat()
+    Heartbeat("host:2", "tournament").beat()
 
     rows = Worker.objects.order_by("name")
     assert [bool(row.engine_error) for row in rows] == [True, False]

@@ -9,7 +9,7 @@ import pytest
 from core.jobs import claims, worker
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.registry import SERVICES
-from core.jobs.worker import Performed, PlatformFault, Pulse, step, work
+from core.jobs.worker import Lease, Performed, PlatformFault, step, work
 from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, Submission, Validation
 from core.tests import factories
 from core.tests.working import answer_bells, rung
@@ -23,7 +23,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Whose jobs were done, in order; nothing is really played."""
     done: list[str] = []
 
-    def play(job: Job, pulse: Pulse) -> None:
+    def play(job: Job, lease: Lease) -> None:
         done.append(job.submission.agent.owner.username if isinstance(job, Validation) else job.KIND)
         if isinstance(job, Evaluation):
             done[-1] += "" if job.is_verified else " of a script"
@@ -93,7 +93,7 @@ def test_one_bell_is_enough_for_all_that_waits(played: list[str]) -> None:
 def test_a_job_that_was_given_back_leaves_the_others_to_the_next_bell(
     duel: Duel, played: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(job: Job, pulse: Pulse) -> None:
+    def fail(job: Job, lease: Lease) -> None:
         raise PlatformFault("No archive.", code="archive_missing")
 
     monkeypatch.setattr(tasks, "validate", fail)

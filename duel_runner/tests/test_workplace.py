@@ -8,13 +8,13 @@ from pytest_django.fixtures import Settings
 from arena_kit.sandbox.lock_file import tokens_alive
 from core.models import Submission
 from core.tests import factories
-from duel_runner.workplace import Bench, bench_of_this_worker, worker_label
+from duel_runner.workplace import Workplace, worker_label, workplace_of_this_worker
 
 
 @pytest.fixture
-def bench(settings: Settings) -> Bench:
+def workplace(settings: Settings) -> Workplace:
     settings.SANDBOX, settings.DEBUG = "process", True
-    return bench_of_this_worker()
+    return workplace_of_this_worker()
 
 
 @pytest.fixture
@@ -23,18 +23,20 @@ def submission(db: None) -> Submission:
     return factories.submission(factories.agent(factories.user("owner"), environment))
 
 
-def test_no_two_starts_have_the_same_name(bench: Bench, submission: Submission) -> None:
-    launches = [bench.launch(submission, bench.core) for _ in range(3)]
+def test_no_two_starts_have_the_same_name(workplace: Workplace, submission: Submission) -> None:
+    launches = [workplace.launch(submission, workplace.core) for _ in range(3)]
     assert len({launch.name for launch in launches}) == 3
 
 
-def test_containers_carry_the_arena_and_the_worker(bench: Bench, submission: Submission, settings: Settings) -> None:
-    labels = bench.launch(submission, None).labels
+def test_containers_carry_the_arena_and_the_worker(
+    workplace: Workplace, submission: Submission, settings: Settings
+) -> None:
+    labels = workplace.launch(submission, None).labels
     assert labels[worker_label()] in tokens_alive(settings.CHANNEL_DIR)
     assert settings.PLAYER_IMAGE_PREFIX in worker_label()
 
 
-def test_a_worker_keeps_its_bench_until_it_leaves(bench: Bench, settings: Settings) -> None:
-    assert bench_of_this_worker() is bench
-    bench.close()
+def test_a_worker_keeps_its_bench_until_it_leaves(workplace: Workplace, settings: Settings) -> None:
+    assert workplace_of_this_worker() is workplace
+    workplace.close()
     assert tokens_alive(settings.CHANNEL_DIR) == frozenset()

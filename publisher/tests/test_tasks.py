@@ -14,7 +14,7 @@ from core.models import Agent, CancelCode, Environment, JobFault, JobState, Publ
 from core.tests.working import run
 from publisher.tests.samples import Remote, new_remote, zip_of
 
-# The pulse of a running job writes from a thread of its own: it must see committed rows.
+# The lease of a running job writes from a thread of its own: it must see committed rows.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

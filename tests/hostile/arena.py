@@ -123,11 +123,11 @@ class Arena:
             # As a worker does: the second duel of a player finds the container of the first, if that can be.
             with contextlib.closing(WarmPlayers(self._sandbox, capacity=2, idle_seconds=60)) as players:
                 for _ in range(case.duels):
-                    duel = self._play(folder, limits, players.seat)
+                    duel = self._play(folder, limits, players.slot)
                     got = verdict_of(duel)
                     problems += self._problems(case, duel, got, limits)
                 # One of the honest has met the hostile player, the other one is new.
-                after = self._play(self._honest, LIMITS, players.seat)
+                after = self._play(self._honest, LIMITS, players.slot)
                 if outline(after.record) != self._peaceful:
                     problems.append("the honest players' next duel went otherwise than before")
         except (PlatformFault, SandboxError) as error:

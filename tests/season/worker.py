@@ -51,15 +51,15 @@ def install() -> None:
 
     import builder.tasks
     import duel_runner.tasks
-    from core.jobs.worker import Pulse
+    from core.jobs.worker import Lease
     from core.models import Duel
     from core.storage import LocalStorage
-    from duel_runner import workplace as bench
+    from duel_runner import workplace
 
     # What is put in another's place has no type that could be checked.
     recipe: Any = sys.modules["arena_kit.image.recipe"]
     tasks: Any = duel_runner.tasks
-    pulses: Any = Pulse
+    pulses: Any = Lease
     stores: Any = LocalStorage
 
     current: list[Any] = []
@@ -91,13 +91,13 @@ def install() -> None:
     recipe.folder_layer = layer
     progress = pulses.progress
 
-    def show(pulse: Any, **fields: object) -> None:
-        job, done = pulse._job, fields.get("matches_done")
+    def show(lease: Any, **fields: object) -> None:
+        job, done = lease._job, fields.get("matches_done")
         if isinstance(job, Duel) and isinstance(done, int) and 0 < done < job.match_count:
-            owner = bench.bench_of_this_worker()._presence.token
+            owner = workplace.workplace_of_this_worker()._presence.token
             players = [str(job.player_1_id), str(job.player_2_id)]
             come_by("mid-duel", **about(job), done=done, of=job.match_count, owner=owner, players=players)
-        progress(pulse, **fields)
+        progress(lease, **fields)
 
     pulses.progress = show
     succeed = tasks.duel_succeed

@@ -41,12 +41,12 @@ def started(arena: Arena, source: str) -> Iterator[Host]:
 
 def play(host: Host) -> str:
     """One duel of one move; return what the player printed."""
-    seat: Container = host.seat()
-    seat.on_close = lambda _: None  # type: ignore[attr-defined]
-    answers = greet(seat)
-    seat.close()
+    slot: Container = host.slot()
+    slot.on_close = lambda _: None  # type: ignore[attr-defined]
+    answers = greet(slot)
+    slot.close()
     assert [answer.kind for answer in answers] == [Kind.ACTION]
-    return seat.log()
+    return slot.log()
 
 
 def test_a_player_is_loaded_once_and_made_anew_for_every_duel(warm: Arena) -> None:
@@ -267,12 +267,12 @@ socket.SocketIO.readinto = read
 def test_a_player_that_dies_in_a_duel_leaves_a_container_for_the_next(warm: Arena) -> None:
     with started(warm, player("import os", "print('bye', flush=True); os._exit(3)")) as host:
         for _ in range(2):
-            seat = host.seat()
-            seat.on_close = lambda _: None
-            assert greet(seat) == []
-            assert until(lambda: seat.ending() is Ending.EXITED)  # noqa: B023  # asked at once
-            seat.close()
-            assert "bye" in seat.log()
+            slot = host.slot()
+            slot.on_close = lambda _: None
+            assert greet(slot) == []
+            assert until(lambda: slot.ending() is Ending.EXITED)  # noqa: B023  # asked at once
+            slot.close()
+            assert "bye" in slot.log()
             assert host.reusable
 
 
@@ -281,6 +281,6 @@ def test_a_player_that_cannot_be_made_says_so_for_every_duel(warm: Arena) -> Non
     with started(warm, source) as host:
         for _ in range(2):
             with pytest.raises(PlayerDidNotStart) as caught:
-                host.seat()
+                host.slot()
             assert "ZeroDivisionError" in caught.value.log
             assert host.reusable

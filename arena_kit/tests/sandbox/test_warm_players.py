@@ -42,10 +42,10 @@ def players(arena: Arena, namespaces: None, pool: list[WarmPlayers], now: list[f
 
 def play(players: WarmPlayers, launch: Launch) -> str:
     """One duel of one move; the name of the container that played."""
-    seat: Container = players.seat(launch)
-    assert greet(seat)[0].kind is Kind.ACTION
-    seat.close()
-    return seat.log().split("loaded by ")[1].split()[0]
+    slot: Container = players.slot(launch)
+    assert greet(slot)[0].kind is Kind.ACTION
+    slot.close()
+    return slot.log().split("loaded by ")[1].split()[0]
 
 
 def same_image(arena: Arena, launch: Launch) -> Launch:
@@ -62,10 +62,10 @@ def test_the_next_duel_of_a_player_finds_its_container_ready(arena: Arena, playe
 def test_both_sides_of_self_play_sit_in_containers_of_their_own(arena: Arena, players: WarmPlayers) -> None:
     first = arena.prepare(LOADED)
     second = same_image(arena, first)
-    seats = [players.seat(first), players.seat(second)]
-    assert [greet(seat)[0].kind for seat in seats] == [Kind.ACTION] * 2
-    for seat in seats:
-        seat.close()
+    slots = [players.slot(first), players.slot(second)]
+    assert [greet(slot)[0].kind for slot in slots] == [Kind.ACTION] * 2
+    for slot in slots:
+        slot.close()
     assert len({play(players, same_image(arena, first)) for _ in range(2)}) == 1
 
 
@@ -108,7 +108,7 @@ def test_a_player_that_cannot_be_loaded_is_reported_when_it_is_to_play(arena: Ar
     # What goes wrong beside another duel is tried again before anybody is blamed.
     players.prepare([[broken]])
     with pytest.raises(PlayerDidNotStart) as caught:
-        players.seat(broken)
+        players.slot(broken)
     assert "a_missing_module" in caught.value.log
 
 
@@ -165,10 +165,10 @@ def test_nothing_is_kept_while_memory_is_short(
 
 def test_closing_leaves_nothing_and_takes_nothing_back(arena: Arena, players: WarmPlayers) -> None:
     play(players, arena.prepare(LOADED))
-    seated = players.seat(arena.prepare(LOADED))
+    taken = players.slot(arena.prepare(LOADED))
     players.prepare([[arena.prepare(LOADED)]])
     players.close()
-    seated.close()
+    taken.close()
     assert list(arena.channels.iterdir()) == []
 
 
@@ -178,9 +178,9 @@ def test_without_capacity_every_duel_has_a_container_of_its_own(arena: Arena, po
     launches.append(same_image(arena, launches[0]))
     pool[0].prepare([launches])
     for launch in launches:
-        seat = pool[0].seat(launch)
-        assert greet(seat)[0].kind is Kind.ACTION
-        seat.close()
+        slot = pool[0].slot(launch)
+        assert greet(slot)[0].kind is Kind.ACTION
+        slot.close()
     pool[0].close()
     assert list(arena.channels.iterdir()) == []
 
@@ -189,5 +189,5 @@ def test_a_platform_that_cannot_start_a_player_says_so(arena: Arena, players: Wa
     missing = Launch("folder:/nonexistent", "arena-none", arena.prepare(FIRST_VALID).limits, {})
     players.prepare([[missing]])
     with pytest.raises(SandboxError) as caught:
-        players.seat(missing)
+        players.slot(missing)
     assert caught.value.code == "image_missing"

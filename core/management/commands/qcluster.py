@@ -11,7 +11,7 @@ from django_q.management.commands import qcluster
 from django_q.signals import post_spawn
 
 from core.jobs.cluster import ArenaCluster, ArenaSentinel
-from core.jobs.heartbeat import Beacon
+from core.jobs.heartbeat import Heartbeat
 from core.jobs.scratch import work_in_own_folder
 from core.jobs.worker import worker_name
 from core.operations.logs import name_service
@@ -19,7 +19,7 @@ from core.operations.logs import name_service
 
 def _spawned(**_: Any) -> None:
     """A worker process begins; it has been forked a moment ago and has one thread."""
-    Beacon(worker_name(), Conf.CLUSTER_NAME).start()
+    Heartbeat(worker_name(), Conf.CLUSTER_NAME).start()
 
 
 class Command(qcluster.Command):  # type: ignore[misc]  # django-q ships no types
