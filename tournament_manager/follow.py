@@ -30,7 +30,7 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.ratings.ledger import ledger_change, refresh_begin
+from core.ratings.ledger import ledger_change, ledger_version
 from core.ratings.ledger_sums import PairSum, live_replace, live_save, pairs_add, pairs_replace, sums_hold, sums_save
 from core.tournaments.services import STANDING_FIELDS, standings_save
 from tournament_manager.results import Played, between, counted, played, rated, results_of, until
@@ -47,7 +47,7 @@ Changes = Collection[tuple[str, int | None]]
 
 def follow(environment: Environment) -> LedgerSums:
     """Bring an environment up to date with its ledger; where nothing has changed that costs three short queries."""
-    version = refresh_begin(environment_id=environment.pk)
+    version = ledger_version(environment.pk)
     with transaction.atomic():
         sums = sums_hold(environment)
         # Another worker may have done it meanwhile, and more of it.

@@ -126,15 +126,15 @@ def _finish_all(number: int, go: Any, seconds: float, tournament: int, workers: 
 
 def _answer(environment: int, bells: Semaphore, stop: Event, answered: Any) -> None:
     """The only worker of the queue: every message brings the environment up to date; the last look is a watchdog's."""
-    from tournament_manager.tasks import tournaments_advance
+    from core.jobs.bells import TOURNAMENT_TASK, answer
 
     while True:
         bells.acquire()
         if stop.is_set():
             break
-        tournaments_advance(environment)
+        answer(TOURNAMENT_TASK, environment)
         answered.value += 1
-    tournaments_advance(environment)
+    answer(TOURNAMENT_TASK, environment)
 
 
 def _insert_all(number: int, go: Any, seconds: float, tournament: int) -> Counted:

@@ -25,11 +25,11 @@ class Measure:
         begun = time.monotonic()
         # This sets Django up, which must come first.
         self._arena = fill(agents=agents, rows=rows)
-        from tournament_manager.tasks import tournaments_advance
+        from core.jobs.bells import TOURNAMENT_TASK, answer
 
         filled = time.monotonic()
         # Once for the whole history, as after an upgrade.
-        tournaments_advance(self._arena.environment.pk)
+        answer(TOURNAMENT_TASK, self._arena.environment.pk)
         self.about = {
             "fill_seconds": round(filled - begun, 1),
             "first_refresh_seconds": round(time.monotonic() - filled, 1),
@@ -56,14 +56,14 @@ class Measure:
         from django.test import Client
         from django.urls import reverse
 
-        from tournament_manager.tasks import tournaments_advance
+        from core.jobs.bells import TOURNAMENT_TASK, answer
 
         client = Client(headers={"host": "127.0.0.1"})
         path = reverse("web:edition", args=[self._arena.environment.slug, tournament.edition])
         duel = _claimed(tournament)
         with messages() as sent:
             finish = _ms(lambda: _finish(duel, OUTCOMES[duel.number % len(OUTCOMES)]))
-        refresh = _ms(lambda: tournaments_advance(self._arena.environment.pk))
+        refresh = _ms(lambda: answer(TOURNAMENT_TASK, self._arena.environment.pk))
         page = _ms(lambda: _read(client, path))
         parts = {"finish_ms": finish, "refresh_ms": refresh, "page_ms": page}
         return {"result_ms": sum(parts.values()), **parts, "messages": len(sent)}
@@ -78,14 +78,14 @@ class Measure:
         """A Swiss tournament of everybody whose first round has been drawn; the ladder has ended."""
         from django.utils import timezone
 
+        from core.jobs.bells import TOURNAMENT_TASK, answer
         from core.models import Environment, Play, Tournament
         from core.tournaments.planning import tournament_plan
         from tournament_manager.progress import tournament_begin
-        from tournament_manager.tasks import tournaments_advance
 
         environment = self._arena.environment
         Environment.objects.filter(pk=environment.pk).update(play=Play.NOTHING)
-        tournaments_advance(environment.pk)
+        answer(TOURNAMENT_TASK, environment.pk)
         now = timezone.now()
         plan = Tournament(environment=environment, name="Cup", format="swiss", starts_at=now)
         return tournament_begin(tournament_plan(tournament=plan, now=now), now=timezone.now())

@@ -20,17 +20,17 @@ def messages() -> Iterator[list[tuple[object, ...]]]:
     from core.jobs import bells as queues
 
     sent: list[tuple[object, ...]] = []
-    before = queues._send
+    before = queues.async_task
 
-    def kept(queue: str, task: str, argument: int | str) -> None:
-        if queue == "tournament":
+    def kept(function: str, task: str, argument: int | str, *, cluster: str, task_name: str) -> None:
+        if cluster == "tournament":
             sent.append((task, argument))
 
-    queues._send = kept
+    queues.async_task = kept
     try:
         yield sent
     finally:
-        queues._send = before
+        queues.async_task = before
 
 
 def is_correct(tournament: Tournament) -> bool:

@@ -24,9 +24,6 @@ class Ledger(models.Model):
 
     environment = models.OneToOneField(Environment, on_delete=models.CASCADE, primary_key=True, related_name="ledger")
     version = models.PositiveBigIntegerField(default=0)
-    is_asked = models.BooleanField(
-        default=False, help_text="A message is under way that has what follows from the ledger refreshed."
-    )
 
     def __str__(self) -> str:
         return f"ledger of {self.environment}, version {self.version}"

@@ -109,8 +109,8 @@ def test_played_jobs_carry_the_rules_of_the_moment_they_were_made(players: list[
     duel = running(players)
     environment.version = 2
     environment.save()
-    duel_void(duel=duel, reason="The clock was wrong.", user=None)
     factories.moved(Duel.objects.filter(pk=duel.pk), JobState.SUCCEEDED)
+    duel_void(duel=Duel.objects.get(pk=duel.pk), reason="The clock was wrong.", user=None)
 
     again = duel_play_again(duel=Duel.objects.get(pk=duel.pk))
     build = factories.build(Submission.objects.get(pk=players[0].pk), JobState.RUNNING)

@@ -31,7 +31,6 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.ratings.ledger import refresh_begin
 from core.ratings.services import rating_points_thin, ratings_note, ratings_replace
 from core.tests import factories
 from core.tests.working import bells, rung
@@ -170,8 +169,6 @@ def test_cancelling_an_edition_keeps_what_was_played(
     played, running, _ = tournament.duels.all()
     duel_succeed(duel=claimed(played), record=record(), artifacts=ARTIFACTS, log="")
     worker_has = claimed(running)
-    # The result's own message has been answered.
-    refresh_begin(environment_id=environment.pk)
 
     with django_capture_on_commit_callbacks(execute=True):
         tournament_cancel(tournament=tournament, reason="Wrong limits.")
@@ -240,7 +237,6 @@ def test_a_duel_is_struck_once_and_its_entries_stay(
     duel = claimed(create(environment, players).duels.all()[0])
     duel_succeed(duel=duel, record=record(), artifacts=ARTIFACTS, log="")
     entries = list(LedgerEntry.objects.values())
-    refresh_begin(environment_id=environment.pk)
 
     with django_capture_on_commit_callbacks(execute=True):
         duel_void(duel=duel, reason="The environment was broken.", user=players[0].agent.owner)

@@ -7,13 +7,17 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django_q.models import OrmQ
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from arena_kit.environment.records import Outcome
 from core.duels.services import duel_void
+from core.jobs.bells import TOURNAMENT_TASK
 from core.models import (
     Audience,
+    Bell,
     Duel,
     Environment,
     JobState,
@@ -30,9 +34,9 @@ from core.models import (
     Tournament,
 )
 from core.people.moderation import agent_disable
-from core.ratings import ledger as ledger_service
 from core.ratings.pairs import pair_totals
 from core.tests import factories
+from core.tests.working import answer_bells, bells
 from core.tournaments.planning import results_release
 from tournament_manager import follow as follow_module
 from tournament_manager.editions import advance, start_now
@@ -202,21 +206,25 @@ def test_a_result_costs_as_many_queries_however_long_the_history_is(environment:
     assert cost() == short
 
 
-def test_of_many_results_only_the_first_sends_a_message_until_a_refresh_begins(
-    environment: Environment, monkeypatch: pytest.MonkeyPatch
+def test_of_many_results_only_the_first_sends_a_message_until_it_is_answered(
+    environment: Environment, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     players(environment, 4)
     advance(environment, now=LATER)
-    sent: list[tuple[object, ...]] = []
-    monkeypatch.setattr(ledger_service, "wake", lambda *message: sent.append(message))
+    OrmQ.objects.all().delete()
+    Bell.objects.all().delete()
     one, two, three, four, *_ = edition(environment).duels.order_by("number")
-    play(one)
-    play(two)
-    assert len(sent) == 1
-    follow(environment)
-    play(three)
-    play(four)
-    assert len(sent) == 2
+    with django_capture_on_commit_callbacks(execute=True):
+        play(one)
+        play(two)
+    asked = ("tournament", TOURNAMENT_TASK, environment.pk)
+    assert bells().count(asked) == 1
+    with django_capture_on_commit_callbacks(execute=True):
+        answer_bells()
+    with django_capture_on_commit_callbacks(execute=True):
+        play(three)
+        play(four)
+    assert bells().count(asked) == 1
     assert Ledger.objects.get().version == LedgerChange.objects.count() == 4
 
 

@@ -68,7 +68,7 @@ LISTS: Queries = {
     "what waits": (lambda _: Duel.objects.filter(state=JobState.QUEUED).order_by("pk")[:2], ("duel_waiting",)),
 }
 FOUND: Queries = {
-    "an agent's duels": (of_agent, ("core_duel_player_1_id", "core_duel_player_2_id")),
+    "an agent's duels": (of_agent, ("duel_of_player_1", "duel_of_player_2")),
     "versions of an agent": (lambda rows: rows.hero.agent.submissions.all(), ("submission",)),
     "jobs of a version": (lambda rows: Build.objects.filter(submission=rows.hero), ("core_build_submission_id",)),
     "entries of a duel": (lambda _: LedgerEntry.objects.filter(duel=7), ("ledger",)),
