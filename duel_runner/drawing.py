@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 from django.conf import settings
-from django.urls import reverse
 
 from arena_kit.environment.adapters import video
 from arena_kit.environment.episodes import EvaluationArchive
@@ -16,6 +15,7 @@ from arena_kit.referee.recheck.evaluations import other_runtime
 from core.jobs.artifacts import recording_stored
 from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.worker import Lease, PlatformFault
+from core.links import page
 from core.models import JobFault, Recording
 from core.operations.alarms import alarm_raise
 from duel_runner.rules import rules
@@ -52,7 +52,7 @@ def draw(recording: Recording, lease: Lease) -> None:
             alarm_raise(
                 key=f"{played.KIND}-{played.pk}-does-not-replay",
                 message=sentence,
-                address=reverse("web:evaluation", args=[recording.evaluation_id]),
+                address=page("evaluation", recording.evaluation_id),
             )
             _fail(recording, lease, "replay_mismatch", sentence)
             return

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.db.models import Max, Q
-from django.urls import reverse
 
 from arena_kit.ranking.pairing import round_robin
 from core.errors import Refused
+from core.links import page
 from core.models import Alarm, Build, Environment, JobState, Play, Submission, Tournament, TournamentState, Validation
 from core.operations.alarms import alarm_raise, alarm_settle
 from core.people.moderation import participants_withdraw_barred, quarantine_where_due
@@ -94,7 +94,7 @@ def ratings_may_fail(environment: Environment) -> Iterator[None]:
             key=_alarm_key(environment),
             message=f"The ratings of {environment} cannot be computed; the log of the tournament worker says why. "
             "Editions and their tables go on, ratings stay as they were, and are tried again every few minutes.",
-            address=reverse("admin:core_ratingpool_changelist"),
+            address=page("ratings_admin"),
         )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from django.db.models import F
-from django.urls import reverse
 
 from arena_kit.ranking.lenses import (
     Cycle,
@@ -25,6 +24,7 @@ from arena_kit.ranking.lenses import (
     who_beats_whom,
     wilson,
 )
+from core.links import page
 from core.models import Alarm, Audience, Duel, Environment, JobState, Lens, RatingPool
 from core.operations.alarms import alarm_raise, alarm_settle
 from core.ratings.lenses import lens_save
@@ -50,7 +50,7 @@ def lens_try(environment: Environment) -> None:
             key=key,
             message=f"Who beats whom in {environment} cannot be computed; the log of the tournament worker says why. "
             "Ratings go on. It is tried again with the next ratings, or once this alarm is settled.",
-            address=reverse("admin:core_lens_changelist"),
+            address=page("lenses_admin"),
         )
     else:
         alarm_settle(key=key)

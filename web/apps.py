@@ -7,3 +7,7 @@ class WebConfig(AppConfig):
     def ready(self) -> None:
         # Listens to logins.
         import web.people.logins  # noqa: F401
+        from core.links import pages_register
+        from web.pages import PAGES
+
+        pages_register(PAGES)

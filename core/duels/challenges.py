@@ -12,7 +12,6 @@ from collections.abc import Collection
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.urls import reverse
 from django.utils import timezone
 
 from core.duels.challenge_selectors import (
@@ -28,6 +27,7 @@ from core.errors import Refused
 from core.evaluations.services import OPEN
 from core.jobs.apart import apart
 from core.jobs.lifecycle import job_cancel_if_open
+from core.links import page
 from core.models import Agent, CancelCode, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User
 from core.notices.services import notify
 from core.people.quotas import challenge_quota_check, owner_lock
@@ -159,5 +159,5 @@ def _tell(challenge: Challenge) -> None:
         kind=NoticeKind.CHALLENGE_ENDED,
         title=f"The challenge of {challenge.submission} is over",
         text=f"{challenge.submission} in {agent.environment} {report.sentence}\n\n" + "\n".join(lines),
-        address=reverse("web:challenge", args=[challenge.pk]),
+        address=page("challenge", challenge.pk),
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.urls import reverse
 from django.utils import timezone
 
+from core.links import page
 from core.models import Duel, Evaluation, Verdict
 from core.operations.alarms import alarm_raise, alarm_settle
 
@@ -21,6 +21,6 @@ def verdict_keep(*, job: Duel | Evaluation, verdict: Verdict, verification: str)
         job.save(update_fields=["verified_at", "verdict", "verification"])
         if verdict == Verdict.MISMATCH:
             message = f"The record of {job.KIND} {job.pk}, {job}, does not verify. {verification}"
-            alarm_raise(key=key, message=message, address=reverse(f"web:{job.KIND}", args=[job.pk]))
+            alarm_raise(key=key, message=message, address=page(job.KIND, job.pk))
         elif verdict == Verdict.VERIFIED:
             alarm_settle(key=key)

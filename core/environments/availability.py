@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from django.conf import settings
 from django.contrib.staticfiles import finders
-from django.urls import reverse
 
 from arena_kit.environment.availability import Trouble
 from arena_kit.environment.registry import LeftOut
 from arena_kit.environment.spec import EnvironmentSpec
 from core.errors import Refused
 from core.jobs.lifecycle import job_fail
+from core.links import page
 from core.models import Environment, Job, JobFault
 from core.operations.alarms import alarm_raise, alarm_settle
 
@@ -85,5 +85,5 @@ def _call(environment: Environment) -> None:
     alarm_raise(
         key=_alarm_key(environment),
         message=f"{environment} cannot be played on this arena. {environment.unavailable_because}",
-        address=reverse("admin:core_environment_change", args=[environment.pk]),
+        address=page("environment_admin", environment.pk),
     )

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 from django.db.models import Case, F, When
 from django.db.models.functions import Now
-from django.urls import reverse
 from django_q.models import Schedule
 
 from core.jobs.apart import apart
 from core.jobs.registry import PLANS, kinds_of
 from core.jobs.worker_selectors import workers_alive
 from core.jobs.workers import workers_prune
+from core.links import page
 from core.models import Alarm, Duty, Job, JobFault, JobState
 from core.operations.alarms import alarm_raise, alarm_settle, standstill_key
 
@@ -71,7 +71,7 @@ def queue_watch(*, queue: str, since: datetime, now: datetime) -> None:
     if not message:
         alarm_settle(key=key)
     elif not Alarm.objects.filter(key=key, message=message, settled_at=None).exists():
-        alarm_raise(key=key, message=message, address=reverse("admin:core_worker_changelist"))
+        alarm_raise(key=key, message=message, address=page("workers_admin"))
 
 
 def _standstill(queue: str, before: datetime) -> str:

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.urls import reverse
 from django.utils import timezone
 
 from core.errors import Refused
 from core.jobs.bells import DELIVERIES_TASK, wake
+from core.links import page
 from core.models import Delivery, DeliveryState, EventKind, User, Webhook
 from core.notices.outgoing import Answer, CannotReach, address_problem, post
 from core.notices.payloads import Event, signature
@@ -119,7 +119,7 @@ def webhook_test(*, webhook: Webhook) -> Delivery:
         at=timezone.now(),
         title="A test",
         text="If you can read this, events of the arena arrive here.",
-        address=reverse("web:home"),
+        address=page("home"),
         environment=webhook.environment,
         data={},
     )
@@ -199,5 +199,5 @@ def _alarm(webhook: Webhook, what: str) -> None:
         alarm_raise(
             key=_alarm_key(webhook.pk),
             message=f"The webhook {webhook.name} {what}",
-            address=reverse("admin:core_webhook_changelist"),
+            address=page("webhooks_admin"),
         )

@@ -10,11 +10,10 @@ from django.conf import settings
 from django.core import signing
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
-from django.urls import reverse
 from django.utils import timezone
 
+from core.links import absolute, page
 from core.models import Notice, NoticeKind, User
-from core.notices.links import absolute
 from core.notices.outbox import BATCH, RUN_SECONDS, claim, post
 from core.notices.selectors import choices
 from core.people.letters import letters_send_due
@@ -92,13 +91,13 @@ def _write(row: Notice, **fields: object) -> None:
 def _letter(row: Notice, connection: BaseEmailBackend) -> EmailMessage:
     """Plain text, with a link that stops such mails: also the one that mail programs use by themselves (RFC 8058)."""
     kind = NoticeKind(row.kind)
-    stop = absolute(reverse("web:unsubscribe", args=[unsubscribe_token(row.user, kind)]))
+    stop = absolute(page("unsubscribe", unsubscribe_token(row.user, kind)))
     more = f"{absolute(row.address)}\n\n" if row.address else ""
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: {row.title}",
         body=f"Hello {row.user.username},\n\n{row.text}\n\n{more}"
         f"-- \nYou get this mail because of: {kind.label.lower()}.\nNo more such mails: {stop}\n"
-        f"All settings: {absolute(reverse('web:profile'))}#notices\n",
+        f"All settings: {absolute(page('profile'))}#notices\n",
         to=[row.user.email],
         connection=connection,
         headers={"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"},

@@ -7,8 +7,8 @@ from itertools import groupby
 
 from django.contrib.humanize.templatetags.humanize import ordinal
 from django.db.models import QuerySet
-from django.urls import reverse
 
+from core.links import page
 from core.models import (
     Agent,
     Audience,
@@ -38,12 +38,12 @@ HELD_BACK = "Its results are not released yet."
 
 def agent_address(agent: Agent) -> str:
     """The path of an agent's page."""
-    return reverse("web:agent", args=[agent.environment.slug, agent.name])
+    return page("agent", agent.environment.slug, agent.name)
 
 
 def tournament_address(tournament: Tournament) -> str:
     """The path of a tournament's page."""
-    return reverse("web:edition", args=[tournament.environment.slug, tournament.edition])
+    return page("edition", tournament.environment.slug, tournament.edition)
 
 
 def version_validated(submission: Submission, promotion: Promotion | None = None) -> None:

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from django.conf import settings
 
+from core.links import absolute, site_url
 from core.models import Environment, EventKind, WebhookFormat
-from core.notices.links import absolute, site_url
 
 SCHEMA = 1
 """Raised when a field is renamed or goes; receivers must bear with new ones."""

@@ -11,7 +11,7 @@ from sentry_sdk.integrations.django import DjangoIntegration
 from sentry_sdk.integrations.logging import LoggingIntegration, ignore_logger
 
 from arena_kit.log_context import bound_fields, without_secrets
-from core.notices.links import site_url
+from core.links import site_url
 from core.operations.logs import service_name
 from core.version import arena_version
 

@@ -18,14 +18,13 @@ from django.core import signing
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from core.jobs.bells import MAIL_TASK, wake
+from core.links import absolute, page
 from core.models import Letter, LetterKind, User
-from core.notices.links import absolute
 from core.notices.outbox import BATCH, RUN_SECONDS, claim, post
 
 logger = logging.getLogger(__name__)
@@ -114,7 +113,7 @@ def _mail(row: Letter, user: User, connection: BaseEmailBackend) -> EmailMessage
 
 def _reset(user: User) -> EmailMessage:
     uid = urlsafe_base64_encode(force_bytes(user.pk))
-    link = absolute(reverse("web:password_reset_confirm", args=[uid, default_token_generator.make_token(user)]))
+    link = absolute(page("password_reset", uid, default_token_generator.make_token(user)))
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: choose a new password",
         body=f"Somebody, hopefully you, wants to choose a new password for {user.username}.\n\n{link}\n\n"
@@ -124,7 +123,7 @@ def _reset(user: User) -> EmailMessage:
 
 
 def _confirmation(user: User) -> EmailMessage:
-    link = absolute(reverse("web:email_confirm", args=[email_token(user)]))
+    link = absolute(page("email_confirm", email_token(user)))
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: confirm your address",
         body=f"Hello {user.username},\n\nplease confirm that this is your address:\n\n{link}\n\n"

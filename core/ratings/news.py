@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.db.models import Max, Min
-from django.urls import reverse
 from django.utils import timezone
 
+from core.links import page
 from core.models import (
     LADDER,
     Audience,
@@ -134,7 +134,7 @@ def _tell_leader(environment: Environment, *, before: Standing, now: Standing) -
         title=f"{agent} leads {environment}",
         text=f"{agent} of {agent.owner} has a rating of {leader} and comes before {was.submission.agent}."
         + (_doubt(still, leader) if still else ""),
-        address=reverse("web:environment", args=[environment.slug]),
+        address=page("environment", environment.slug),
         data={
             "agent": agent.name,
             "owner": agent.owner.username,

@@ -14,8 +14,8 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.links import absolute
 from core.models import Notice, NoticeKind
-from core.notices.links import absolute
 from core.notices.selectors import inbox
 from core.notices.services import notices_read
 from web.api.views import Acting, Listed

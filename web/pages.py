@@ -1,0 +1,23 @@
+"""Where the pages are that mails, notices and alarms lead to."""
+
+from __future__ import annotations
+
+PAGES = {
+    "agent": "web:agent",
+    "challenge": "web:challenge",
+    "duel": "web:duel",
+    "edition": "web:edition",
+    "email_confirm": "web:email_confirm",
+    "environment": "web:environment",
+    "environment_admin": "admin:core_environment_change",
+    "evaluation": "web:evaluation",
+    "home": "web:home",
+    "lenses_admin": "admin:core_lens_changelist",
+    "password_reset": "web:password_reset_confirm",
+    "profile": "web:profile",
+    "ratings_admin": "admin:core_ratingpool_changelist",
+    "unsubscribe": "web:unsubscribe",
+    "webhooks_admin": "admin:core_webhook_changelist",
+    "workers_admin": "admin:core_worker_changelist",
+}
+"""What a page shows, and the name of its address."""
