@@ -14,6 +14,8 @@ from arena_kit.log_context import bound_fields, trace_without_secrets, without_s
 from core.version import arena_version
 
 FORMATS = ("json", "line")
+REQUESTS = "arena.requests"
+"""The logger of requests: a line for each."""
 NOT_SHOWN = ("request", "server_time", "taskName", "color_message")
 """Attributes that libraries add to records and nobody can read."""
 STANDARD = frozenset({*RESERVED_ATTRS, *NOT_SHOWN})

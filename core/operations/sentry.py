@@ -12,7 +12,7 @@ from sentry_sdk.integrations.logging import LoggingIntegration, ignore_logger
 
 from arena_kit.log_context import bound_fields, without_secrets
 from core.links import site_url
-from core.operations.logs import service_name
+from core.operations.logs import REQUESTS, service_name
 from core.version import arena_version
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ TAGS = ("request_id", "job_kind", "job_id", "attempt", "stage", "submission_id",
 """What of the log's fields goes along: keys of rows and words of the code."""
 MOST_LETTERS = 64
 """Sentry takes names of environments up to this length; ours is the host of the site."""
-TOLD_BEFORE = ("web.site.observing", "core.jobs.log")
+TOLD_BEFORE = (REQUESTS, "core.jobs.log")
 """Loggers of what became of a request or a job: what went wrong in it was sent when it did."""
 
 
