@@ -132,10 +132,10 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_environments(**_: Any) -> list[CheckMessage]:
-    """arena.E006: a file about an environment of the arena itself is wrong. arena.W005: one of your own is left out."""
+    """arena.E006: a file about an environment of the arena itself is wrong. arena.W006: one of your own is left out."""
     hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/environments.md."
     try:
-        return [Advice(one.because, hint=hint, id="arena.W005") for one in left_out()]
+        return [Advice(one.because, hint=hint, id="arena.W006") for one in left_out()]
     except BadInfo as error:
         return [Error(str(error), hint="Restore the file of this release.", id="arena.E006")]
 
