@@ -65,7 +65,8 @@ def missing_gvisor() -> str:
 
     client = connect(60)
     try:
-        return "" if "runsc" in client.info()["Runtimes"] else "the engine has no runtime runsc: see docs/security.md"
+        missing = "the engine has no runtime runsc: see docs/operator/configure.md"
+        return "" if "runsc" in client.info()["Runtimes"] else missing
     finally:
         client.close()
 

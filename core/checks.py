@@ -135,7 +135,7 @@ def check_environments(**_: Any) -> list[CheckMessage]:
     try:
         all_specs()
     except BadInfo as error:
-        hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/environments.md."
+        hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/contributor/environments.md."
         return [Error(str(error), hint=hint, id="arena.E006")]
     return []
 
@@ -228,7 +228,10 @@ def check_engine(**_: Any) -> list[CheckMessage]:
     except (NoEngine, DockerException, RequestException):
         message = "No Docker engine answers here, so nobody knows which limits it keeps."
         return [Advice(message, hint="Never mind where no builds and duels run.", id="arena.W003")]
-    hint = "Players can use more than their share: see docs/security.md, and run `manage.py sandbox_check`."
+    hint = (
+        "Players can use more than their share: see docs/operator/security-checklist.md, "
+        "and run `manage.py sandbox_check`."
+    )
     return [
         Advice(f"The Docker engine does not limit this of a container: {name}.", hint=hint, id="arena.W004")
         for name in missing
