@@ -103,6 +103,9 @@ def test_the_documented_fault_codes_are_those_of_the_referee() -> None:
         "duel_seconds",
         "forfeit_score",
         "prev_reward",
+        "start_seconds",
+        "validation_seconds",
+        "validation_time_exhausted",  # a fault of validations, not of the referee
     }
 
 
