@@ -180,6 +180,18 @@ def test_files_that_pages_name_exist(page: Path) -> None:
     assert missing == []
 
 
+def test_documents_that_code_names_exist() -> None:
+    suffixes = {".py", ".html", ".txt", ".yml", ".yaml", ".env", ".toml", ".sh", ".conf", ".md", ""}
+    files = [name for name in tracked() if Path(name).suffix in suffixes and name != "CHANGELOG.md"]
+    named = {
+        (name, document)
+        for name in files
+        if (ROOT / name).is_file()
+        for document in re.findall(r"\bdocs/[\w/-]+\.md\b", (ROOT / name).read_text(errors="ignore"))
+    }
+    assert sorted((name, document) for name, document in named if not (ROOT / document).is_file()) == []
+
+
 @pytest.mark.parametrize("page", pages(), ids=relative)
 def test_modules_that_pages_name_exist(page: Path) -> None:
     text = page.read_text()
