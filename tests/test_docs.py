@@ -104,6 +104,12 @@ def test_example_env_begins_every_block_of_variables_with_a_sentence() -> None:
     assert unexplained == []
 
 
+def test_the_table_of_variables_names_each_of_them_once() -> None:
+    page = (ROOT / "docs" / "operator" / "configure.md").read_text()
+    table = page.partition("## The variables by topic")[2].partition("\n## ")[0]
+    assert sorted(re.findall(r"`([A-Z][A-Z0-9_]*)`", table)) == sorted(example_variables())
+
+
 def test_compose_runs_one_worker_for_every_queue() -> None:
     services = yaml.safe_load(COMPOSE.read_text())["services"]
     queues = {
