@@ -133,7 +133,7 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 @register(TAG)
 def check_environments(**_: Any) -> list[CheckMessage]:
     """arena.E006: a file about an environment of the arena itself is wrong. arena.W006: one of your own is left out."""
-    hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/environments.md."
+    hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/contributor/environments.md."
     try:
         return [Advice(one.because, hint=hint, id="arena.W006") for one in left_out()]
     except BadInfo as error:
@@ -235,7 +235,10 @@ def check_engine(**_: Any) -> list[CheckMessage]:
     except (NoEngine, DockerException, RequestException):
         message = "No Docker engine answers here, so nobody knows which limits it keeps."
         return [Advice(message, hint="Never mind where no builds and duels run.", id="arena.W003")]
-    hint = "Players can use more than their share: see docs/security.md, and run `manage.py sandbox_check`."
+    hint = (
+        "Players can use more than their share: see docs/operator/security-checklist.md, "
+        "and run `manage.py sandbox_check`."
+    )
     return [
         Advice(f"The Docker engine does not limit this of a container: {name}.", hint=hint, id="arena.W004")
         for name in missing

@@ -126,7 +126,7 @@ HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
 SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("HSTS_SUBDOMAINS", True)
 # Django's check wants the word `preload`. A site should send it only to be entered into the lists of browsers, which
-# takes months to undo; the proxy in front can send it (docs/operations.md).
+# takes months to undo; the proxy in front can send it (docs/operator/configure.md).
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
@@ -347,7 +347,7 @@ REST_FRAMEWORK: dict[str, Any] = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": f"{SITE_NAME} API",
     "VERSION": "1",
-    "DESCRIPTION": "Everything that the pages show, for programs. docs/api.md explains it with examples.",
+    "DESCRIPTION": "Everything that the pages show, for programs. docs/reference/api.md explains it with examples.",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": ["web.api.schema.add_shared_answers"],

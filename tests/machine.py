@@ -51,7 +51,11 @@ def missing_gvisor() -> str:
 
     client = connect(60)
     try:
-        return "" if "runsc" in client.info()["Runtimes"] else "the engine has no runtime runsc: see docs/security.md"
+        return (
+            ""
+            if "runsc" in client.info()["Runtimes"]
+            else "the engine has no runtime runsc: see docs/operator/configure.md"
+        )
     finally:
         client.close()
 

@@ -1,4 +1,4 @@
-"""What the documents say is what the code does: variables, commands, links, lock files."""
+"""What the documents say is what the code does: variables, commands, paths, links, lock files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = ROOT / "docker-compose.yml"
 DEPENDS_ON_THE_MACHINE = {"DATA_DIR", "DATABASE_URL", "DUEL_PARALLELISM"}
 """Variables whose default is computed: the example shows one that could be."""
+MAX_PAGE_BYTES = 15_000
+MADE_BY_PEOPLE_OR_PROGRAMS = {"environment.yml", "weights.json"} | {
+    "manifest.json", "duel.json", "episode.json", "text.json",
+}  # fmt: skip
+"""Names of files in archives and backups, which are not in the repository."""
 
 
 def example_variables() -> dict[str, tuple[str, bool]]:
@@ -29,8 +34,39 @@ def compose_variables() -> set[str]:
     return set(re.findall(r"\$\{([A-Z0-9_]+)", COMPOSE.read_text()))
 
 
-def documents() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+def pages() -> list[Path]:
+    """The documents that describe the arena as it is; the changelog tells of the past."""
+    return [ROOT / "README.md", ROOT / "example_players" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def without_fences(text: str) -> str:
+    """A document without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def spans(text: str) -> list[str]:
+    """What stands in backticks outside of blocks of code."""
+    return re.findall(r"`([^`\n]+)`", without_fences(text))
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that a page gets for its headings, as git hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", without_fences(text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def tracked() -> list[str]:
+    """The names of all files of the repository; of an unpacked release, which has none, what lies in its folder."""
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return done.stdout.split()
+    return [
+        relative(path) for path in ROOT.rglob("*") if ".venv" not in path.parts and "node_modules" not in path.parts
+    ]
 
 
 def test_example_env_names_exactly_the_variables_of_the_settings_and_of_compose() -> None:
@@ -68,6 +104,12 @@ def test_example_env_begins_every_block_of_variables_with_a_sentence() -> None:
     assert unexplained == []
 
 
+def test_the_table_of_variables_names_each_of_them_once() -> None:
+    page = (ROOT / "docs" / "operator" / "configure.md").read_text()
+    table = page.partition("## The variables by topic")[2].partition("\n## ")[0]
+    assert sorted(re.findall(r"`([A-Z][A-Z0-9_]*)`", table)) == sorted(example_variables())
+
+
 def test_compose_runs_one_worker_for_every_queue() -> None:
     services = yaml.safe_load(COMPOSE.read_text())["services"]
     queues = {
@@ -93,29 +135,104 @@ def test_nginx_lets_uploads_of_the_allowed_size_through() -> None:
     assert int(found[1]) * 1024 * 1024 > settings.MAX_UPLOAD_BYTES
 
 
-@pytest.mark.parametrize("document", documents(), ids=lambda path: path.name)
+@pytest.mark.parametrize("document", pages(), ids=relative)
 def test_relative_links_of_documents_lead_somewhere(document: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text())
-    missing = [link for link in links if "://" not in link and not (document.parent / link).exists()]
+    text = document.read_text()
+    lost = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_fences(text)):
+        path, _, anchor = link.partition("#")
+        if "://" in path:
+            continue
+        target = (document.parent / path).resolve() if path else document
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
+            lost.append(link)
+    assert lost == []
+
+
+def test_the_index_names_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    named = {(index.parent / link).resolve() for link in re.findall(r"\]\(([^)#]+)", index.read_text())}
+    assert {relative(page) for page in (ROOT / "docs").rglob("*.md") if page != index} == {
+        relative(page) for page in named
+    }
+
+
+@pytest.mark.parametrize("page", pages(), ids=relative)
+def test_no_page_is_longer_than_can_be_read_at_once(page: Path) -> None:
+    assert len(page.read_bytes()) <= MAX_PAGE_BYTES
+
+
+@pytest.mark.parametrize("page", pages(), ids=relative)
+def test_pages_speak_of_people_and_things_by_their_names(page: Path) -> None:
+    text = re.sub(r"`[^`\n]*`", "", without_fences(page.read_text()))
+    assert re.findall(r"\b(?:nobody|whoever|somebody|(?:is|are) none)\b", text, re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=relative)
+def test_files_that_pages_name_exist(page: Path) -> None:
+    files = tracked()
+    folders = {parent.as_posix() for name in files for parent in Path(name).parents}
+    top, names = {name.partition("/")[0] for name in files}, {Path(name).name for name in files}
+    missing = []
+    for span in spans(page.read_text()):
+        path = span.rstrip("/")
+        first, has_folder, _ = path.partition("/")
+        if re.search(r"[^\w./-]", path) or first == "data" or re.search(r"/[A-Z]{2,}\b(?!\.)", path):
+            continue  # a sentence, a file that the arena makes, or an address of the API with a placeholder
+        if has_folder and first in top:
+            missing += [span] if path not in files and path not in folders else []
+        elif not has_folder and re.fullmatch(r"[\w.-]+\.(?:py|md|sh|yml|yaml|toml|json|env|conf|txt)", path):
+            missing += [span] if path not in names | MADE_BY_PEOPLE_OR_PROGRAMS else []
     assert missing == []
 
 
-# A changelog tells of the past: of commands that are gone, too.
-@pytest.mark.parametrize(
-    "document", [path for path in documents() if path.name != "CHANGELOG.md"], ids=lambda path: path.name
-)
-def test_commands_in_documents_exist(document: Path) -> None:
-    text = document.read_text()
+def test_documents_that_code_names_exist() -> None:
+    suffixes = {".py", ".html", ".txt", ".yml", ".yaml", ".env", ".toml", ".sh", ".conf", ".md", ""}
+    files = [name for name in tracked() if Path(name).suffix in suffixes and name != "CHANGELOG.md"]
+    named = {
+        (name, document)
+        for name in files
+        if (ROOT / name).is_file()
+        for document in re.findall(r"\bdocs/[\w/-]+\.md\b", (ROOT / name).read_text(errors="ignore"))
+    }
+    assert sorted((name, document) for name, document in named if not (ROOT / document).is_file()) == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=relative)
+def test_modules_that_pages_name_exist(page: Path) -> None:
+    text = page.read_text()
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    named = {span for span in spans(text) if re.fullmatch(r"\w+(?:\.\w+)+", span)}
+    run = set(re.findall(r"python -m ([\w.]+)", text))
+    assert [name for name in sorted(named | run) if name.partition(".")[0] in packages and not is_code(name)] == []
+
+
+def is_code(name: str) -> bool:
+    """Whether a dotted name is a module of the repository, or a name that stands in one."""
+    path = ROOT
+    for number, part in enumerate(parts := name.split(".")):
+        if (path / f"{part}.py").is_file():
+            text = (path / f"{part}.py").read_text()
+            return all(re.search(rf"\b{rest}\b", text) for rest in parts[number + 1 :])
+        path /= part
+    return path.is_dir()
+
+
+@pytest.mark.parametrize("page", pages(), ids=relative)
+def test_commands_in_documents_exist(page: Path) -> None:
+    text = page.read_text()
     assert set(re.findall(r"manage\.py ([a-z_]+)", text)) <= set(get_commands())
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert set(re.findall(r"`make ([a-z]+)", text)) <= targets
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE)) <= targets
+    verbs = {path.stem for path in (ROOT / "arena_kit" / "cli").glob("*.py")}
+    assert set(re.findall(r"(?:`arena|^arena|python -m arena_kit) ([a-z]+)\b", text, re.MULTILINE)) <= verbs
 
 
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     names = {re.split(r"[><=\[ ]", name)[0] for name in wanted}
-    text = (ROOT / "docs/architecture.md").read_text()
+    text = (ROOT / "docs/contributor/dependencies.md").read_text()
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
@@ -129,11 +246,8 @@ def test_lock_files_carry_hashes_and_no_addresses(name: str) -> None:
 
 
 def test_no_tracked_file_is_a_secret_or_belongs_to_one_machine() -> None:
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if tracked.returncode != 0:
-        # An unpacked release has no repository: then there is nothing that could be committed by mistake.
-        assert not (ROOT / ".git").exists()
-        return
-    names = tracked.stdout.split()
+    if not (ROOT / ".git").exists():
+        return  # an unpacked release has no repository: nothing could be committed by mistake
+    names = tracked()
     assert ".env" not in names
     assert [name for name in names if name.startswith("data/")] == ["data/.gitignore"]

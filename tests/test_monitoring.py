@@ -229,7 +229,7 @@ def test_dashboards_and_alerts_use_only_what_is_measured_and_all_that_is_measure
     for where, expression in used:
         assert names_used(expression), where
         assert names_used(expression) <= shown | of_prometheus, where
-    explained = (ROOT / "docs/operations.md").read_text()
+    explained = (ROOT / "docs/reference/metrics.md").read_text()
     bases = {re.sub(r"_(bucket|sum|count)$", "", name) for name in shown}
     assert {name for name in bases if f"`{name}" not in explained} == set()
 

@@ -21,7 +21,7 @@ from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.tests.image.archives import archive
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "scripts.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "participant" / "scripts.md"
 
 
 def template() -> str:

@@ -1,4 +1,7 @@
-"""A locked-down container of an image, in which the builder runs commands of its own. Reasons: `docs/security.md`."""
+"""A locked-down container of an image, in which the builder runs commands of its own.
+
+Reasons: `docs/reference/security-builds.md`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Script submissions: run one to its end and read the score that it prints. Described in `docs/scripts.md`.
+"""Script submissions: run one to its end and read the score that it prints. Described in `docs/participant/scripts.md`.
 
 What a script says of itself is all that is known of it, so boards mark its score as self-reported.
 """

@@ -1,4 +1,4 @@
-"""The wire between referee and player server, the referee's side. Described in `docs/protocol.md`.
+"""The wire between referee and player server, the referee's side. Described in `docs/reference/protocol.md`.
 
 Frames are little-endian: u32 length of what follows, u8 kind, payload. Questions of many matches travel in one frame,
 column by column, so that both sides work on whole columns; answers come one by one and echo match and sequence.

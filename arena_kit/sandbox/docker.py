@@ -1,4 +1,4 @@
-"""Players in locked-down containers of a Docker engine. Every flag's reason stands in `docs/security.md`."""
+"""Players in locked-down containers of a Docker engine. Reasons: `docs/reference/security-players.md`."""
 
 from __future__ import annotations
 

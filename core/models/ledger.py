@@ -77,7 +77,7 @@ class Rating(models.Model):
     """Strength of a submission over all editions, in points of the Elo scale; recomputed from the ledger.
 
     The official one is fitted to everything that was played; who may not play, or has a newer version that has played,
-    is rated without a rank. See docs/ratings.md.
+    is rated without a rank. See docs/reference/ratings.md.
     """
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="rating")

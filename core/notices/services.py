@@ -134,7 +134,7 @@ def announce(
     address: str = "",
     data: Mapping[str, Any] | None = None,
 ) -> list[Delivery]:
-    """Tell the webhooks that want to hear of this. data: plain values, as docs/notifications.md lists them by kind."""
+    """Tell the webhooks that want to hear of this. data: plain values by kind, see docs/reference/notifications.md."""
     hooks = Webhook.objects.filter(Q(environment=None) | Q(environment=environment), is_active=True)
     wanting = [hook for hook in hooks if kind.value in hook.kinds]
     if not wanting:

@@ -16,7 +16,7 @@ from core.models import Audience, Environment
 
 def add_plan_arguments(parser: ArgumentParser) -> None:
     """What a tournament is like."""
-    parser.add_argument("--format", choices=list(FORMATS), help="as docs/tournaments.md describes them")
+    parser.add_argument("--format", choices=list(FORMATS), help="as docs/reference/formats.md describes them")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the format, e.g. rounds=5"
     )

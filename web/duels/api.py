@@ -61,7 +61,7 @@ class DuelAnswer(JobFields):
     seed = serializers.IntegerField()
     player_1_digest = serializers.CharField(help_text="Content id of the image that played.")
     player_2_digest = serializers.CharField()
-    record_sha256 = serializers.CharField(help_text="Over the play: docs/protocol.md.")
+    record_sha256 = serializers.CharField(help_text="Over the play: docs/contributor/architecture.md.")
     verdict = serializers.ChoiceField(choices=Verdict.choices, allow_blank=True)
 
 

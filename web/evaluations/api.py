@@ -66,7 +66,7 @@ class EvaluationFullAnswer(EvaluationAnswer):
     runtime = serializers.CharField(help_text="Versions of the environment's packages.")
     distribution = serializers.SerializerMethodField(help_text="Of the scores; null before it has succeeded.")
     order_secret = serializers.SerializerMethodField(
-        help_text="The order of the episodes follows from it (docs/protocol.md); null while the seeds are hidden."
+        help_text="The order of the episodes follows from it (docs/reference/referee.md); null while seeds are hidden."
     )
 
     def get_rank(self, row: Evaluation) -> int | None:

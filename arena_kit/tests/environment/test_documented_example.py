@@ -1,4 +1,4 @@
-"""The example of `docs/environments.md` is an environment that works."""
+"""What the documents say of environments is true, and their example is an environment that works."""
 
 from __future__ import annotations
 
@@ -13,40 +13,39 @@ from arena_kit.environment.registry import read_info
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.tests.environment.playing import GAMES, TASKS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
-PACKAGE = "nim_of_the_documentation"
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = (DOCS / "contributor" / "environments.md").read_text(encoding="utf-8")
+SHIPPED = (DOCS / "reference" / "environments.md").read_text(encoding="utf-8")
+KEYS = (DOCS / "reference" / "environment-files.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    """The code blocks of a language, with the example's package under a name of its own."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    return [block.replace("environments.nim", PACKAGE) for block in found]
+    """The code blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
-def test_the_example_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / PACKAGE
+def test_the_example_conforms(tmp_path: Path) -> None:
+    folder = tmp_path / "nim"
     (folder / "static").mkdir(parents=True)
     environment, render = blocks("python")
-    (folder / "__init__.py").touch()
     (folder / "environment.py").write_text(environment)
     (folder / "render.py").write_text(render)
     (folder / "info.yml").write_text(blocks("yaml")[0])
     (folder / "static" / "nim.svg").write_text(blocks("xml")[0])
-    monkeypatch.syspath_prepend(tmp_path)
     spec = read_info(folder / "info.yml")
     check_environment(spec)
     assert (spec.id, spec.limits) == ("nim-v1", Limits(move_seconds=1.0))
 
 
 def test_every_key_of_an_info_file_is_explained() -> None:
-    table = PAGE.partition("## `info.yml`")[2].partition("\n## ")[0]
+    table = KEYS.partition("## `info.yml`")[2].partition("\n## ")[0]
     keys = {*EnvironmentSpec.__dataclass_fields__, *Limits.__dataclass_fields__} - {"folder"}
     assert {key for key in keys if f"`{key}`" not in table} == set()
 
 
 @pytest.mark.parametrize("spec", GAMES, ids=lambda spec: str(spec.id))
 def test_the_table_of_the_games_names_every_one(spec: EnvironmentSpec) -> None:
-    table = PAGE.partition("\n## Environments of Gymnasium")[0]
+    table = SHIPPED.partition("\n## Environments of Gymnasium")[0]
     assert f"`{spec.id}`" in table
     assert f"{spec.observation.shape[0]} numbers" in table
     assert f" {spec.matches_per_duel} |" in table
@@ -54,7 +53,7 @@ def test_the_table_of_the_games_names_every_one(spec: EnvironmentSpec) -> None:
 
 @pytest.mark.parametrize("spec", TASKS, ids=lambda spec: str(spec.id))
 def test_the_table_of_the_tasks_has_their_figures(spec: EnvironmentSpec) -> None:
-    (row,) = re.findall(rf"^\| .* \| `{spec.slug}` \|.*$", PAGE, re.MULTILINE)
+    (row,) = re.findall(rf"^\| .* \| `{spec.slug}` \|.*$", SHIPPED, re.MULTILINE)
     name, _, public_id, state, actions, steps, episodes, solved, extra = (
         cell.strip(" `") for cell in row.strip("|").split(" | ")
     )

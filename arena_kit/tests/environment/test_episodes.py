@@ -260,5 +260,5 @@ def test_every_secret_gives_an_order_of_its_own_that_can_be_found_again() -> Non
 
     assert sorted(one) == sorted(other) == list(range(50))
     assert one != other
-    # As docs/protocol.md says.
+    # As docs/reference/referee.md says.
     assert secret_order("00" * 32, 5) == (3, 0, 4, 1, 2)

@@ -44,7 +44,7 @@ def question(
 
 
 def documented(name: str) -> bytes:
-    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "protocol.md").read_text(encoding="utf-8")
     blocks = re.findall(rf"```hex {name}\n(.*?)```", text, re.DOTALL)
     assert len(blocks) == 1, f"one example of {name} is expected"
     return bytes.fromhex(blocks[0])
@@ -96,13 +96,16 @@ def test_documented_answers_are_what_the_referee_understands(name: str) -> None:
 def test_the_documented_fault_codes_are_those_of_the_referee() -> None:
     from arena_kit.referee.faults import PlayerFault
 
-    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "referee.md").read_text(encoding="utf-8")
     table = text.partition("## What goes wrong")[2].partition("## Seeds")[0]
     assert {fault.value for fault in PlayerFault} == set(re.findall(r"`([a-z]+_[a-z_]+)`", table)) - {
         "max_restarts",
         "duel_seconds",
         "forfeit_score",
         "prev_reward",
+        "start_seconds",
+        "validation_seconds",
+        "validation_time_exhausted",  # a fault of validations, not of the referee
     }
 
 

@@ -50,7 +50,7 @@ class Command(BaseCommand):
             names = ", ".join(dict.fromkeys(finding.protection for finding in failed))
             raise CommandError(
                 f"{len(failed)} of {len(findings)} probes of the sandbox {options['sandbox']} found a wall open: "
-                f"{names}. See docs/security.md."
+                f"{names}. See docs/reference/security-players.md."
             )
         if not options["json"]:
             self.stdout.write(f"Sandbox {options['sandbox']}: all {len(findings)} protections hold.")

@@ -1,4 +1,4 @@
-"""docs/api.md is true: its addresses exist, and its examples work as they stand."""
+"""docs/reference/api.md is true: its addresses exist, and its examples work as they stand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from web.api.schema import schema_text
 from web.api.tests.sending import SCRIPT
 from web.tests import scored
 
-TEXT = (Path(__file__).resolve().parents[3] / "docs/api.md").read_text()
+TEXT = (Path(__file__).resolve().parents[3] / "docs/reference/api.md").read_text()
 SHELL = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 (PYTHON,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
