@@ -27,6 +27,7 @@ from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.environment.playing import TASKS, installed
 from arena_kit.tests.image.archives import archive as zip_with
 from core.evaluations.board import BoardFilter, BoardRow, board_page
+from core.evaluations.episodes import practice_results
 from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Validation, Verdict
 from core.submissions.services import submission_create
 from core.tests import factories
@@ -167,9 +168,8 @@ def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded_and_plays
     assert row.score == pytest.approx(sum(episode.score for episode in record.episodes) / EPISODES)
     assert row.score > 50
     recordings = Recording.objects.order_by("pk")
-    assert [(one.choice, one.state) for one in recordings] == [
-        (choice, JobState.SUCCEEDED) for choice in ("BEST", "MEDIAN", "WORST")
-    ]
+    choices = ("BEST", "MEDIAN", "WORST") if len({one.score for one in practice_results(validation)}) > 1 else ("BEST",)
+    assert [(one.choice, one.state) for one in recordings] == [(choice, JobState.SUCCEEDED) for choice in choices]
     assert all(one.steps and one.video and one.poster for one in recordings), [one.log for one in recordings]
 
     code, said = verify(evaluation, "--replay-players")

@@ -125,7 +125,8 @@ def test_until_the_seeds_are_revealed_only_staff_is_told_of_single_episodes(
     assert evaluation.seed_list is not None
     evaluation.seed_list.revealed_at = evaluation.created_at
     evaluation.seed_list.save()
-    episodes = owner.get(f"{api}episodes/").json()["results"]
+    first = owner.get(f"{api}episodes/").json()
+    episodes = first["results"] + owner.get(first["next"]).json()["results"]
     assert [one["seed"] for one in episodes] == evaluation.seed_list.seeds
     assert owner.get(api).json()["order_secret"] == evaluation.order_secret
     assert evaluation.order_secret in owner.get(page).content.decode()

@@ -115,11 +115,11 @@ def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:
     Raises Refused for one that is in neither, is void already, or has no result.
     """
     if duel.tournament is None:
-        raise Refused("It is not rated: it stands in no table that it could be struck from.")
+        raise Refused("It is not rated: it stands in no table that it could be taken from.")
     if duel.is_void:
         raise Refused("It is void already.")
     if duel.state != JobState.SUCCEEDED:
-        raise Refused("It has no result that could be struck; cancel it instead.")
+        raise Refused("It has no result that could be made void; cancel it instead.")
     if not duel.tournament.is_automatic:
         meeting_void(duel=duel, reason=reason, user=user)
         return

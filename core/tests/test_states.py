@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from core.jobs.states import TRANSITIONS, IllegalTransition, StaleJob, transition, wait_until
-from core.models import Build, JobFault, JobState, Submission
+from core.models import Build, CancelCode, JobFault, JobState, Submission
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def test_allowed_moves_reach_the_row(submission: Submission, origin: JobState, t
         R: {"claim_token": TOKEN, "lease_expires_at": now, "started_at": now, "worker": "worker-1"},
         S: {"lease_expires_at": None, "ended_at": now},
         F: {"lease_expires_at": None, "ended_at": now, "fault": JobFault.PLATFORM},
-        C: {"lease_expires_at": None, "ended_at": now},
+        C: {"lease_expires_at": None, "ended_at": now, "cancel_code": CancelCode.BY_ORGANISER},
     }
     transition(job, to, expected_token=job.claim_token, error="said so", **fields[to])
 

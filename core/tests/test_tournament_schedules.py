@@ -108,7 +108,7 @@ def test_queues_are_waked_by_a_row_that_is_kept_in_step(environment: Environment
     schedule_save(schedule=row, now=FRIDAY)
     (mirror,) = Schedule.objects.filter(args__contains=SCHEDULED_TASK)
     shown = (mirror.args, mirror.schedule_type, mirror.cron, mirror.cluster)
-    assert shown == (f"({row.pk},)", Schedule.CRON, "0 18 * * 5", "tournament")
+    assert shown == (f"({SCHEDULED_TASK!r}, {row.pk})", Schedule.CRON, "0 18 * * 5", "tournament")
     row.cron = "0 6 * * 1"
     schedule_save(schedule=row, now=FRIDAY)
     mirror = Schedule.objects.get(args__contains=SCHEDULED_TASK)

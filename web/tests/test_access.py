@@ -27,6 +27,7 @@ STAFF = PEOPLE.index("staff")
 TABLE = """
 GET    /                                                             200 200 200 200
 GET    /favicon.ico                                                  302 302 302 302
+GET    /robots.txt                                                   200 200 200 200
 GET    /sign-up/                                                     200 302 302 302
 GET    /login/                                                       200 302 302 302
 GET    /login/code/                                                  302 302 302 302
@@ -187,7 +188,7 @@ GET    /api/v1/duels/{duel}/matches/3/                               200 200 200
 GET    /api/v1/duels/{duel}/matches/3/replay/                        200 200 200 200
 GET    /api/v1/evaluations/                                          200 200 200 200
 GET    /api/v1/evaluations/{evaluation}/                             200 200 200 200
-GET    /api/v1/evaluations/{evaluation}/episodes/                    200 200 200 200
+GET    /api/v1/evaluations/{evaluation}/episodes/                    403 403 403 200
 GET    /api/v1/evaluations/{evaluation}/episodes/1/                  403 403 403 200
 GET    /api/v1/jobs/                                                 200 200 200 200
 GET    /api/v1/jobs/build/                                           200 200 200 200
@@ -243,7 +244,7 @@ core.tournamentschedule   200 200 200 200 200 200 200
 core.user                 200 200 200 200 200 200 200
 core.validation           200 403 200 403 403 403 200
 core.webhook              200 200 200 200 200 200 200
-core.jobs.worker               200 403 200 403 403 403 200
+core.worker                    200 403 200 403 403 403 200
 django_q.failure          200 403 200 302 200 200 200
 django_q.ormq             200 403 200 200 200 200 200
 django_q.schedule         200 200 200 200 200 200 200

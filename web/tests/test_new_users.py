@@ -56,6 +56,7 @@ def test_an_evaluation_that_is_not_over_is_not_verified_yet(client: Client, cast
 
 
 def test_equal_scores_are_a_sentence_and_one_recording(client: Client, cast: Cast) -> None:
+    client.force_login(cast.olga)
     submission = factories.ready(factories.agent(cast.alice, factories.task()))
     row = factories.evaluation(submission, scores=(500.0,) * 4)
     for choice in Recording.Choice:
@@ -107,6 +108,7 @@ def test_schedules_and_plans_offer_only_what_there_is(cast: Cast, settings: Sett
 
 
 def test_episodes_come_in_pages_and_figures_in_few_digits(client: Client, cast: Cast) -> None:
+    client.force_login(cast.olga)
     row = factories.evaluation(factories.ready(factories.agent(cast.alice, factories.task())))
     address = f"/api/v1/evaluations/{row.pk}/episodes/"
     first = client.get(f"{address}?page_size=3").json()

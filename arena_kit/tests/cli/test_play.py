@@ -158,7 +158,7 @@ def test_what_is_missing_is_named_before_anything_starts() -> None:
     wanting = {"player.py": GOOD, "requirements.txt": "no-such-package\nnumpy<0.1\n"}
     with folders(wanting, {"player.py": GOOD, "requirements.txt": "numpy\n"}) as (missing, met):
         done = run(met, missing, *BASE, code=2)
-        assert f"duel_runner: {missing} requires no-such-package, numpy<0.1 (it has version " in done.stderr
+        assert f"arena: {missing} requires no-such-package, numpy<0.1 (it has version " in done.stderr
         assert "this Python does not have that. Install it with pip" in done.stderr
         run(met, met, *BASE)
 
