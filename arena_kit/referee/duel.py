@@ -103,7 +103,7 @@ class Duel:
         self._ask_whether_decided()
         self.playing_seconds = self._clock() - begun
         self._report()
-        self._say_goodbye()
+        self._say_goodbye(self._clock() + self._limits.move_seconds)
         # Both, before anybody waits for the end of one.
         for link in self.links:
             link.hang_up()
@@ -374,9 +374,8 @@ class Duel:
         self._note(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
         self._take_out(slower, PlayerFault.DUEL_TIME)
 
-    def _say_goodbye(self) -> None:
+    def _say_goodbye(self, until: float) -> None:
         """Let the last `end()` calls run, within the time of a move."""
-        until = self._clock() + self._limits.move_seconds
         while self._clock() < until:
             busy = [link for link in self.links if link.is_open and link.owes_end]
             if not busy:

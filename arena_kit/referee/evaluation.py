@@ -306,8 +306,9 @@ class Evaluation:
         self._fail(PlayerFault.EVALUATION_TIME, None)
 
     def _say_goodbye(self, poll: select.poll) -> None:
-        """Let the last `end()` calls run, within the time of a move."""
+        """Let the last `end()` calls run, within the time of a move; those of a trial never beyond its end."""
         link, until = self.link, self._clock() + self._limits.move_seconds
+        until = until if self._trial_until is None else min(until, self._trial_until)
         while (link.outstanding or link.waiting or link.wants_to_write) and self._clock() < until:
             link.flush()
             if poll.poll(50):

@@ -78,3 +78,7 @@ class Trial(Duel):
         self.count = over - over % PAIR
         self.records = {number: record for number, record in self.records.items() if number <= self.count}
         self._abandon()
+
+    def _say_goodbye(self, until: float) -> None:
+        """As in a duel, and never beyond the moment at which the trial ends: others wait."""
+        super()._say_goodbye(min(until, self._until))

@@ -20,17 +20,17 @@ def messages() -> Iterator[list[tuple[object, ...]]]:
     from core.jobs import bells as queues
 
     sent: list[tuple[object, ...]] = []
-    before = queues.async_task
+    before = vars(queues)["async_task"]
 
     def kept(function: str, task: str, argument: int | str, *, cluster: str, task_name: str) -> None:
         if cluster == "tournament":
             sent.append((task, argument))
 
-    queues.async_task = kept
+    vars(queues)["async_task"] = kept
     try:
         yield sent
     finally:
-        queues.async_task = before
+        vars(queues)["async_task"] = before
 
 
 def is_correct(tournament: Tournament) -> bool:

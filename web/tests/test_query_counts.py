@@ -161,7 +161,7 @@ def rows() -> Crowd:
     rows = crowd()
     User.objects.filter(pk=rows.hero.agent.owner.pk).update(is_staff=True, is_superuser=True)
     # Episodes can be read by everyone once their seeds are revealed.
-    SeedList.objects.filter(pk=rows.evaluation.seed_list_id).update(revealed_at=timezone.now())
+    SeedList.objects.filter(evaluations=rows.evaluation).update(revealed_at=timezone.now())
     grow(rows, FEW)
     return rows
 

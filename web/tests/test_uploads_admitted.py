@@ -26,6 +26,7 @@ from core.people.services import anonymous_ensure
 from core.storage import LocalStorage, incoming_folder, incoming_sweep
 from core.submissions import uploads
 from core.submissions.services import agent_create, submission_create
+from core.tests import factories
 from core.tests.concurrency import at_once
 from tests.samples import FIRST, archive
 from web.site.uploads import IncomingFile
@@ -33,6 +34,11 @@ from web.site.uploads import IncomingFile
 on_a_real_database = pytest.mark.django_db(transaction=True)
 BROKEN = "class Player\n    pass\n"
 SAID = "player.py does not compile: line 1: expected ':'."
+
+
+@pytest.fixture
+def alice() -> User:
+    return factories.user("alice")
 
 
 def create(
