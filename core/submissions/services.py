@@ -35,7 +35,7 @@ from core.models import (
     Validation,
 )
 from core.operations.metrics import refusals_counted, submission_received
-from core.people.quotas import makes_agent_active, owner_lock, owner_share, upload_lock
+from core.people.quotas import makes_agent_active, owner_share, upload_lock
 from core.submissions.phase_selectors import decisive_job
 from core.submissions.promotions import promotions_review
 from core.submissions.uploads import (
@@ -286,10 +286,8 @@ def _hold_again(reservation: UploadReservation, upload: Upload) -> None:
     Raises Refused where the account was closed meanwhile.
     """
     owner, environment = reservation.owner, reservation.environment
-    if owner.is_system:
-        owner_share(owner)
-    else:
-        owner_lock(owner)
+    # Whoever counts meanwhile would see neither the reservation nor the submission.
+    upload_lock(owner=owner, environment=environment, address_digest=reservation.address_digest)
     reservation_use(reservation=reservation, owner=owner, environment=environment, upload=upload)
 
 
