@@ -25,8 +25,7 @@ COMPILED_FOLDER, COMPILED_SUFFIXES = "__pycache__", (".pyc", ".pyo")
 UNREADABLE_SUFFIXES = (".so", ".pyd", ".dll", ".dylib", ".egg", ".whl", ".zip", ".pyz")
 """Endings of files that may hold code without its source: they are allowed, and named to the owner."""
 READ_BYTES = 64 * 1024
-END_RECORD_BYTES = 22
-MAX_COMMENT_BYTES = 65_535
+END_RECORD_BYTES, MAX_COMMENT_BYTES = 22, 65_535
 NOTED_NAMES = 5
 MAX_ENTRY_RECORD_BYTES = 1200
 """Of one line in the zip's own table of contents: longest name allowed here, and room for what packers add."""
@@ -107,9 +106,8 @@ def printable(name: str) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    return ", ".join(names[:NOTED_NAMES]) + (
-        f" and {len(names) - NOTED_NAMES} more" if len(names) > NOTED_NAMES else ""
-    )
+    more = f" and {len(names) - NOTED_NAMES} more" if len(names) > NOTED_NAMES else ""
+    return ", ".join(names[:NOTED_NAMES]) + more
 
 
 LIMITS = ArchiveLimits()
