@@ -74,7 +74,7 @@ def test_only_a_result_can_be_struck_and_only_once(six: list[Submission]) -> Non
     environment = six[0].agent.environment
     advance(environment, now=LATER)
     duel = edition(environment).duels.filter(state=JobState.QUEUED)[0]
-    with pytest.raises(Refused, match="no result that could be struck"):
+    with pytest.raises(Refused, match="no result that could be made void"):
         duel_void(duel=duel, reason="The clock was wrong.", user=None)
     play(duel)
     duel.refresh_from_db()

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from arena_kit.ranking.scores import as_equal, bin_edges
-from web.site.plots import Axis, Line, Mark, Plot, Span, Table, drawable
+from web.site.plots import LARGEST, Axis, Line, Mark, Plot, Span, Table, drawable
 
 Z_95 = 1.96
 MOST_POINTS = 400
@@ -145,6 +145,12 @@ def formation(scores: Sequence[float], episode_count: int) -> Plot | None:
     )
 
 
+def _edges(values: Sequence[float]) -> list[float]:
+    """Edges of bins over values that can be drawn; those around a single one must not go beyond what can."""
+    edges: list[float] = np.clip(bin_edges(values), -LARGEST, LARGEST).tolist()
+    return edges
+
+
 def histogram(scores: Sequence[float], mean: float, low: float, high: float, solved: float | None) -> Plot | None:
     """How scores are distributed, with their mean and its interval, and the score from which a task is solved.
 
@@ -153,7 +159,7 @@ def histogram(scores: Sequence[float], mean: float, low: float, high: float, sol
     drawn = [score for score in scores if drawable(score)]
     if not drawn:
         return None
-    edges = bin_edges(drawn).tolist()
+    edges = _edges(drawn)
     counts = np.histogram(drawn, edges)[0].tolist()
     first, last = edges[0], edges[-1]
     if solved is not None and not 2 * first - last <= solved <= 2 * last - first:
@@ -192,7 +198,7 @@ def overlaid(series: Sequence[Series]) -> Plot | None:
     shown = [(one, values) for one, values in drawn if values]
     if not shown:
         return None
-    edges = bin_edges([value for _, values in shown for value in values]).tolist()
+    edges = _edges([value for _, values in shown for value in values])
     shares = [(np.histogram(values, edges)[0] / len(one.values)).tolist() for one, values in shown]
     told = [f"{one.name}: {short(min(one.values))} to {short(max(one.values))}" for one, _ in shown]
     return Plot(

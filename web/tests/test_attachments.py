@@ -90,8 +90,8 @@ def test_every_address_that_serves_a_file_is_among_these(house: dict[str, Any], 
             found.add(address)
         if response.streaming:
             b"".join(response)
-    # Figures are no file, but plain text of the arena's own.
-    assert found == {*FILES, RECORDING, "/metrics"}
+    # No files, but plain text of the arena's own.
+    assert found == {*FILES, RECORDING, "/metrics", "/robots.txt"}
 
 
 def test_logs_in_the_api_are_json(house: dict[str, Any], cast: Cast, visit: As) -> None:

@@ -59,6 +59,8 @@ def test_every_figure_of_any_scores_lies_within_its_plot(scores: list[float]) ->
 @example([math.nan, 1.0, math.inf])
 @example([1e308, 1e308])
 @example([1e15, -1e15])
+@example([1e15])
+@example([-952380952380953.0])
 def test_what_no_axis_holds_is_left_out_of_the_drawing_and_stands_in_the_table(scores: list[float]) -> None:
     """A page says JSON, which has no such numbers, to a library that would look for ticks between them without end."""
     drawn = plots_of(scores)
