@@ -15,7 +15,7 @@ ABANDONED_SECONDS = 24 * 3600.0
 
 
 def incoming_folder() -> Path:
-    """Where uploads lie until they are stored: on the file system of the store, and served to nobody."""
+    """Where uploads lie until they are stored: on the file system of the store, and never served."""
     return Path(settings.MEDIA_ROOT) / "incoming"
 
 

@@ -15,7 +15,7 @@ class DuelRunnerConfig(AppConfig):
         # A script may run for minutes.
         scripts = Line(Evaluation, "duel_runner.evaluating.evaluate", {"is_verified": False})
         duels = Line(Duel, "duel_runner.tasks.play_duel")
-        # Somebody waits for what comes first, and it is short beside an edition. By turns neither scripts nor editions
+        # People wait for what comes first, and it is short beside an edition. By turns neither scripts nor editions
         # keep the others waiting for long.
         queue_serve("duel", first=[validations, evaluations], by_turns=[recordings, scripts, duels])
         # Of workers that are reserved for what is short.

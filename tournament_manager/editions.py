@@ -67,7 +67,7 @@ def finish(tournament: Tournament) -> None:
     # Its last duel may have ended a moment ago.
     quarantine_where_due(tournament=tournament)
     ratings_at_end(tournament)
-    # Somebody may have been withdrawn just now.
+    # A participant may have been withdrawn just now.
     follow(tournament.environment)
     if tournament.is_ladder:
         # It stands in the order of the ratings.

@@ -76,7 +76,7 @@ def ratings_refresh(environment: Environment, *, ended: Tournament | None = None
     found = compute(environment)
     found.pool.fit_seconds = time.perf_counter() - started
     with transaction.atomic():
-        # Live ratings may have moved on while this was computed; nobody moves them now.
+        # Live ratings may have moved on while this was computed; they are held now.
         sums_hold(environment)
         live = _live(environment)
         for row in found.ratings:

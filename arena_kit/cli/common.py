@@ -25,7 +25,7 @@ class BadArgument(Exception):
 def run_command(action: Callable[[Path], int]) -> int:
     """Run a command with a temporary folder of its own; return its exit status, 2 for bad arguments, 130 for Ctrl-C.
 
-    141 when nobody reads its output any more.
+    141 when its output is no longer read.
     """
     # A stop from outside becomes an exception, so that nothing of a submission is left behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -42,7 +42,7 @@ def run_command(action: Callable[[Path], int]) -> int:
         print(plain_text(f"arena: {error}{hint}"), file=sys.stderr)
         return BAD_ARGUMENTS
     except BrokenPipeError:
-        # Whoever read it has read enough, as with `| head`; Python would complain once more at its end.
+        # The reader has read enough, as with `| head`; Python would complain once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except KeyboardInterrupt:

@@ -25,7 +25,7 @@ LISTING_SECONDS = 30
 def check_requirements(name: str, image: str, *, sandbox: str, base_image: str) -> None:
     """Raise BadArgument where a folder or zip requires what the sandbox does not have, or what the site refuses.
 
-    name: as it was given. image: what the sandbox starts for it. The image of somebody's own is believed.
+    name: as it was given. image: what the sandbox starts for it. An image of the caller's own is believed.
     """
     if not image.startswith(FOLDER_PREFIX):
         return

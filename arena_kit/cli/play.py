@@ -40,7 +40,7 @@ PLAYED, NOT_PLAYED = 0, 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play a duel and write its classic document.
 
-    Returns 0 when the duel was played (whoever won), 1 when the platform failed, 2 for bad arguments.
+    Returns 0 when the duel was played (by either player), 1 when the platform failed, 2 for bad arguments.
     """
     options = _parser().parse_args(arguments)
     return run_command(lambda folder: _play(_spec(options), options, folder))

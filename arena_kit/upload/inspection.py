@@ -50,7 +50,7 @@ REFUSED, INSPECTED = 3, 0
 def inspect_apart(file: IO[bytes], *, sender: str) -> bool:
     """Inspect an archive in a process of its own; False when that cannot be done now and the build has to do it.
 
-    sender: on whose behalf; nobody has two inspected at once. Raises ArchiveRefused, also for bad requirements.
+    sender: on whose behalf; a sender has one inspected at a time. Raises ArchiveRefused, also for bad requirements.
     """
     group = zlib.crc32(sender.encode()) % SENDERS
     try:

@@ -58,7 +58,7 @@ def _account(path: Path, email: str, username: str, *, is_organiser: bool) -> Lo
     password = secrets.token_urlsafe(PASSWORD_BYTES)
     user = existing or User(email=email, username=username, is_staff=is_organiser, is_superuser=is_organiser)
     user.set_password(password)
-    # Nobody reads it, and nothing is mailed from a machine of one's own.
+    # The demo mails nothing, so there is no address to confirm.
     user.email_confirmed_at = timezone.now()
     # The file first: an account whose password nobody knows would be of no use.
     write_private(path, password)

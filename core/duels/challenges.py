@@ -1,6 +1,6 @@
 """Challenges: unrated duels that an owner asks for, called off where one of the two may play no more, and reported.
 
-Their duels stand in the line of all duels and share it fairly: whoever asks for many waits behind those who ask for
+Their duels stand in the line of all duels and share it fairly: people who ask for many wait behind those who ask for
 few, and editions and ladders neither starve them nor are starved by them.
 """
 

@@ -104,7 +104,7 @@ def _tell_others(duel: Duel) -> None:
     if duel.challenge_id is not None:
         wake("tournament", CHALLENGE_TASK, duel.challenge_id)
     if duel.promotion_id is not None:
-        # Which is decided by whoever looks after the environment, or by the reaper.
+        # The next step of the environment, or the reaper, decides it.
         wake("tournament", TOURNAMENT_TASK, duel.environment.pk)
 
 

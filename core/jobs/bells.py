@@ -1,7 +1,7 @@
 """Bells: a message says that there is work. It carries no job, and many that are rung in a moment are one.
 
-What waits stands in rows. A bell that was rung and not answered yet has a row, too: as long as it is young, nobody
-sends another message. Losing every message loses nothing but seconds: an old bell is rung anew, and the reaper rings
+What waits stands in rows. A bell that was rung and not answered yet has a row, too: as long as it is young, no
+other message is sent. Losing every message loses nothing but seconds: an old bell is rung anew, and the reaper rings
 the bell of every queue in which work waits.
 """
 

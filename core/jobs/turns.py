@@ -90,7 +90,7 @@ def _flow_of_tournament(tournament_id: int) -> str:
 def _next_turn(rows: QuerySet[Job], flow: str) -> int:
     """The turn of a flow's next job."""
     begun = rows.filter(turn__gt=FIRST, attempt__gt=0).aggregate(turn=Max("turn"))["turn"] or FIRST
-    # What was cancelled before it was begun has cost nobody anything.
+    # What was cancelled before it was begun has cost no time.
     served = rows.filter(flow=flow).exclude(state=JobState.CANCELLED, attempt=0).order_by("-turn")
     last = served.values_list("turn", flat=True).first() or 0
     return max(begun, last + 1)

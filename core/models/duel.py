@@ -61,7 +61,7 @@ class Duel(PlayedJob, Checkable):
         indexes = [
             *PlayedJob.Meta.indexes,
             models.Index(fields=["tournament", "round"], name="duel_of_round"),
-            # What somebody has played last.
+            # The latest duels of a player.
             models.Index(fields=["player_1", "-id"], name="duel_of_player_1"),
             models.Index(fields=["player_2", "-id"], name="duel_of_player_2"),
         ]

@@ -74,7 +74,7 @@ class User(AbstractUser, QuotaNumbers):
 
     @property
     def must_confirm_email(self) -> bool:
-        """Whether nobody has shown yet that they read this account's e-mail."""
+        """Whether this account's e-mail still has to be confirmed."""
         return self.email_confirmed_at is None and not self.is_system
 
     @property

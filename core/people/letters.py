@@ -34,9 +34,9 @@ LINK_DAYS = 7
 
 
 def letter_write(*, kind: LetterKind, email: str) -> None:
-    """Have a letter sent to whoever reads this e-mail; one that still waits is enough.
+    """Have a letter sent to this e-mail; one that still waits is enough.
 
-    It costs the same with and without an account, so nobody learns from it who has one.
+    It costs the same with and without an account, so it does not tell who has one.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -65,7 +65,7 @@ def letters_send_due(*, now: datetime) -> int:
 
 
 def email_token(user: User) -> str:
-    """What a link needs to confirm the e-mail that an account has now: signed, so nobody can make one."""
+    """What a link needs to confirm the e-mail that an account has now: signed, so that it cannot be forged."""
     return signing.dumps([user.pk, user.email], salt=SALT)
 
 
@@ -79,7 +79,7 @@ def email_find(token: str) -> User | None:
 
 
 def email_confirm(*, user: User) -> None:
-    """Somebody has shown that they read what is sent to this account's e-mail: it gets mails from now on."""
+    """Confirm this account's e-mail: it gets mails from now on."""
     rows = User.objects.filter(pk=user.pk, email=user.email, email_confirmed_at=None)
     rows.update(email_confirmed_at=timezone.now())
     user.refresh_from_db(fields=["email_confirmed_at"])

@@ -135,7 +135,7 @@ def agent_create(
                         agent.save(force_insert=True)
                         made = _submission_create(agent, upload, stored, labels=labels, address_digest=address_digest)
             except IntegrityError:
-                # Somebody else has taken the name a moment ago.
+                # Another account has taken the name a moment ago.
                 _check_name(environment, owner, name)
                 raise Refused(NAME_TAKEN, field="name") from None
             stored.is_kept = twin is None
@@ -286,7 +286,7 @@ def _hold_again(reservation: UploadReservation, upload: Upload) -> None:
     Raises Refused where the account was closed meanwhile.
     """
     owner, environment = reservation.owner, reservation.environment
-    # Whoever counts meanwhile would see neither the reservation nor the submission.
+    # A count that runs meanwhile would see neither the reservation nor the submission.
     upload_lock(owner=owner, environment=environment, address_digest=reservation.address_digest)
     reservation_use(reservation=reservation, owner=owner, environment=environment, upload=upload)
 

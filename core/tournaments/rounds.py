@@ -133,7 +133,7 @@ def duels_cancel(*, duels: Iterable[Duel], code: CancelCode, reason: str) -> lis
 def duels_strike(
     *, duels: Iterable[Duel], reason: str, code: CancelCode = CancelCode.BY_ORGANISER, user: User | None = None
 ) -> int:
-    """Take duels back: those that are open are cancelled, all others count for nobody from now on. Raises StaleJob.
+    """Take duels back: those that are open are cancelled, all others stop counting. Raises StaleJob.
 
     Return how many were struck: then the caller ends its transaction with the change of the ledger.
     """

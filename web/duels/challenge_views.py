@@ -90,5 +90,5 @@ def _refused(request: HttpRequest, agent: Agent, name: str, refusal: Refused) ->
 
 def _agent(environment: Environment, name: str) -> Agent | None:
     rows = environment.agents.select_related("environment", "owner")
-    # What a database cannot hold is nobody's name.
+    # A name that a database cannot hold belongs to no agent.
     return rows.filter(name__iexact=name).first() if name and "\x00" not in name else None

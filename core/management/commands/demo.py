@@ -183,7 +183,7 @@ class Command(BaseCommand):
 
     def _resume(self, environments: list[Environment]) -> None:
         """Go on where the last run stopped: no other worker lives, for the lock is ours."""
-        # Nobody answers the bells of the last run any more.
+        # The workers that would answer the bells of the last run are gone.
         Bell.objects.all().delete()
         give_back_running("The arena was started again.")
         for environment in environments:
