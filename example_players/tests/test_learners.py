@@ -128,7 +128,7 @@ def test_random_answers_with_arrays_in_mujoco(environment: str, play: Play) -> N
 
 
 def test_random_says_what_to_do_where_it_does_not_know_the_actions() -> None:
-    with pytest.raises(ValueError, match="Add them to ARRAYS"):
+    with pytest.raises(ValueError, match="Add one to ARRAYS"):
         player_class("random")(False).start(numpy.zeros(7), numpy.arange(0))
 
 

@@ -186,7 +186,7 @@ def test_a_training_that_fails_leaves_nothing_and_names_its_command(
     assert not (tmp_path / "out").exists()
     with pytest.raises(SystemExit):
         main(["q_learning", "--environment", "Broken-v0", "--store", str(tmp_path / "store")])
-    assert "Its output above says why" in capsys.readouterr().err
+    assert "The output above says why" in capsys.readouterr().err
 
 
 def test_the_command_line_trains_for_the_environment_that_it_is_told(learner: Path, tmp_path: Path) -> None:
