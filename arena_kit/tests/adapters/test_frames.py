@@ -64,9 +64,9 @@ def test_large_observations_are_shortened() -> None:
     environment.reset(0)
     frame = environment.frame()
     assert (len(frame["observation"]), frame["size"]) == (SHOWN_VALUES, 348)
-    assert environment.text().splitlines()[-1] == "and 284 values more"
+    assert environment.text().splitlines()[-1] == "and 284 more values"
     picture = ElementTree.fromstring(frame_to_svg(frame))
-    assert len([text for text in picture.iter(f"{SVG}text") if "values more" in (text.text or "")]) == 1
+    assert len([text for text in picture.iter(f"{SVG}text") if "more values" in (text.text or "")]) == 1
     assert (picture.findtext(f"{SVG}desc") or "").count(":") == MOST_BARS
 
 

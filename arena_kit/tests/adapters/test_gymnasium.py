@@ -136,7 +136,7 @@ def test_numbers_of_actions_begin_at_zero_for_players(tmp_path: Path) -> None:
     environment.step({0: 2})
     assert inside.given == [5, 7]
     for action in (-1, 3, 5, True, b"\0"):
-        with pytest.raises(IllegalAction, match="is not an action: they are 0 to 2|An array of 1 bytes"):
+        with pytest.raises(IllegalAction, match="is not an action. The actions are 0 to 2|An array of 1 bytes"):
             environment.step({0: action})
     assert inside.given == [5, 7]
 

@@ -31,7 +31,7 @@ def test_compiled_python_is_left_out_and_the_owner_is_told(tmp_path: Path) -> No
     result = FolderRecipe(folder=tmp_path).build(archive(files), name="s1-b1", labels={}, log=log.append)
 
     (note,) = result.warnings
-    assert note.startswith("Compiled Python is left out, only sources are run: __pycache__/player.cpython-311.pyc.")
+    assert note.startswith("Compiled Python is left out, because the arena runs only sources: __pycache__/player.cpy")
     assert f"Note: {note}" in log
     assert not (tmp_path / "s1-b1" / "__pycache__").exists()
 

@@ -207,32 +207,32 @@ FAULTS: dict[str, tuple[Callable[[Asked], Said], str, str]] = {
     "answers twice": (
         lambda a: action(a.match, a.sequence, 1) * 2,
         "unexpected_answer",
-        "The player answered something it was not asked: ",
+        "The player sent an unexpected answer: ",
     ),
     "answers another episode": (
         lambda a: action(a.match + 1, a.sequence, 1),
         "unexpected_answer",
-        "The player answered something it was not asked: ",
+        "The player sent an unexpected answer: ",
     ),
     "is done too early": (
         lambda a: done(a.match, a.sequence),
         "unexpected_answer",
-        "The player answered something it was not asked: ",
+        "The player sent an unexpected answer: ",
     ),
     "forges a READY": (
         lambda a: ready(1),
         "unexpected_answer",
-        "The player answered something it was not asked: ",
+        "The player sent an unexpected answer: ",
     ),
     "sends an unknown kind": (
         lambda a: frame(77, b"{}" * 20),
         "malformed_answer",
-        "The player's answer is not what the protocol asks for: An answer of the unknown kind 77.",
+        "The player's answer does not follow the protocol: An answer has the unknown kind 77.",
     ),
     "sends a short action": (
         lambda a: frame(Kind.ACTION, struct.pack("<IIi", a.match, a.sequence, 1)),
         "malformed_answer",
-        "The player's answer is not what the protocol asks for: An action must have 8 bytes.",
+        "The player's answer does not follow the protocol: An action must have 8 bytes.",
     ),
     "floods": (
         lambda a: big(Kind.ERROR),

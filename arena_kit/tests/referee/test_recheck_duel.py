@@ -59,14 +59,14 @@ def test_a_duel_in_an_environment_of_one_seat_is_none(record: DuelRecord) -> Non
     alone = get_spec("frozen-lake")
 
     (line,) = verify_record(alone, replace(record, environment=alone.id))
-    assert str(line) == "frozen-lake-v1 is no environment of duels: its seats are 1."
+    assert str(line) == "frozen-lake-v1 has no duels: its number of seats is 1."
 
 
 TAMPERED: dict[str, tuple[int, Change, str]] = {
     "another action": (1, lambda m: {"actions": (m.actions[1], *m.actions[1:])}, "move 2 is not possible: Cell "),
     "an action of no game": (1, lambda m: {"actions": (*m.actions[:-1], 10**30)}, "is not possible: Cell 1000"),
-    "an action left out": (1, lambda m: {"actions": m.actions[:-1]}, "it stops before its end, and nobody is at fault"),
-    "an action too many": (1, lambda m: {"actions": (*m.actions, 0)}, "is not possible: the match was over before"),
+    "an action left out": (1, lambda m: {"actions": m.actions[:-1]}, "it stops before its end without a fault"),
+    "an action too many": (1, lambda m: {"actions": (*m.actions, 0)}, "is not possible: the match was already over"),
     "the winner's score": (
         1,
         lambda m: {"scores": (m.scores[0] + 1, m.scores[1])},
@@ -87,7 +87,7 @@ TAMPERED: dict[str, tuple[int, Change, str]] = {
     "who forfeits": (5, lambda m: {"faulty_player": 0}, "its scores are (1.0, -1.0), not (-1.0, 1.0)"),
     "nobody forfeits": (5, lambda m: {"faulty_player": None}, "it was forfeited, but by neither player"),
     "the platform's fault": (5, lambda m: {"fault": Fault.PLATFORM}, "it was forfeited, but by neither player"),
-    "what for": (5, lambda m: {"error_code": "bad_mood"}, "'bad_mood' is nothing that a player forfeits for"),
+    "what for": (5, lambda m: {"error_code": "bad_mood"}, "'bad_mood' is not a fault that a player forfeits for"),
     "a dearer forfeit": (5, lambda m: {"scores": (5.0, -5.0)}, "its scores are (5.0, -5.0), not (1.0, -1.0)"),
 }
 

@@ -85,9 +85,9 @@ def test_compiled_python_is_left_out_and_named(tmp_path: Path) -> None:
     assert unpacked == {"player.py", "lib", "lib/net.cpython-311-x86_64-linux-gnu.so"}
     left_out, unreadable = report.notes
     assert left_out.startswith(
-        "Compiled Python is left out, only sources are run: __pycache__/player.cpython-311.pyc, "
+        "Compiled Python is left out, because the arena runs only sources: __pycache__/player.cpython-311.pyc, "
     )
-    assert unreadable == "The arena cannot show what is in lib/net.cpython-311-x86_64-linux-gnu.so."
+    assert unreadable == "The arena cannot show the source of lib/net.cpython-311-x86_64-linux-gnu.so."
 
 
 def test_of_many_files_a_note_names_a_few() -> None:
@@ -299,7 +299,7 @@ def test_a_folder_around_everything_is_named_in_the_refusal() -> None:
 
 def test_capital_letters_in_the_name_of_the_entry_point_are_explained() -> None:
     assert str(refusal(zip_of(("Player.py", PLAYER), player=False))) == (
-        "Player.py must be called player.py, in small letters."
+        "Rename Player.py to player.py, in lower case."
     )
 
 
