@@ -78,7 +78,7 @@ def package_image(
     network: Network,
     log: Log,
 ) -> PackageImage:
-    """Return the image of these requirements on this base, after making it if there is none; one worker does that.
+    """Return the image of these requirements on this base, after making it if it is missing; only one worker does that.
 
     base: versions of the base image's Python packages, by normalised name. A pin that is too old to have a wheel falls
     back to the base image's version, with a warning. Raises BuildFailed, and BuilderUnavailable for faults of the

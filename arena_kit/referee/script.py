@@ -91,7 +91,7 @@ def judge(end: ScriptEnd, limits: ScriptLimits) -> ScriptScore | ScriptFailure:
 
 
 def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure:
-    """Return the score in the output of a script that has ended, or why there is none.
+    """Return the score in the output of a script that has ended, or why it has no score.
 
     The score is in the last line that is one JSON object with a finite number as its `score`. Without such a line, the
     failure says what is wrong with the last line that has a `score` at all. Lines over MAX_LINE_CHARACTERS and objects
@@ -178,7 +178,7 @@ def _number(value: object) -> float | None:
 
 
 def _metrics(value: object) -> tuple[float, ...] | Mapping[str, float] | None:
-    """Return the finite numbers in a list or a mapping; None when there are none."""
+    """Return the finite numbers in a list or a mapping; None without any."""
     if isinstance(value, list):
         numbers = (_number(item) for item in value)
         return tuple(number for number in numbers if number is not None)[:MAX_METRICS] or None

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy
 
-# Loaded once, for all `Player` objects.
-WEIGHTS = numpy.load(Path(__file__).with_name("weights.npy"))
+# Loaded once, for all `Player` objects. If the file is missing, the traceback shows the comment.
+WEIGHTS = numpy.load(Path(__file__).with_name("weights.npy"))  # train.py writes it
 
 
 class Player:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy
 
-# Loaded once, for all `Player` objects.
-with numpy.load(Path(__file__).with_name("weights.npz")) as file:
+# Loaded once, for all `Player` objects. If the file is missing, the traceback shows the comment.
+with numpy.load(Path(__file__).with_name("weights.npz")) as file:  # train.py writes it
     LAYERS = [(file[f"weights_{layer}"], file[f"bias_{layer}"]) for layer in range(3)]
 
 

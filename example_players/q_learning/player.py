@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy
 
-# Loaded once, for all `Player` objects.
-VALUES = numpy.load(Path(__file__).with_name("q_table.npy"))
+# Loaded once, for all `Player` objects. If the file is missing, the traceback shows the comment.
+VALUES = numpy.load(Path(__file__).with_name("q_table.npy"))  # train.py writes it
 BEST_ACTIONS = VALUES.argmax(axis=1).tolist()
 
 

@@ -1,4 +1,4 @@
-"""The command that writes the file about an environment of Gymnasium."""
+"""The command that writes the file of an environment of Gymnasium."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see of an episode: frames, texts and pictures."""
+"""What people see of an episode: its frames, texts and pictures."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_bars_grow_with_their_values_to_the_side_of_their_sign(value: float, sid
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("#@.\n#..", ["#", ".", "#", ".", "."]),  # a floor of full stops is no sentence
+        ("#@.\n#..", ["#", ".", "#", ".", "."]),  # a floor of full stops is not a sentence
         ("..\n..", [".", ".", ".", "."]),
         ("", []),
         ("@G\nThe passenger waits at R.", ["G", "The passenger waits at R."]),

@@ -12,7 +12,7 @@ from arena_kit.tests.environment.playing import GAMES, match_record
 
 SPEC = get_spec("tic-tac-toe")
 WON = MatchRecord(2, 0, (1, 0), (4, 0, 2, 1, 6), Outcome.PLAYER_2, (-1.0, 1.0))
-"""The player in seat 0, which is player_2 here, has the diagonal 2, 4, 6."""
+"""Return a match in which seat 0, here player_2, completes the diagonal 2, 4, 6."""
 
 
 @pytest.mark.parametrize("spec", GAMES, ids=lambda spec: str(spec.id))

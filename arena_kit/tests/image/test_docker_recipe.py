@@ -1,4 +1,4 @@
-"""Images on a real engine: what is in them, what is not, and what happens when the engine is not there."""
+"""Images on a real engine: what they hold, what they do not hold, and what happens without an engine."""
 
 from __future__ import annotations
 

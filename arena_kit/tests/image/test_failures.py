@@ -1,4 +1,4 @@
-"""What pip said, as recorded from pip 23.0 on Debian 12 (lists shortened), in one sentence for the owner."""
+"""Output of pip 23.0 on Debian 12, with shortened lists, becomes one sentence for the owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Without an engine an archive becomes a folder, and what the arena's own Python lacks is said."""
+"""Without an engine, an archive becomes a folder, and the owner is told which packages the arena's Python lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds of pip: what is given up for the base image's version, and what is the platform's trouble."""
+"""Runs of pip: which lines fall back to the base image's version, and which failures are the platform's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BASE = {"numpy": "1.24.2", "pip": "23.0"}
 
 
 class Answers:
-    """Stands for an Installer: gives prepared answers and keeps what was asked."""
+    """A fake Installer that gives prepared answers and keeps what it was asked for."""
 
     def __init__(self, *answers: tuple[int, str]) -> None:
         self._answers: Iterator[tuple[int, str]] = iter(answers)

@@ -1,4 +1,4 @@
-"""Evaluations of players that speak the wire themselves: what counts, and what makes all of it count for nothing."""
+"""Evaluations of players that speak the wire themselves: what counts, and which faults fail the evaluation."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_record_does_not_depend_on_how_many_episodes_run_at_once(spec: Envir
 
 
 class Rightwards:
-    """As `rightwards`, in this process."""
+    """A player like `rightwards`, in this process."""
 
     def start(self, state: Any, valid_actions: Any) -> Any:
         return valid_actions[-1]
@@ -254,7 +254,7 @@ def test_a_fault_fails_the_evaluation_with_its_code_and_a_sentence(name: str, pa
     assert failure.fault == code
     assert sentence.removeprefix("Episode 3: ") in failure.sentence
     assert failure.public_sentence.rstrip(".") == SENTENCES[failure.fault].rstrip(".")
-    # Of one whose answer was read it is known which episode it was.
+    # The episode is known because its answer was read.
     assert failure.episode == 3 or not sentence.startswith("Episode")
 
 

@@ -1,4 +1,4 @@
-"""What playing the episodes of a record again finds, and what it lets pass."""
+"""What a recheck of an evaluation's record finds, and what it cannot find."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_forged_record_is_found(what: str, record: EvaluationRecord) -> None:
     lines = found(forged, seeds=LIST)
     assert any(line.startswith(sentence) for line in lines), lines
     assert found(forged, sha256=evaluation_sha256(record))[0 if "rules" not in what else 1].startswith("The record's h")
-    # Verdicts are shown to everybody.
+    # Verdicts are public.
     assert not any(str(2**47) in line for line in lines)
 
 
@@ -184,7 +184,7 @@ def test_other_versions_cannot_be_checked_but_what_is_wrong_with_the_record_is_s
     with pytest.raises(CannotCheck, match="played with gymnasium 1.3.0, numpy 2.0.0, but this machine has gymnasium "):
         verify_evaluation(SPEC, older, seeds=LIST)
     assert found(without(3)(older), seeds=LIST) == ["Episode 3: it is missing."]
-    # Otherwise naming other versions would be a way around being checked.
+    # Otherwise a forged record could name other versions to escape the check.
     assert found(older, sha256=evaluation_sha256(record))[0].startswith("The record's hash is ")
 
 

@@ -1,4 +1,4 @@
-"""The wire: the documented examples, both implementations against each other, and bytes from hostile players."""
+"""The wire: the documented examples, both implementations against each other, and bytes of hostile players."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def test_raw_observations_go_out_as_they_are_and_only_in_the_right_size(wire: st
 
     assert encoder.observation(raw) == encoder.observation([0, 1, 2, 3, 4, 5]) == raw
     for wrong in (raw[:-1], raw + b"\0"):
-        # Bytes of another size are taken for that many numbers.
+        # Bytes of another size are read as that many numbers.
         with pytest.raises(struct.error):
             encoder.observation(wrong)
 

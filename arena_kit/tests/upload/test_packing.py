@@ -80,7 +80,7 @@ def test_only_the_last_part_of_a_path_counts(path: str) -> None:
             "a.py would be run as submission.py, but there is another submission.py.",
             "main_file",
         ),
-        # An archive's player is run before any script, and player.py before all others.
+        # In an archive, a player comes before a script, and player.py before all other names.
         *(
             (
                 sent(wanted, first),

@@ -156,7 +156,7 @@ class ScriptSupervisor:
             os._exit(127)
 
     def _read(self, output: int) -> bool:
-        """Read a piece of the output; return False when there is none now, or at its end."""
+        """Read a piece of the output; return False when there is no more now, or at its end."""
         try:
             data = os.read(output, 65536)
         except BlockingIOError:
