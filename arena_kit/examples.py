@@ -116,7 +116,7 @@ def make_archive(
     if name not in names():
         raise UnknownPlayer(f"There is no example player {name!r}. There are: {', '.join(names())}.")
     folder, example = FOLDER / name, _example(name)
-    # Weights beside the code are left out: there is no telling which environment they were trained for.
+    # Weights beside the code are left out, because it is unknown which environment they were trained for.
     files = {path.relative_to(folder).as_posix(): path for path in _files(folder) if path.name != example.weights}
     if example.weights:
         learned_in, own_arguments = _made_of(environment or example.environments[0])

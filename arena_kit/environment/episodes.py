@@ -202,7 +202,7 @@ class EvaluationArchive:
         return EvaluationRecord(self.environment, self.runtime, self.player, tuple(self.episodes()))
 
     def _read(self, name: str) -> bytes:
-        # The size in the zip may be a lie, so reading stops one byte after the limit.
+        # The size that the zip claims may be wrong, so reading stops one byte after the limit.
         with self._archive.open(name) as entry:
             data = entry.read(MAX_ENTRY_BYTES + 1)
         if len(data) > MAX_ENTRY_BYTES:

@@ -150,7 +150,7 @@ class DuelArchive:
         return lines
 
     def _read(self, name: str) -> str:
-        # The size in the zip may be a lie, so reading stops one byte after the limit.
+        # The size that the zip claims may be wrong, so reading stops one byte after the limit.
         try:
             with self._archive.open(name) as entry:
                 data = entry.read(MAX_ENTRY_BYTES + 1)

@@ -140,7 +140,7 @@ class EnvironmentSpec:
     env_id: str = ""
     """Replaces the default `public_id`, e.g. where two specs make the same Gymnasium id with different arguments."""
     solved_score: float | None = None
-    """Mean score from which a task counts as solved; None where none is known."""
+    """Mean score from which a task counts as solved; None when unknown."""
     observation_names: tuple[str, ...] = ()
     """A name for each value of an observation, for people; empty where there are too many to name."""
     action_names: tuple[str, ...] = ()

@@ -117,8 +117,7 @@ class LockedContainer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The removal comes before the input is closed: that would start the engine's own removal, and this one would
-        # be refused while the other still runs.
+        # Closing the input first would start the engine's own removal, during which this one would be refused.
         with contextlib.suppress(DockerException, requests.RequestException):
             self._container.remove(force=True, v=True)
         if held := getattr(self, "_input", None):

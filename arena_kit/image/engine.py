@@ -79,7 +79,7 @@ def missing_limits(info: Mapping[str, Any]) -> list[str]:
 
 
 def _knock(address: str) -> None:
-    # The library leaks a socket when no engine listens, and workers try again and again: so try the address first.
+    # The library leaks a socket when no engine listens, and workers retry often, so the address is tried first.
     scheme, _, path = address.partition("://")
     if not scheme.endswith("unix"):
         return

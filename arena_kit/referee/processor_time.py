@@ -64,7 +64,7 @@ class Processor:
         use = self._uses[player]
         self._read_at = -math.inf
         use.cpu, use.idle_since, use.is_throttled = self._look()[1][player], None, False
-        # Another container has another clock.
+        # The clock of a new container starts anew.
         self._uses[1 - player].rival_cpu = use.cpu
         if throttled:
             self._throttle(player)

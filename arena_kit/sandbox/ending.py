@@ -15,4 +15,4 @@ class Ending(StrEnum):
     KILLED_FROM_OUTSIDE = "killed_from_outside"
     """The engine was told to end the whole container, or was restarted, which is a fault of the platform."""
     TIMED_OUT = "timed_out"
-    """A script was ended because its time was over; players never end so."""
+    """A script was ended because its time was over; players do not end in this way."""

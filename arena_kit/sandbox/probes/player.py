@@ -123,7 +123,7 @@ def until_refused(name: str, most: int, step: Callable[[int], int]) -> int:
 # In a container, this is in /tmp, the only writable place; elsewhere, the probes touch no other files.
 FOLDER = tempfile.mkdtemp()
 
-# --- What a player may rightly do -------------------------------------------------------------------------
+# --- What players must be able to do ----------------------------------------------------------------------
 
 
 @probe("numpy")
@@ -166,7 +166,7 @@ def _() -> int:
         return file.write(b"x")
 
 
-# --- Who it is --------------------------------------------------------------------------------------------
+# --- User and rights --------------------------------------------------------------------------------------
 
 probe("kernel")(platform.release)
 probe("uid")(lambda: [*os.getresuid(), *os.getresgid()])
