@@ -114,7 +114,7 @@ def make_archive(
     run before it can play. Raises UnknownPlayer and TrainingFailed.
     """
     if name not in names():
-        raise UnknownPlayer(f"There is no example player {name!r}. There are: {', '.join(names())}.")
+        raise UnknownPlayer(f"There is no example player {name!r}. The players are: {', '.join(names())}.")
     folder, example = FOLDER / name, _example(name)
     # Weights beside the code are left out, because it is unknown which environment they were trained for.
     files = {path.relative_to(folder).as_posix(): path for path in _files(folder) if path.name != example.weights}

@@ -9,15 +9,15 @@ import shutil
 import tempfile
 from pathlib import Path
 
-DATA_DIR_HINT = "Make the folder, mount it, or set DATA_DIR to one that is there."
+DATA_DIR_HINT = "Make the folder, mount it, or set DATA_DIR to an existing folder."
 
 
 def data_dir_problem(folder: Path) -> str:
     """Return a sentence that says why the arena cannot keep its data in a folder, or "" when it can."""
     if not folder.is_dir():
-        return f"DATA_DIR is {folder}, and there is no such folder."
+        return f"DATA_DIR is {folder}, which does not exist."
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"DATA_DIR is {folder}, and this user may not write to it."
+        return f"DATA_DIR is {folder}, which this user cannot write to."
     return ""
 
 

@@ -157,7 +157,7 @@ class EvaluationArchive:
             self._archive = zipfile.ZipFile(file)
             data = json.loads(self._read(HEADER))
             if data["format"] != FORMAT_VERSION:
-                raise ArtifactDamaged("The records of this evaluation are of a format that this arena does not know.")
+                raise ArtifactDamaged("The records of this evaluation have a format that this arena does not know.")
             self._header: dict[str, Any] = data
             self.environment, self.runtime, self.player = (
                 str(data[name]) for name in ("environment", "runtime", "player")

@@ -101,7 +101,7 @@ class DuelArchive:
             raise ArtifactDamaged("The records of this duel are damaged and cannot be read.") from None
         data = self._json("duel.json")
         if isinstance(data, dict) and data.get("format") != FORMAT_VERSION:
-            raise ArtifactDamaged("The records of this duel are of a format that this arena does not know.")
+            raise ArtifactDamaged("The records of this duel have a format that this arena does not know.")
         self.header = _understood(_header, data, "The header of this duel's records is damaged.")
         self.index = _understood(_index, data, "The index of this duel's records is damaged.")
 

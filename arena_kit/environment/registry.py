@@ -110,7 +110,7 @@ def get_spec(name: str) -> EnvironmentSpec:
             return spec
     known = ", ".join(spec.slug for spec in all_specs())
     missed = "".join(f" Left out: {one.because}" for one in _left_out)
-    raise UnknownEnvironment(f"There is no environment {name!r}. There are: {known}.{missed}")
+    raise UnknownEnvironment(f"There is no environment {name!r}. The environments are: {known}.{missed}")
 
 
 def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:

@@ -205,7 +205,7 @@ def _pieces(client: docker.DockerClient, exec_id: str) -> Iterator[bytes]:
         while len(header := reader.read(8)) == 8:
             yield reader.read(int.from_bytes(header[4:], "big"))
     except OSError as error:
-        raise BuilderUnavailable(f"The Docker engine went silent: {error}.", code="engine_unavailable") from None
+        raise BuilderUnavailable(f"The Docker engine stopped answering: {error}.", code="engine_unavailable") from None
     finally:
         reader.detach()
         stream._response.close()

@@ -64,8 +64,8 @@ class Missing:
         if newest is None:
             why = f"no wheel of {self.name} fits the Python of the base image, or there is no such package. "
             return BuildFailed(f"{shown}: {why}Check the name, or leave it out.", code="no_wheel")
-        python = f"it is for Python {self.other_python}, " if self.other_python else ""
-        why = f"no version of {self.name} fits; {python}newest here is {newest}. Ask for a version that there is."
+        python = f"the wanted one needs Python {self.other_python}, and " if self.other_python else ""
+        why = f"no version of {self.name} fits; {python}the newest here is {newest}. Ask for an existing version."
         return BuildFailed(f"{shown}: {why}", code="no_wheel")
 
 
@@ -127,5 +127,5 @@ def failure(status: int, output: str) -> BuildFailed | BuilderUnavailable:
             f"These requirements exclude each other: {shown}. Widen or drop one of them.", code="requirements_conflict"
         )
     errors = [line for line in output.splitlines() if line.startswith("ERROR:")]
-    first = errors[0].removeprefix("ERROR:").strip() if errors else "pip ended without saying why"
+    first = errors[0].removeprefix("ERROR:").strip() if errors else "pip gave no reason"
     return BuildFailed(f"The requirements cannot be installed: {first}", code="requirements_failed")

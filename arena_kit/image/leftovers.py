@@ -59,7 +59,9 @@ def sweep_containers(client: docker.DockerClient, prefix: str, needed: Callable[
         except NotFound:
             continue
         except APIError as error:
-            logger.warning("The container %s of a build is still there: %s", found["Id"], error.explanation or error)
+            logger.warning(
+                "The container %s of a build could not be removed: %s", found["Id"], error.explanation or error
+            )
         else:
             logger.info("The container %s of a build that is over was removed.", found["Id"])
 
@@ -127,7 +129,7 @@ def _remove(client: docker.DockerClient, name: str) -> bool:
     except ImageNotFound:
         return True
     except APIError as error:
-        logger.warning("The unused image %s is still there: %s", name, error.explanation or error)
+        logger.warning("The unused image %s could not be removed: %s", name, error.explanation or error)
         return False
     logger.info("The unused image %s was removed.", name)
     return True

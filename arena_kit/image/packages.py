@@ -104,7 +104,9 @@ def package_image(
                 waits_since = told_at = time.monotonic()
                 log("Another build installs the same requirements; waiting for it.")
         if time.monotonic() > waits_since + 2 * INSTALL_SECONDS:
-            raise BuilderUnavailable("Another build holds the same requirements for too long.", code="installer_busy")
+            raise BuilderUnavailable(
+                "Another build takes too long to install the same requirements.", code="installer_busy"
+            )
         if time.monotonic() > told_at + NEWS_SECONDS:
             told_at = time.monotonic()
             # `log` raises when the build is cancelled or the worker stops.
@@ -181,7 +183,7 @@ def fetch_all(pip: Installer, wanted: list[str], base: Mapping[str, str], log: L
         if len(given_up) == MAX_FALL_BACKS:
             raise BuildFailed(
                 f"More than {MAX_FALL_BACKS} requirements have no wheel for the Python of the base image, "
-                f"{line} among them. Ask for versions that have one.",
+                f"including {line}. Ask for versions that have one.",
                 code="no_wheel",
             )
         wanted.remove(line)

@@ -207,6 +207,6 @@ def missing_here(requirements: Requirements) -> list[str]:
     return [
         f"{line} is not installed: the process sandbox uses the arena's own Python."
         if version is None
-        else f"{line} is asked for; the process sandbox uses version {version} of the arena's Python."
+        else f"{line} is required, but the process sandbox uses version {version} of the arena's Python."
         for line, version in unmet(requirements, installed)
     ]

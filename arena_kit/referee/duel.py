@@ -24,8 +24,7 @@ ASKING_SHARE = 0.05
 """The largest share of a duel's time that is spent on asking whether the duel is decided."""
 
 Decided = Callable[[Sequence[int]], int | None]
-"""Takes the half points of player_1 by pair, in the order of the schedule; returns how many pairs decide the duel, or
-None while it is undecided."""
+"""Takes the half points of player_1 by pair, in order; returns how many pairs decide the duel, None if undecided."""
 
 
 class Duel:
@@ -128,7 +127,6 @@ class Duel:
             self._send(match.start())
 
     def _room(self) -> int:
-        """Return how many matches may run at once."""
         return min(link.parallel_matches for link in self.links)
 
     def _new_match(self, number: int) -> Match:
@@ -339,10 +337,7 @@ class Duel:
             self._take_out(link.index, PlayerFault.TOO_MANY_RESTARTS)
 
     def _open(self, link: PlayerLink, suspects: list[Question] | None) -> None:
-        """Start a player's container and repeat the questions of its running matches there.
-
-        suspects: the questions that were open when its last container was lost; None at the first start.
-        """
+        """Start a container, and repeat the running matches there. suspects: open at the last loss; None at first."""
         player = link.index
         try:
             link.open()
@@ -376,9 +371,7 @@ class Duel:
         if sum(self._thinking) < elapsed / 2:
             raise PlatformFault("The duel took too long for a reason other than its players.", code="duel_too_slow")
         slower = 0 if self._thinking[0] >= self._thinking[1] else 1
-        self._note(
-            f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the remaining matches."
-        )
+        self._note(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
         self._take_out(slower, PlayerFault.DUEL_TIME)
 
     def _say_goodbye(self, until: float) -> None:

@@ -193,7 +193,7 @@ class DockerSandbox:
         if (folder := player_folder(image)) is not None:
             if not folder.stat().st_mode & stat.S_IXOTH:
                 raise SandboxError(
-                    f"Other users may not read the folder {folder}, and players run as one: chmod -R o+rX it.",
+                    f"Players run as another user, who cannot read the folder {folder}. Run chmod -R o+rX on it.",
                     code="folder_unreadable",
                 )
             mounts.append(Mount(PLAYER, str(folder), type="bind", read_only=True))

@@ -313,7 +313,7 @@ def _check_overlap(entries: list[zipfile.ZipInfo], table_start: int) -> None:
     """Refuse bytes before the first entry, which other tools may read as another zip, and entries that share bytes."""
     if entries and (start := min(entry.header_offset for entry in entries)) > 0:
         raise ArchiveRefused(
-            f"The zip begins with {start} bytes that are not its own. Pack it again.", code="not_a_zip"
+            f"The zip begins with {start} bytes that do not belong to it. Pack it again.", code="not_a_zip"
         )
     end = 0
     for entry in sorted(entries, key=lambda item: item.header_offset):

@@ -93,7 +93,7 @@ def test_caches_and_hidden_files_stay_out(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", ["unknown", "../core", "tests", ""])
 def test_an_unknown_player_is_refused_with_the_names_there_are(name: str) -> None:
-    with pytest.raises(UnknownPlayer, match="There are: cem, deep_search, dqn, dummy"):
+    with pytest.raises(UnknownPlayer, match="The players are: cem, deep_search, dqn, dummy"):
         make_archive(name)
 
 

@@ -32,7 +32,7 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
     entry = registered(registered_id)
     steps = max_steps or entry.max_episode_steps
     if steps is None:
-        raise BrokenEnvironment(f"Gymnasium names no limit of steps for {registered_id}: give one with --max-steps.")
+        raise BrokenEnvironment(f"Gymnasium has no step limit for {registered_id}. Give one with --max-steps.")
     observation = observation_array(environment.observation_space)
     action_count, action = action_array(environment.action_space)
     source: dict[str, Any] = {"id": registered_id}

@@ -81,7 +81,7 @@ def action_array(space: Any) -> tuple[int, ActionArraySpec | None]:
         # The shortest decimals that give these values: 0.4 for a float32 that is 0.4000000059604645 as a double.
         low, high = (_one_if_equal([float(str(value)) for value in bound.ravel()]) for bound in (space.low, space.high))
         return 0, ActionArraySpec(array.shape, array.dtype, array.wire, low, high)
-    raise UnusableSpace(f"Actions of the space {space} are neither one of a number nor one array.")
+    raise UnusableSpace(f"Actions of the space {space} are neither numbers nor an array.")
 
 
 def action_decoder(space: Any, action_count: int, array: ActionArraySpec | None) -> Callable[[Action], Any]:

@@ -55,7 +55,7 @@ def test_requirements_that_this_python_does_not_meet_are_warnings(tmp_path: Path
 
     assert result.warnings == (
         "no-such-package is not installed: the process sandbox uses the arena's own Python.",
-        f"numpy<0.1 is asked for; the process sandbox uses version {numpy} of the arena's Python.",
+        f"numpy<0.1 is required, but the process sandbox uses version {numpy} of the arena's Python.",
     )
 
 

@@ -58,7 +58,7 @@ def test_pip_is_not_asked_to_fetch_nothing() -> None:
 def test_what_no_version_can_stand_in_for_fails_the_build(missing: str, named: str) -> None:
     base = {"pip": "23.0"} if missing == "numpy" else BASE
 
-    with pytest.raises(BuildFailed, match=f"^{named}: no version of .* fits; newest here is 9.0") as caught:
+    with pytest.raises(BuildFailed, match=f"^{named}: no version of .* fits; the newest here is 9.0") as caught:
         fetch(Answers((1, MISSING.format(missing))), "torch==1.0", named, base=base)
 
     assert caught.value.code == "no_wheel"

@@ -129,7 +129,7 @@ def test_a_player_that_spins_is_still_running_until_it_is_closed(arena: Arena) -
         ("x = 1", "create_agent(player_id)"),
         (
             "class Agent:\n    def __init__(self, one, two): ...\n    def act(self, obs): ...",
-            "Agent asks for 2 arguments",
+            "Agent takes 2 arguments",
         ),
     ],
 )

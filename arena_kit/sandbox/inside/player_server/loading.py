@@ -153,7 +153,7 @@ def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
 
 
 ACCEPTED = (
-    "Accepted are a class Player, create_agent() or create_agent(player_id), a class Agent with no argument or "
+    "The arena accepts a class Player, create_agent() or create_agent(player_id), a class Agent with no argument or "
     "player_id, and functions act, get_action or predict."
 )
 
@@ -188,7 +188,7 @@ def made(maker: Callable[..., Any]) -> Any:
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     required = [p for p in parameters if p.default is p.empty and p.kind in positional]
     if len(required) > 1:
-        raise RuntimeError(f"{getattr(maker, '__name__', 'The agent')} asks for {len(required)} arguments. {ACCEPTED}")
+        raise RuntimeError(f"{getattr(maker, '__name__', 'The agent')} takes {len(required)} arguments. {ACCEPTED}")
     return maker(0) if required else maker()
 
 

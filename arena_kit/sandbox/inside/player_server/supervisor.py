@@ -188,7 +188,11 @@ class Supervisor:
         if word == "loaded" and not self._is_loaded:
             self._drain()
             self._is_loaded, self._loaded_log = True, self._log
-            why = "it is asked for" if self._options.fresh else process.objection(self._loader, loading.ORDERS)
+            why = (
+                "the player is loaded for one duel only"
+                if self._options.fresh
+                else process.objection(self._loader, loading.ORDERS)
+            )
             if why:
                 self._report("loaded", warm=False, why=why)
             else:
