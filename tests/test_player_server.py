@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arena_kit.environment.registry import get_spec
-from arena_kit.environment.spec import ActionArraySpec, ArraySpec
+from arena_kit.environment.spec import WIRE_CODES, ActionArraySpec, ArraySpec
 from arena_kit.referee.match import Match
-from arena_kit.referee.wire import TYPECODES, Answer, Decoder, Encoder, Kind, Question, hello
+from arena_kit.referee.wire import Answer, Decoder, Encoder, Kind, Question, hello
 from arena_kit.sandbox.inside.player_server import serving
 
 serving.import_numpy()
@@ -57,7 +57,7 @@ def columns(wire: str = "int8", shape: tuple[int, ...] = (2, 3)) -> tuple[Any, .
     return server(spec, 300).columns(encoder.questions(batch)[4:])
 
 
-@pytest.mark.parametrize("wire", sorted(TYPECODES))
+@pytest.mark.parametrize("wire", sorted(WIRE_CODES))
 def test_player_server_reads_every_type_of_observation_as_the_environments_own(wire: str) -> None:
     rewards, matches, sequences, counts, kinds, valid, states = columns(wire)
 

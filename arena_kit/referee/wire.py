@@ -15,14 +15,12 @@ from itertools import chain
 from struct import Struct
 from typing import Any, NamedTuple
 
-from arena_kit.environment.spec import ActionArraySpec, ArraySpec
+from arena_kit.environment.spec import WIRE_CODES, ActionArraySpec, ArraySpec
 from arena_kit.text import plain_text
 
 VERSION = 2
 MAX_ANSWER_BYTES = 64 * 1024
 """The largest frame that a player may send."""
-
-TYPECODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 
 
 class Kind(IntEnum):
@@ -128,9 +126,9 @@ class Encoder:
 
     def __init__(self, observation: ArraySpec, action_count: int) -> None:
         self._count, self._bytes = math.prod(observation.shape), observation.byte_count
-        self._typecode = TYPECODES[observation.wire]
+        self._typecode = WIRE_CODES[observation.wire]
         self._pack = Struct(f"<{self._count}{self._typecode}").pack
-        self._valid_typecode = TYPECODES[_action_wire(action_count)]
+        self._valid_typecode = WIRE_CODES[_action_wire(action_count)]
 
     def observation(self, values: Sequence[float] | bytes) -> bytes:
         """Return an observation as bytes; raw bytes and arrays of the wire's type are fastest.

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from arena_kit.referee.wire import TYPECODES, Kind
+from arena_kit.environment.spec import WIRE_CODES
+from arena_kit.referee.wire import Kind
 from arena_kit.sandbox.ending import Ending
 
 
@@ -117,7 +118,7 @@ class FakeContainer:
             assert kind == Kind.HELLO
             hello = json.loads(payload)
             self._theirs.sendall(ready(hello["parallel_matches"]) if self._hello is None else self._hello)
-            code = TYPECODES[hello["actions"]["wire"]]
+            code = WIRE_CODES[hello["actions"]["wire"]]
             for kind, payload in requests:
                 assert kind == Kind.QUESTIONS
                 if not all(self._answer(asked) for asked in parse(payload, code)):
