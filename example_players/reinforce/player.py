@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-# Loaded once, for all `Player` objects. If the file is missing, the traceback shows the comment.
+# Loaded once, for all `Player` objects. The comment shows in the traceback when the file is missing.
 with numpy.load(Path(__file__).with_name("weights.npz")) as file:  # train.py writes it
     WEIGHTS = dict(file)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-# Loaded once, for all `Player` objects. If the file is missing, the traceback shows the comment.
+# Loaded once, for all `Player` objects. The comment shows in the traceback when the file is missing.
 VALUES = numpy.load(Path(__file__).with_name("q_table.npy"))  # train.py writes it
 BEST_ACTIONS = VALUES.argmax(axis=1).tolist()
 
