@@ -68,7 +68,7 @@ def test_where_other_versions_are_installed_another_score_is_no_alarm(evaluation
     recording = drawn(evaluation)
 
     assert recording.error_code == "other_runtime"
-    assert "It was played with gymnasium 0.1, and here is gymnasium " in recording.error
+    assert "It was played with gymnasium 0.1, but this machine has gymnasium " in recording.error
     assert not Alarm.objects.exists()
 
 

@@ -156,7 +156,7 @@ TROUBLES: dict[str, tuple[Callable[[Duel], object], str]] = {
     "record damaged": (damage, "The records of this duel are damaged"),
     "another match": (
         lambda duel: rewrite(duel, with_match(1, lambda match: {"actions": match.actions[:-1]})),
-        "Match 1: it stops before its end, and nobody is at fault.",
+        "Match 1: it stops before its end without a fault.",
     ),
     "another duel": (play_otherwise, "The record's hash is "),
     "another summary": (

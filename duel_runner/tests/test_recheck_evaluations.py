@@ -171,7 +171,7 @@ def test_no_verdict_tells_a_hidden_seed(evaluation: Evaluation, environment: Env
     audit = evaluation_audit(evaluation)
 
     said = " ".join([*map(str, audit.mismatches), Alarm.objects.get().message, evaluation.verification])
-    assert "its seed is not the one at its place of the list" in said
+    assert "its seed is not the one at its place in the list" in said
     assert [seed for seed in seeds.seeds if str(seed) in said] == []
 
 
@@ -191,7 +191,7 @@ def test_what_was_played_with_other_versions_cannot_be_checked_and_raises_no_ala
     rewrite(evaluation, lambda record: replace(record, runtime="gymnasium 0.1"))
     Evaluation.objects.update(runtime="gymnasium 0.1", record_sha256="")
 
-    with pytest.raises(PlatformFault, match="It was played with gymnasium 0.1, and here is gymnasium "):
+    with pytest.raises(PlatformFault, match="It was played with gymnasium 0.1, but this machine has gymnasium "):
         evaluation_audit(Evaluation.objects.get(pk=evaluation.pk))
 
     evaluation.refresh_from_db()
