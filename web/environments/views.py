@@ -1,4 +1,4 @@
-"""An environment and its editions."""
+"""Pages of an environment and its editions."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ FRAGMENTS = {
 
 PARTICIPANTS_A_PAGE = 50
 OWN_PLACES = 5
-"""Of one's own agents on other pages, so many are named: the best."""
+"""How many of the viewer's agents on other pages of the table are named; the best ones are."""
 
 
 def environment(request: HttpRequest, slug: str) -> HttpResponse:
-    """Description, upload, own agents, and the newest edition."""
+    """Show the description, the upload form, the viewer's agents and the newest edition."""
     row = get_object_or_404(Environment, slug=slug)
     return environment_page(request, row, agent_form(row)())
 
 
 @explained
 def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
-    """The same page on one edition."""
+    """Show the page of an environment with one edition."""
     row = get_object_or_404(Environment, slug=slug)
     tournament = (
         Tournament.objects.select_related("environment", "season").filter(environment=row, edition=edition).first()
@@ -78,7 +78,7 @@ def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
 
 
 def environment_page(request: HttpRequest, row: Environment, form: AgentForm, status: int = 200) -> HttpResponse:
-    """The page on the board or the newest edition. It is live while anything can still change it."""
+    """Render the page with the board or the newest edition; it refreshes itself while results can still change."""
     if row.is_scored:
         return scored_page(request, _common(request, row, form), status)
     if request.GET.get("as_of"):
@@ -96,7 +96,7 @@ def environment_page(request: HttpRequest, row: Environment, form: AgentForm, st
 
 
 def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
-    """An example player as a zip; what it has learned for `?environment=` is in it when the arena has trained it."""
+    """Send an example player as a zip, with what the arena has trained it on for `?environment=`, if anything."""
     environment = request.GET.get("environment", "")
     try:
         archive = make_archive(name, environment, store=settings.DATA_DIR / "examples")
@@ -122,12 +122,12 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
 
 
 def _address(request: HttpRequest, base: str) -> dict[str, str]:
-    """base: of the page. page: the same with what was asked for, to be asked again."""
+    """Return the page's address as `base`, and with the query string as `page`, from which live parts refresh."""
     return {"base": base, "page": f"{base}?{request.GET.urlencode()}" if request.GET else base}
 
 
 def _table(request: HttpRequest, row: Environment, tournament: Tournament | None, *, is_newest: bool) -> dict[str, Any]:
-    """A page of an edition's table, and where one's own agents are that it does not show."""
+    """Return one page of an edition's table, and the places of the viewer's agents on other pages."""
     if tournament is None:
         return {"tournament": None, "is_running": False}
     assert request.user.is_anonymous or isinstance(request.user, User)
@@ -145,7 +145,7 @@ def _table(request: HttpRequest, row: Environment, tournament: Tournament | None
     wanted = form.wanted
     rows = table_rows(tournament, wanted, is_newest=is_newest)
     table = Paginator(rows, PARTICIPANTS_A_PAGE).get_page(page_number(request.GET))
-    # Places are counted in the whole table, by rank.
+    # Places are known only for the whole table in order of rank.
     is_whole = not wanted.is_filtered and wanted.sort == DEFAULT_SORT
     own = own_place_list(tournament, request.user) if is_whole and isinstance(request.user, User) else []
     elsewhere = [place for place in own if not table.start_index() <= place.row <= table.end_index()]

@@ -1,4 +1,4 @@
-"""Agents: upload, versions, status."""
+"""Pages of agents: uploads, versions and their status."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ VERSIONS_A_PAGE = 20
 
 @login_required
 def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
-    """Upload a new agent; who comes here from the login, the form being lost, gets the form."""
+    """Create an agent with its first version. GET redirects to the form, because a login loses what was sent."""
     if request.method != "POST":
         return redirect("web:environment", slug)
     assert isinstance(request.user, User)
@@ -64,14 +64,14 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Every submission of an agent with its phases."""
+    """Show an agent's versions with their phases."""
     row = _get(slug, name)
     return agent_page(request, row, archive_form(row.environment)())
 
 
 @login_required
 def submission_create(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Upload a new version; for the owner alone. As above, the form is for those who come from the login."""
+    """Upload a new version, for the owner alone. GET redirects to the form, as for `agent_create`."""
     if request.method != "POST":
         return redirect("web:agent", slug, name)
     row = _get_own(request, slug, name)
@@ -106,7 +106,7 @@ def submission_delete(request: HttpRequest, slug: str, name: str, number: int) -
 @require_POST
 @login_required
 def submission_activate(request: HttpRequest, slug: str, name: str, number: int) -> HttpResponse:
-    """Let a version play for its agent, instead of newer ones."""
+    """Let a version play for its agent instead of newer versions."""
     row, submission = _get_own_version(request, slug, name, number)
     change = partial(versions.submission_activate, submission=submission)
     said(request, f"Version {number} plays from the next tournament on.", change)
@@ -116,7 +116,7 @@ def submission_activate(request: HttpRequest, slug: str, name: str, number: int)
 @require_POST
 @login_required
 def submission_bench(request: HttpRequest, slug: str, name: str, number: int) -> HttpResponse:
-    """Let a version play no more; the newest of the others does."""
+    """Bench a version; the newest other version plays instead."""
     row, submission = _get_own_version(request, slug, name, number)
     said(request, f"Version {number} is benched.", partial(versions.submission_bench, submission=submission))
     return redirect("web:agent", slug, row.name)
@@ -129,7 +129,7 @@ def submission_cancel(request: HttpRequest, slug: str, name: str, number: int) -
     row, submission = _get_own_version(request, slug, name, number)
     phase = open_phase(submission)
     if phase is None:
-        messages.error(request, f"Version {number} is neither built, validated nor evaluated at the moment.")
+        messages.error(request, f"Version {number} has no build, validation or evaluation to cancel.")
     else:
         operator = operator_of(request, AuditEntry.Channel.SITE)
         change = partial(phase_cancel, job=phase, operator=operator)
@@ -140,7 +140,7 @@ def submission_cancel(request: HttpRequest, slug: str, name: str, number: int) -
 @require_POST
 @login_required
 def agent_rest(request: HttpRequest, slug: str, name: str, *, is_resting: bool) -> HttpResponse:
-    """Let an agent rest, or play again; for its owner and organisers."""
+    """Let an agent rest or play again; for its owner and organisers."""
     assert isinstance(request.user, User)
     row = _get(slug, name)
     change = partial(rest, request, request.user, row, is_resting=is_resting, channel=AuditEntry.Channel.SITE)
@@ -166,12 +166,12 @@ def _get_own_version(request: HttpRequest, slug: str, name: str, number: int) ->
     row = _get_own(request, slug, name)
     submission = row.submissions.filter(deleted_at=None, number=number).first()
     if submission is None:
-        raise Http404(f"{row} has no version {number}, or it is deleted already.")
+        raise Http404(f"{row} has no version {number}, or the version is deleted already.")
     return row, submission
 
 
 def _pages(row: Agent, query: QueryDict) -> Page[Submission]:
-    """The page of its versions that an address asks for with ?page=N, or the one where ?version=N is."""
+    """Return the page of versions that `?page=N` asks for, or the page that contains `?version=N`."""
     newest_first = row.submissions.order_by("-number")
     number, version = page_number(query), query.get("version", "")
     if "page" not in query and version.isdecimal() and len(version) < 9:
@@ -182,7 +182,7 @@ def _pages(row: Agent, query: QueryDict) -> Page[Submission]:
 def agent_page(
     request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200, more: Mapping[str, object] | None = None
 ) -> HttpResponse:
-    """The agent's page, or the one version that asks for itself. more: of another form on it that was refused."""
+    """Render the agent's page, or the one version that htmx refreshes. more: context of another refused form."""
     number = request.headers.get("HX-Target", "").removeprefix("v")
     wanted = int(number) if number.isdecimal() and len(number) < 9 else None
     pages = _pages(row, request.GET)
@@ -213,7 +213,7 @@ def agent_page(
         if takes_versions and isinstance(request.user, User)
         else [],
         "can_see_source": agent_source_visible(row, request.user),
-        # Versions that follow their progress do not show them.
+        # Lazy, because a version that refreshes itself does not show challenges.
         "challenges": SimpleLazyObject(partial(challenge_part, request.user, row)),
         **(more or {}),
     }
