@@ -42,7 +42,7 @@ class BoardForm(forms.Form):
     id_query = forms.CharField(
         required=False, max_length=40, label="Id", widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
-    as_of = MomentField(required=False, label="As it stood on (UTC)")
+    as_of = MomentField(required=False, label="Board as of (UTC)")
     verified = forms.BooleanField(required=False, label="Verified only")
 
     def clean_verified(self) -> bool | None:
