@@ -98,14 +98,14 @@ PLAYER = '''\
 
 class Player:
     def __init__(self, train_mode):
-        """Episodes run side by side, each with its own Player. Later episodes reuse these objects."""
+        """Episodes that run side by side have a Player each."""
 
     def start(self, state, valid_actions):
-        """Return the first action of an episode."""
+        """Begin an episode, perhaps after another one. Return the first action."""
         return self.act(state)
 
     def step(self, state, valid_actions, prev_reward):
-        """Return every later action; prev_reward is the reward for your last action."""
+        """Return the next action. prev_reward: reward for your last action."""
         return self.act(state)
 
     def end(self, state, prev_reward):

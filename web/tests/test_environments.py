@@ -37,7 +37,7 @@ def players(cast: Cast, environment: Environment) -> list[Submission]:
 
 def test_anybody_reads_the_page_and_is_asked_to_log_in_to_upload(client: Client, environment: Environment) -> None:
     page = client.get(ADDRESS).content.decode()
-    assert 'Please <a href="/login/?next=/environments/tic-tac-toe/">log in</a>' in page
+    assert '<a href="/login/?next=/environments/tic-tac-toe/">Log in</a> to upload an agent.' in page
     assert "No edition has been played yet" in page
     assert "Your agents" not in page
 
