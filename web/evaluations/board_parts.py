@@ -14,8 +14,9 @@ from django.http import QueryDict
 from arena_kit.ranking.scores import Interval
 from core.evaluations.board import COMPARED, SORTS, BoardFilter, BoardRow, board_page
 from core.models import Environment, Evaluation
-from web.evaluations.charts import Series, Whisker, overlaid, whiskers
+from web.evaluations.charts import Series, overlaid
 from web.evaluations.parts import page_number
+from web.evaluations.whiskers import Whisker, whiskers
 from web.ratings.as_of import MomentField
 from web.site.plots import Plot
 

@@ -1,4 +1,4 @@
-"""Charts of scores with the tables behind them, and the whiskers of boards. Pure functions.
+"""Charts of scores with the tables behind them. Pure functions.
 
 Scores come from environments and may be any float: those that are not a number, or too large for an axis, appear in the
 table but not in the drawing (`web.site.plots.drawable`).
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from arena_kit.ranking.scores import as_equal, bin_edges
+from arena_kit.ranking.scores import bin_edges
 from web.site.plots import LARGEST, Axis, Line, Mark, Plot, Span, Table, drawable
 
 Z_95 = 1.96
@@ -24,27 +24,6 @@ MOST_DOTS = 1000
 OF_SCORES = "Score of an episode"
 TABLE_ROWS = 20
 """Rows of the table behind a line; people read about this many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A map from low..high to per cent of a whisker's width, with a margin at both ends; low < high."""
-
-    low: float
-    high: float
-
-    def __call__(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
-        return round(3 + 94 * min(1.0, max(0.0, share)), 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Whisker:
-    """A value with its interval on a scale that all rows of a board share, in per cent of its width."""
-
-    low: float
-    value: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +44,6 @@ def short(value: float) -> str:
     """Write a number for a table or a sentence: 0, 2.5, −12, 12346, 2.5e+06."""
     text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}" if value else "0"
     return text.replace("-", "−")
-
-
-def scale_of(values: Sequence[float]) -> Scale:
-    """Return a scale that fits all values with a margin at both ends; equal values are in the middle."""
-    low, high = min(values), max(values)
-    margin = max(abs(high) * 0.5, 0.5) if as_equal(low, high) else (high - low) * 0.06
-    return Scale(low - margin, high + margin)
-
-
-def whiskers(
-    rows: Sequence[tuple[float, float, float]], *marks: float, scaled_by: Sequence[bool] = ()
-) -> tuple[list[Whisker | None], list[float]]:
-    """Place means with their intervals (low, value, high), and single marks, on one scale in per cent.
-
-    scaled_by: rows that set the scale; if none do, all rows set it. A row that does not fit on the scale gets None: a
-    script can print any number, which must not squeeze the other rows into a point.
-    """
-    if not rows:
-        return [], []
-    making = [row for row, makes in zip(rows, scaled_by, strict=False) if makes] or rows
-    scale = scale_of([*(value for row in making for value in row), *marks])
-    if not math.isfinite(scale.high - scale.low):
-        return [None] * len(rows), []
-    placed = [
-        Whisker(scale(low), scale(value), scale(high)) if scale.low <= low and high <= scale.high else None
-        for low, value, high in rows
-    ]
-    return placed, [scale(mark) for mark in marks]
 
 
 def running_means(scores: Sequence[float]) -> list[tuple[float, float]]:
