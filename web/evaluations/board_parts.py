@@ -140,6 +140,7 @@ def public_ids(query: QueryDict) -> list[UUID]:
 
 
 def side_by_side(evaluations: Sequence[Evaluation]) -> list[Compared]:
+    """Give each evaluation its letter, colour and dash pattern."""
     return [Compared(*look, evaluation) for look, evaluation in zip(LOOKS, evaluations, strict=False)]
 
 
@@ -162,6 +163,7 @@ def distributions(compared: Sequence[Compared]) -> Plot | None:
 
 
 def scores(evaluation: Evaluation) -> list[float]:
+    """Return the scores of an evaluation's episodes, in order."""
     return [float(score) for _, score, _, _ in evaluation.episodes]
 
 

@@ -131,6 +131,7 @@ def log(request: HttpRequest, evaluation_id: int, log: str) -> HttpResponseBase:
 
 
 def get_evaluation(evaluation_id: int) -> Evaluation:
+    """Return an evaluation. Raises Http404."""
     try:
         return selectors.evaluation_get(evaluation_id)
     except Evaluation.DoesNotExist:
@@ -138,6 +139,7 @@ def get_evaluation(evaluation_id: int) -> Evaluation:
 
 
 def viewer_of(request: HttpRequest) -> Viewer:
+    """Return the user or visitor that a request comes from."""
     assert request.user.is_anonymous or isinstance(request.user, User)
     return request.user
 

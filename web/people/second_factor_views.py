@@ -113,6 +113,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
 
 
 def begin(request: HttpRequest, user: User, code: str) -> HttpResponse:
+    """Begin to set up the second factor, with a new key. The code is not used."""
     services.second_factor_begin(user=user)
     return redirect("web:second_factor")
 
@@ -126,12 +127,14 @@ def confirm(request: HttpRequest, user: User, code: str) -> HttpResponse:
 
 
 def renew(request: HttpRequest, user: User, code: str) -> HttpResponse:
+    """Replace the recovery codes. Only this answer shows the new ones."""
     codes = services.recovery_codes_renew(user=user, code=code)
     _write_down(request, user, "renew_recovery_codes")
     return _page(request, user, CodeForm(), codes=codes)
 
 
 def remove(request: HttpRequest, user: User, code: str) -> HttpResponse:
+    """Remove the second factor."""
     services.second_factor_remove(user=user, code=code)
     _write_down(request, user, "remove_second_factor")
     messages.success(request, "Your second factor is removed. You now log in with your password alone.")

@@ -1,3 +1,5 @@
+"""The public page of a person."""
+
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render

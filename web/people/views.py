@@ -168,6 +168,7 @@ class PasswordChange(views.PasswordChangeView):
 
 @login_required
 def profile(request: HttpRequest) -> HttpResponse:
+    """Show the profile, or save it."""
     assert isinstance(request.user, User)
     form = ProfileForm(request.POST or None, instance=request.user)
     if request.method == "POST" and form.is_valid():

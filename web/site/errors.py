@@ -1,3 +1,5 @@
+"""Answers to unknown addresses and to errors of the arena."""
+
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.defaults import server_error
 

@@ -1,3 +1,5 @@
+"""The home page, and the icon and robots.txt that browsers and crawlers request."""
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
