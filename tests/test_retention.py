@@ -240,7 +240,7 @@ def test_only_images_of_versions_that_were_replaced_long_ago_go(versions: list[S
     assert list(Submission.objects.valid()) == [versions[1]]
     agent = Agent.objects.get()
     page = Client().get(f"/environments/tic-tac-toe/agents/{agent.name}/").content.decode()
-    assert page.count("Its image is not kept any longer") == 1
+    assert page.count("The image of this version was removed on") == 1
 
 
 def test_an_image_that_still_has_to_play_stays(versions: list[Submission]) -> None:

@@ -338,9 +338,9 @@ def test_its_page_says_what_happened_and_shows_its_owner_alone_the_way_out(
     owner.force_login(agent.owner)
     mine, others = owner.get(page).content.decode(), Client().get(page).content.decode()
     for text in (mine, others):
-        assert "This agent is paused since" in text
+        assert "This agent has been paused since" in text
         assert "Version 1 forfeited every match of 3 duels in a row." in text
-    assert "upload a new version</a>. Once that one is validated" in mine
+    assert "upload a new version</a>: the agent plays again as soon as" in mine
     assert 'id="upload"' in mine
     assert 'id="upload"' not in others
     assert 'badge-bad">Paused' in owner.get(f"/environments/{agent.environment.slug}/").content.decode()

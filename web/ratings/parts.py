@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from core.models import Participant, RatingPoint
 from core.ratings.history import RatingHistory
-from web.evaluations.charts import Whisker, short, whiskers
+from web.evaluations.charts import short
+from web.evaluations.whiskers import Whisker, whiskers
 from web.site.plots import Axis, Line, Mark, Plot, Span
 
 

@@ -1,4 +1,4 @@
-"""Meetings and formats as pages write them."""
+"""Filters and tags for meetings of tournaments."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ register = template.Library()
 
 @register.filter
 def source_words(source: Source | None) -> str:
-    """Who will come from there: winner of W1.2."""
+    """Name the participant who comes from a source: winner of W1.2."""
     return brackets.source_words(source)
 
 
 @register.filter
 def meeting_words(meeting: Meeting) -> str:
-    """A meeting for those who do not see it: anna against berta."""
+    """Describe a meeting for screen readers: anna against berta."""
     one, other = (_who(side) for side in meeting.sides)
     return f"{one} against {other}"
 
 
 @register.simple_tag
 def seen(one: brackets.Seen) -> SafeString:
-    """The cell of a table: a meeting as one of the two has it. A tag, since a page may have a thousand of them."""
+    """Draw a meeting as one of its sides sees it. A tag, because it is faster: a page may have a thousand cells."""
     words = seen_words(one)
     points = f"{one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
     drawn = format_html(
@@ -53,7 +53,7 @@ def seen(one: brackets.Seen) -> SafeString:
 
 
 def seen_words(one: brackets.Seen) -> str:
-    """The same in words: won 14:6 against berta, as player 2."""
+    """Describe a meeting as one side sees it: won 14:6 against berta, as player 2."""
     if one.opponent is None:
         return one.meeting.decision or "open"
     points = f" {one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""

@@ -120,7 +120,7 @@ def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: 
     assert duel.not_before is not None
     assert f"{duel.not_before.astimezone(UTC):%H:%M} UTC (attempt 2 of" in page
     assert "Last time: The engine did not answer." in page
-    assert "Duel: 1 attempt that came to nothing" in page
+    assert "Duel: 1 failed attempt" in page
     assert HOSTILE not in page
 
 
@@ -212,7 +212,7 @@ def test_a_duel_shows_by_what_it_can_be_checked(client: Client, stage: Stage) ->
     page = html(client, address(stage.duel))
 
     assert "How to check this duel" in page
-    assert "Not checked by the arena yet" in page
+    assert "The arena has not checked this record yet" in page
     for text in (*played.DIGESTS, stage.duel.record_sha256, "tic-tac-toe-v1", f"seed {stage.duel.seed}"):
         assert text in page
     number = stage.duel.pk

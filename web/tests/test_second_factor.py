@@ -275,14 +275,14 @@ def test_setting_it_up_revokes_tokens_that_the_password_alone_has_made(cast: Cas
     _, old = token_create(owner=cast.olga, name="old", now=timezone.now(), days=1)
     _, other = token_create(owner=cast.alice, name="other", now=timezone.now(), days=1)
     client = visit(cast.olga)
-    assert "Setting it up revokes your API tokens" in client.get(PAGE).content.decode()
+    assert "Setting up a second factor revokes your API tokens" in client.get(PAGE).content.decode()
     client.post(PAGE, {"step": "begin"})
     client.post(PAGE, {"step": "confirm", "code": WRONG})
     assert status_with(old) == 200
 
     page = client.post(PAGE, {"step": "confirm", "code": code(TOTPDevice.objects.get())}).content.decode()
 
-    assert "API tokens from before are revoked" in page
+    assert "Your earlier API tokens are revoked" in page
     _, new = token_create(owner=cast.olga, name="new", now=timezone.now(), days=1)
     codes = client.post(PAGE, {"step": "renew", "code": StaticToken.objects.all()[0].token}).content.decode()
     assert "revoked" not in codes

@@ -364,7 +364,7 @@ def test_an_archive_is_for_those_who_may_read_the_source(arena: Arena, program: 
     assert (b"".join(response), response["Content-Type"]) == (b"zip!", "application/zip")
     arena.stage.clara.deleted_at = timezone.now()
     arena.stage.clara.save()
-    assert program(None).get(public).json() == {"detail": "This version has been deleted by its owner."}
+    assert program(None).get(public).json() == {"detail": "The owner has deleted this version."}
 
 
 def test_a_browser_that_is_logged_in_needs_the_csrf_token(arena: Arena, cast: Cast) -> None:
