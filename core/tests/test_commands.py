@@ -69,7 +69,7 @@ def test_sync_environments_gives_the_public_name_of_what_was_renamed_to_its_new_
 def test_workers_of_duels_say_at_their_start_when_their_sandbox_cannot_be_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody.sock'}")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'silent.sock'}")
     output = StringIO()
 
     RunWorkers(stdout=output)._check_sandbox()

@@ -132,7 +132,7 @@ def test_a_new_version_is_benched_until_its_test_is_over(agent: Agent) -> None:
             False,
             CHOICE,
             1,
-            "no decision: version 1 goes on playing unless its owner lets version 2 play.",
+            "undecided: version 1 keeps playing unless the owner chooses version 2.",
         ),
     ],
 )
@@ -245,7 +245,7 @@ def banned(versions: list[Submission]) -> None:
 @pytest.mark.parametrize(
     ("event", "state", "words", "is_benched"),
     [
-        (deleted, ACTIVATED, "without a verdict: version 1", False),
+        (deleted, ACTIVATED, "without a result, because version 1", False),
         (candidate_deleted, CANCELLED, "deleted", True),
         (disabled, CHOICE, "may not take part", True),
         (banned, CHOICE, "may not take part", True),
