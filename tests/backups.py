@@ -139,7 +139,7 @@ def write_something_else(path: Path) -> None:
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut short": (cut_short, "complete backup|incomplete"),
-    "without its end": (lose_the_end, "torn"),
+    "without its end": (lose_the_end, "incomplete"),
     "without a file": (lose_a_file, r"records\.zip is missing from this backup"),
     "with a changed file": (change_a_file, r"records\.zip has changed"),
     "with a changed database": (change_the_database, "database has changed"),

@@ -14,6 +14,7 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
+from django.db.models import Model
 
 from core.jobs.kinds import JOB_MODELS
 from core.models import (
@@ -30,18 +31,19 @@ from core.models import (
     User,
 )
 
-ORDER = (
+ORDER: tuple[tuple[type[Model], ...], ...] = (
     (User,),
     (Agent,),
     # The jobs of an agent. Duels belong to two agents and come later.
     tuple(model for model in JOB_MODELS.values() if model is not Duel),
     (Submission,),
     (Environment,),
+    # Held while the tables and ratings of an environment follow its ledger.
+    (LedgerSums,),
+    (RatingPool,),
     (Tournament,),
     (Participant,),
     (Duel,),
-    (RatingPool,),
-    (LedgerSums,),
     # Held until the commit by every change of an environment's results, so nothing may be locked after it.
     (Ledger,),
 )
@@ -71,8 +73,8 @@ class LockWatch:
 
     def _note(self, connection: BaseDatabaseWrapper, table: str) -> None:
         # The outermost block of the code itself: tests run within blocks of their own.
-        own = (block for block in connection.atomic_blocks if not block._from_testcase)
-        transaction = next(own, None)
+        blocks: list[Any] = connection.atomic_blocks
+        transaction = next((block for block in blocks if not block._from_testcase), None)
         if transaction is not self._transaction:
             self._transaction, self._locked = transaction, set()
         rank = _RANKS[table]

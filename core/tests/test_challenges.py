@@ -134,7 +134,7 @@ def test_only_so_many_duels_a_day_may_be_asked_for(cast: Cast, game: Environment
         challenge_create(user=cast.alice, agent=mine, opponent=None)
     assert refusal.value.code == "quota_challenges_per_day"
     challenge_create(user=cast.alice, agent=mine, opponent=rivals[0].agent)
-    with pytest.raises(QuotaExceeded, match="none are left"):
+    with pytest.raises(QuotaExceeded, match="but none of your 3 a day"):
         challenge_create(user=cast.alice, agent=mine, opponent=rivals[0].agent)
 
     # What the arena has failed on is not charged, nor what was asked for yesterday.

@@ -125,7 +125,7 @@ def test_a_new_version_is_benched_until_its_test_is_over(agent: Agent) -> None:
     ("pairs", "is_forfeited", "state", "plays", "words"),
     [
         ([4] * 30, False, ACTIVATED, 2, "Of 32 matches it won 32, drew 0 and lost 0. The test accepts after 16 pairs"),
-        ([0] * 30, False, BENCHED, 1, "version 1 goes on playing. Of 26 matches it won 0, drew 0 and lost 26."),
+        ([0] * 30, False, BENCHED, 1, "version 1 keeps playing. Of 26 matches it won 0, drew 0 and lost 26."),
         ([0] * 30, True, BENCHED, 1, "lost 26, 26 of them by forfeit"),
         (
             [4, 2, 0] * 10,

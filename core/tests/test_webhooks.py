@@ -217,7 +217,7 @@ def test_a_name_that_leads_behind_the_wall_is_not_asked(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("url", "said"),
     [("ftp://a.example/", "https://"), ("http://a.example/", "Use https"), ("https://u:p@a.example/", "password"),
-     ("https://a.example/\r\nX: y", "plain letters"), ("https://a.example:99999/", "no address"), ("", "https://")],
+     ("https://a.example/\r\nX: y", "plain letters"), ("https://a.example:99999/", "not an address"), ("", "https://")],
 )  # fmt: skip
 def test_what_is_no_good_address_is_refused_with_a_sentence(url: str, said: str, settings: Settings) -> None:
     settings.WEBHOOKS_OVER_HTTP = False
