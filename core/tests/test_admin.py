@@ -1,4 +1,4 @@
-"""What organisers see, and what nobody can change."""
+"""What organisers see in the admin, and what they cannot change."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def test_hidden_seeds_are_shown_to_superusers_alone(client: Client, people: fact
 
     assertContains(page, ranking.sha256)
     assert (str(ranking.seeds[0]) in page.content.decode()) is is_superuser
-    # Nor can anybody find them by looking for them, or by asking in which half they are.
+    # Neither a search nor a comparison by halves finds them.
     assertContains(found, "0 seed lists")
     for question in ("seeds__0__gt", "seeds__contains", "seeds"):
         assert client.get(reverse("admin:core_seedlist_changelist"), {question: "1"}).status_code == 400

@@ -73,7 +73,7 @@ def test_an_organiser_gives_waiting_jobs_a_priority_within_its_range(
     assert list(line(Build)) == [third, second, first]
     running = factories.build(players[1], JobState.RUNNING)
     (said,) = act(organiser, "prioritise", running, number="1")
-    assert said.startswith("build of berta v1: nothing was done. It does not wait for its first worker")
+    assert said.startswith("build of berta v1: nothing was done. Only a job that waits for its first worker")
     address = reverse("admin:core_build_changelist")
     form = {"action": "prioritise", "_selected_action": [second.pk], "answered": "1", "number": "11"}
     assertContains(organiser.post(address, form), "less than or equal to 10")
@@ -85,12 +85,13 @@ def test_a_job_that_is_over_can_be_neither_requeued_nor_cancelled(organiser: Cli
     validation = Validation.objects.get(submission=players[0])
 
     assert act(organiser, "requeue", validation) == [
-        "validation of anna v1: nothing was done. A validation in the state “succeeded” cannot get the state “waiting”."
+        "validation of anna v1: nothing was done. "
+        "A validation in the state “succeeded” cannot enter the state “waiting”."
     ]
     assert act(organiser, "cancel", validation, reason=REASON) == [
         (
             "validation of anna v1: nothing was done. "
-            "A validation in the state “succeeded” cannot get the state “cancelled”."
+            "A validation in the state “succeeded” cannot enter the state “cancelled”."
         )
     ]
     validation.refresh_from_db()
@@ -220,9 +221,9 @@ def test_only_a_duel_with_a_result_that_counts_can_be_voided(organiser: Client, 
     act(organiser, "void", played, reason=REASON)
 
     assert act(organiser, "void", waiting, reason=REASON)[-1].endswith(
-        "nothing was done. It has no result that could be made void; cancel it instead."
+        "nothing was done. It has no result that could be void; cancel it instead."
     )
-    assert act(organiser, "void", played, reason="Another.")[-1].endswith("nothing was done. It is void already.")
+    assert act(organiser, "void", played, reason="Another.")[-1].endswith("nothing was done. It is already void.")
     assert LedgerVoid.objects.get().reason == REASON
 
 

@@ -208,7 +208,7 @@ def test_every_limit_that_the_engine_does_not_keep_is_a_warning(answering_engine
 def test_a_machine_without_an_engine_is_told_so_and_only_at_deployment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody.sock'}")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'silent.sock'}")
     assert [message.id for message in engine_messages()] == ["arena.W003"]
     assert run_checks(tags=[ENGINE_TAG]) == []
     settings.SANDBOX = "process"

@@ -1,4 +1,4 @@
-"""Commands that somebody types are in the audit log when they change anything."""
+"""Commands that people type are in the audit log when they change anything."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_a_planned_tournament_takes_the_next_edition_and_draws_its_seed(environm
     ]
     assert first.seed > 0
     assert second.seed == 7
-    # Whoever closes it opens it.
+    # An organiser who closes it can open it again.
     assert first.registration_opens_at == NOON
 
 
@@ -138,7 +138,7 @@ def test_of_a_tournament_that_has_begun_only_name_season_and_audience_can_be_cha
     address = reverse("admin:core_tournament_change", args=[row.pk])
     inlines = {"participants-TOTAL_FORMS": "0", "participants-INITIAL_FORMS": "0"}
     form = {"name": "cup", "season": season.pk, "results": "PUBLIC", "format": "swiss", "state": "PLANNED", "seed": "9"}
-    # What everybody has seen cannot be held back again.
+    # Results that have been public cannot be held back again.
     for results in ("PUBLIC", "HIDDEN"):
         assert organiser.post(address, form | inlines | {"results": results}).status_code == 302
         row.refresh_from_db()

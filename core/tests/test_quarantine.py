@@ -146,7 +146,7 @@ def test_one_look_at_the_ledger_tells_and_while_nobody_crashes_nobody_is_looked_
         assert quarantine_where_due(tournament=tournament) == []
     crash(tournament, crasher, rival)
     assert crashed_in(tournament) == [crasher]
-    # Nothing is held for who has crashed once.
+    # One crash takes no lock.
     with django_assert_num_queries(2):  # type: ignore[operator]
         assert quarantine_where_due(tournament=tournament) == []
     with django_assert_num_queries(1):  # type: ignore[operator]
