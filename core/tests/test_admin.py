@@ -235,10 +235,10 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
     environment.refresh_from_db()
     assert (environment.matches_per_duel, environment.slug) == (8, "tic-tac-toe")
     # What the database would refuse.
-    assertContains(organiser.post(address, {**form, "cpu_count": 0}), "This must be more than 0.")
-    assertContains(organiser.post(address, {**form, "bank_seconds": -1}), "This must not be below 0.")
+    assertContains(organiser.post(address, {**form, "cpu_count": 0}), "Enter a number above 0.")
+    assertContains(organiser.post(address, {**form, "bank_seconds": -1}), "Enter 0 or a number above 0.")
     assertContains(organiser.post(address, {**form, "test_elo1": -1}), "and this one above the lower one")
-    assertContains(organiser.post(address, {**form, "test_alpha": 0.5}), "This must be more than 0 and less than 0.5.")
+    assertContains(organiser.post(address, {**form, "test_alpha": 0.5}), "Enter a number above 0 and below 0.5.")
 
 
 LIMITS = ("parallel_matches", "cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",

@@ -60,7 +60,7 @@ def test_a_waiting_job_is_woken_again(
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "requeue", build)
 
-    assert said == ["build of anna v1 was waiting already; the bell of its workers was rung."]
+    assert said == ["build of anna v1 was already waiting; its workers were woken."]
     assert waiting_messages() == [(WORK, "build")]
 
 
@@ -111,7 +111,7 @@ def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
 
     said = act(organiser, "requeue", build)
 
-    assert said == ["build of anna v1 has moved on meanwhile, so nothing was done. Please look again."]
+    assert said == ["build of anna v1 has changed meanwhile, so nothing was done. Reload the page and try again."]
     build.refresh_from_db()
     assert build.state == JobState.SUCCEEDED
 
@@ -195,7 +195,9 @@ def test_archives_are_deleted_after_a_question(organiser: Client, players: list[
     question = organiser.post(reverse("admin:core_submission_changelist"), data)
     assertContains(question, "removed for good")
     assert act(organiser, "delete_archives", players[0]) == ["anna v1 is deleted; its results stay."]
-    assert act(organiser, "delete_archives", players[0]) == ["anna v1: nothing was done. It is deleted already."]
+    assert act(organiser, "delete_archives", players[0]) == [
+        "anna v1: nothing was done. The archive is already deleted."
+    ]
 
 
 def test_voiding_a_duel_keeps_its_entries_and_says_who_and_why(
@@ -297,7 +299,7 @@ def test_a_ladder_is_ended_by_playing_nothing(
     organiser: Client, environment: Environment, players: list[Submission]
 ) -> None:
     tournament = factories.tournament(players, state=TournamentState.RUNNING)
-    assert "It is no ladder that runs." in act(organiser, "end_ladder", tournament)[-1]
+    assert "It is not a running ladder." in act(organiser, "end_ladder", tournament)[-1]
     Tournament.objects.update(format="ladder")
     Environment.objects.update(play=Play.LADDER)
     assert "ends within seconds" in act(organiser, "end_ladder", tournament)[-1]
@@ -317,13 +319,13 @@ def test_cancelling_an_edition_cancels_what_is_left_of_it(organiser: Client, pla
         ("CANCELLED", REASON),
         ("SUCCEEDED", ""),
     ]
-    assert said == ["Tic-tac-toe edition 1 is cancelled; what has been played stays."]
+    assert said == ["Tic-tac-toe edition 1 is cancelled; finished duels stay."]
     assert act(organiser, "cancel", tournament, reason=REASON)[-1].endswith("nothing was done. It is not running.")
 
 
 def test_an_agent_is_disabled_with_a_reason_and_enabled_again(organiser: Client, players: list[Submission]) -> None:
     agent = players[0].agent
-    assert act(organiser, "enable", agent) == ["anna: nothing was done. It is not disabled."]
+    assert act(organiser, "enable", agent) == ["anna: nothing was done. The agent is not disabled."]
 
     assert act(organiser, "disable", agent, reason=REASON)[-1] == "anna is disabled."
     assert Agent.objects.filter(is_disabled=True).values_list("name", "disabled_reason").get() == ("anna", REASON)

@@ -178,7 +178,7 @@ def test_releasing_results_shows_them_to_everybody_and_has_ratings_follow(
 ) -> None:
     row = factories.tournament(players)
     Tournament.objects.update(results="HIDDEN")
-    assert "everybody sees its results now" in act(organiser, "release", row)[0]
+    assert "everybody can now see its results" in act(organiser, "release", row)[0]
     row.refresh_from_db()
     assert row.counts_for_ratings
     assert "sees its results already" in act(organiser, "release", row)[0]

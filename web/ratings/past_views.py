@@ -1,4 +1,4 @@
-"""The leaderboard of an environment with duels as it stood at a moment."""
+"""The leaderboard of an environment with duels at a moment of the past."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ ROWS_A_PAGE = 50
 
 
 def past_page(request: HttpRequest, context: dict[str, Any], form: AsOfForm, fragments: dict[str, str]) -> HttpResponse:
-    """The environment's page with a leaderboard of the past. context: what all environments' pages have.
+    """Show the environment's page with a leaderboard of the past.
 
-    form: what the address asks for; what is wrong with it is said, and nothing is shown in its place.
+    context: of all environments' pages. form: the moment that the address asks for; if it is invalid, the page shows
+    the error and no table.
     """
     row: Environment = context["environment"]
     base = reverse("web:environment", args=[row.slug])

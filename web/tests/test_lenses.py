@@ -128,7 +128,9 @@ def test_predictions_are_shown_with_the_table_behind_their_chart(client: Client,
 
 
 def test_before_anything_was_rated_pages_say_so(client: Client, environment: Environment) -> None:
-    assertContains(client.get(f"{PAGE}/head-to-head/"), "Two agents that are ranked make a matrix; here are none yet.")
+    assertContains(
+        client.get(f"{PAGE}/head-to-head/"), "The matrix needs at least two ranked agents. So far there are none."
+    )
     assertContains(client.get(f"{PAGE}/lens/"), "Nothing was rated here yet.")
     calibration = client.get(f"{PAGE}/calibration/")
     assertContains(calibration, "No duel with a prediction has been played here yet.")
