@@ -125,7 +125,7 @@ def test_cancelling_asks_for_a_reason_and_shows_it(organiser: Client, players: l
     assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", flat=True)) == {"QUEUED"}
     said = act(organiser, "cancel", *builds, reason=REASON)
 
-    assertContains(question, "a cancelled job stays cancelled")
+    assertContains(question, "A cancelled job stays cancelled")
     assertContains(unanswered, "This field is required.")
     assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", "error_code", "error")) == {
         ("CANCELLED", "cancelled", REASON)
@@ -287,7 +287,7 @@ def test_a_tournament_that_cannot_start_is_not_asked_for(
         running.delete()
         environment.play = Play.LADDER
         environment.save()
-        assert "plays a ladder, which begins by itself" in act(organiser, "start_tournament", environment)[-1]
+        assert "plays a ladder, which starts by itself" in act(organiser, "start_tournament", environment)[-1]
         environment.is_active = False
         environment.save()
         assert "not active" in act(organiser, "start_tournament", environment)[-1]

@@ -90,7 +90,7 @@ def test_a_final_phase_is_asked_for_and_begins_once(
 ) -> None:
     address = reverse("admin:core_environment_changelist")
     question = organiser.post(address, {"action": "start_final_phase", "_selected_action": [task.pk]})
-    assertContains(question, "cannot be taken back")
+    assertContains(question, "cannot be undone")
     assert not task.seed_lists.filter(purpose=SeedPurpose.FINAL).exists()
 
     assert act(organiser, "start_final_phase", task) == [

@@ -315,7 +315,7 @@ def test_the_command_checks_what_has_a_result_alone(duels: list[Duel], duel: Due
     for number, sentence in (
         (duels[1].pk, "has no result to check: it is waiting"),
         (987654, "There is no duel 987654"),
-        (duel.pk, "cannot be checked: The rules of this duel, tic-tac-toe-v0, are not"),
+        (duel.pk, "cannot be checked: The rules of this duel, tic-tac-toe-v0, are no longer"),
     ):
         with pytest.raises(CommandError, match=sentence) as refused:
             call_command("recheck", "duel", str(number))

@@ -305,7 +305,7 @@ def test_the_command_checks_what_the_arena_played_to_its_end_alone(
         (waiting.pk, "has no result to check: it is waiting"),
         (script.pk, "is a run of a script, which reports its score itself"),
         (987654, "There is no evaluation 987654"),
-        (evaluation.pk, "cannot be checked: The rules of this evaluation, cart-pole-v0, are not"),
+        (evaluation.pk, "cannot be checked: The rules of this evaluation, cart-pole-v0, are no longer"),
     ):
         with pytest.raises(CommandError, match=sentence) as refused:
             call_command("recheck", "evaluation", str(number))

@@ -182,7 +182,7 @@ def start_tournament(environment: Environment) -> str:
     if valid.values("agent").distinct().count() < 2:
         raise Refused("A tournament needs two agents with a valid version.")
     wake("tournament", START_TASK, environment.pk)
-    return "a new edition starts within seconds."
+    return "the tournament manager was asked to start a new edition, which begins within seconds."
 
 
 @admin.register(SeedList)
