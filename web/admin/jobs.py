@@ -68,11 +68,11 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
             return "–"
         return str(timedelta(seconds=round((job.ended_at - job.started_at).total_seconds())))
 
-    @admin.display(description="waits for", empty_value="–")
+    @admin.display(description="waits for")
     def wait(self, job: AnyJob) -> str:
         """Return why the job is waiting."""
         found = wait_of(job)
-        return "" if found is None else f"{found.sentence} ({found.code})"
+        return "–" if found is None else f"{found.sentence} ({found.code})"
 
     @admin.display(description="failed attempts")
     def attempts(self, job: AnyJob) -> SafeString:

@@ -76,6 +76,13 @@ class OrganiserSite(AdminSite):
             reserved = (ForSuperusers,) if model._meta.label_lower in FOR_SUPERUSERS else ()
             super().register(model, type(page.__name__, (Audited, *reserved, page), {}), **options)
 
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Return the pages grouped by what they are for; those of one application unchanged."""
+        from web.admin.index import grouped
+
+        found = super().get_app_list(request, app_label)
+        return found if app_label else grouped(found, resolve_url("admin:index"))
+
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether the user is active staff and has passed the second factor, if one is set or required."""
         from core.people.second_factor_selectors import second_factor_missing

@@ -27,6 +27,9 @@ PROBLEM: Json = {
     },
     "additionalProperties": {},
 }
+OUR_TAGS = ("environments", "agents", "submissions", "evaluations", "duels", "challenges", "tournaments", "ratings",
+            "jobs", "inbox", "tokens")  # fmt: skip
+"""The groups of the description in order; the compatible addresses follow them."""
 BODIES = ("post", "put", "patch", "delete")
 METHODS = ("get", *BODIES)
 
@@ -65,7 +68,9 @@ def schema_text() -> str:
 
 
 def add_shared_answers(result: Json, generator: object, **_: object) -> Json:
-    """Add the errors that any address may answer to the description."""
+    """Add the order of the groups and the errors that any address may answer to the description."""
+    older = {"name": "compatible", "description": "Addresses that clients of older systems know"}
+    result["tags"] = [*({"name": name} for name in OUR_TAGS), older]
     result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = PROBLEM
     for path, operations in result["paths"].items():
         for method, operation in operations.items():

@@ -88,6 +88,12 @@ def test_every_operation_says_what_it_is_and_what_may_go_wrong() -> None:
             assert all(answer["description"] or answer["content"] for answer in operation["responses"].values())
 
 
+def test_every_operation_is_in_a_group_of_the_description() -> None:
+    whole = description()
+    used = {tag for operations in whole["paths"].values() for one in operations.values() for tag in one["tags"]}
+    assert used == {tag["name"] for tag in whole["tags"]}
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_the_description_and_its_page_are_everyone_s(client: Client, slash: str) -> None:
