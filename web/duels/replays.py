@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from typing import Any
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
@@ -84,3 +85,17 @@ def seat_views(record: MatchRecord, names: tuple[str, str]) -> list[SeatView]:
         )
         for seat, player in enumerate(record.seats)
     ]
+
+
+def match_parts(record: MatchRecord, names: tuple[str, str], *, with_trace: bool) -> dict[str, Any]:
+    """Return what the page of a match shows besides its states. with_trace: whether the viewer may see a traceback."""
+    sentence, _, trace = record.error.partition("\n")
+    return {
+        "match": record,
+        "names": names,
+        "title": f"{names[0]} against {names[1]}",
+        "ending": ending(record, names),
+        "seats": seat_views(record, names),
+        "error": sentence,
+        "trace": trace if with_trace else "",
+    }

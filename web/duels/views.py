@@ -28,10 +28,11 @@ from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check
 from web.duels.course_parts import course_of
 from web.duels.parts import group_views, match_filter, segments
-from web.duels.replays import ending, frame_views, seat_views
+from web.duels.replays import frame_views, match_parts
 from web.site.refusals import explained, status_of
 
 Context = dict[str, Any]
+Names = tuple[str, str]
 FRAMES_OF = {"web:match": "web:match_frames", "web:validation_match": "web:validation_frames"}
 
 
@@ -115,27 +116,13 @@ def validation_frames(request: HttpRequest, validation_id: int, number: int) -> 
 
 
 def viewer(
-    request: HttpRequest,
-    job: PlayedJob,
-    record: MatchRecord,
-    count: int,
-    names: tuple[str, str],
-    page: str,
-    context: Context,
+    request: HttpRequest, job: PlayedJob, record: MatchRecord, count: int, names: Names, page: str, context: Context
 ) -> HttpResponse:
     """Show the page of a match: one state without JavaScript, all of them with it."""
-    sentence, _, trace = record.error.partition("\n")
     number = record.number
-    context |= {
-        "match": record,
+    context |= match_parts(record, names, with_trace=context["can_see_trace"]) | {
         "match_count": count,
-        "names": names,
-        "title": f"{names[0]} against {names[1]}",
         "environment_version": job.environment_version,
-        "ending": ending(record, names),
-        "seats": seat_views(record, names),
-        "error": sentence,
-        "trace": trace if context["can_see_trace"] else "",
         "frames_url": reverse(FRAMES_OF[page], args=[job.pk, number]),
         "previous_url": reverse(page, args=[job.pk, number - 1]) if number > 1 else "",
         "next_url": reverse(page, args=[job.pk, number + 1]) if number < count else "",
@@ -150,7 +137,7 @@ def viewer(
 
 
 @gzip_page
-def frames(request: HttpRequest, job: PlayedJob, number: int, names: tuple[str, str]) -> JsonResponse:
+def frames(request: HttpRequest, job: PlayedJob, number: int, names: Names) -> JsonResponse:
     """Return {"frames": [{"svg", "text", "caption", "seats"}]}, or {"error": a sentence}."""
     try:
         record, _ = match_get(job, number)
@@ -181,11 +168,11 @@ def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
     return []
 
 
-def duel_names(row: Duel) -> tuple[str, str]:
+def duel_names(row: Duel) -> Names:
     return str(row.player_1), str(row.player_2)
 
 
-def validation_names(row: Validation) -> tuple[str, str]:
+def validation_names(row: Validation) -> Names:
     return f"{row.submission} (player 1)", f"{row.submission} (player 2)"
 
 
