@@ -60,7 +60,7 @@ def fill(*, rows: int, environments: int) -> None:
 
 
 def _environments(count: int) -> Environment:
-    """Create so many environments with consecutive ids; return the first."""
+    """Create this many environments with consecutive ids; return the first."""
     from arena_kit.environment.registry import get_spec
     from core.environments.services import environment_sync
     from core.models import Environment

@@ -87,7 +87,7 @@ def compare(pairs: int, seasons: int, seed: int) -> dict[str, dict[str, float]]:
 
 
 def _seatings(met: Integers, won: np.ndarray[Any, Any], played: Integers) -> list[Seating]:
-    """Return ledger rows of duels with so many pairs, one for each seat of the first player."""
+    """Return ledger rows of duels with this many pairs, one for each seat of the first player."""
     within = np.arange(won.shape[1])[None, :] < played[:, None]
     duel = np.arange(len(met))
     found: list[Seating] = []

@@ -108,7 +108,7 @@ class Run:
         self._choose = choices[way]
 
     def go_on(self, matches: int) -> None:
-        """Play duels until so many matches are played, then rate the agents."""
+        """Play duels until this many matches are played, then rate the agents."""
         while self.matches < matches:
             if not self._next:
                 self._see()
@@ -198,7 +198,7 @@ WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The means over the runs of a way after so many matches: tau, and the error of ratings in Elo points."""
+    """The means over the runs of a way after this many matches: tau, and the error of ratings in Elo points."""
 
     matches: int
     tau: float
@@ -206,7 +206,7 @@ class Look:
 
 
 def climb(worlds: Sequence[World], way: str, *, duel: int, matches: int) -> list[Look]:
-    """Play duels of so many matches in all worlds in parallel."""
+    """Play duels of this many matches in all worlds in parallel."""
     runs = [Run(world, way, seed, duel) for seed, world in enumerate(worlds)]
     looks = []
     while (played := runs[0].matches) < matches:
@@ -302,7 +302,7 @@ class Careless:
 
 
 def cast(count: int) -> list[tuple[str, str, float]]:
-    """Return (player, helper, share of the helper) of so many different agents, from careful to careless."""
+    """Return (player, helper, share of the helper) of this many different agents, from careful to careless."""
     shares = [round(0.08 * step, 2) for step in range(13)]
     everybody = [
         (player, helper, share)

@@ -211,7 +211,7 @@ until = time.monotonic() + {seconds}
 while time.monotonic() < until:
     pass
 """ + DUMMY  # fmt: skip
-"""Burns CPU before it is asked to play: for so many seconds while it is loaded, and in what it leaves running."""
+"""Burns CPU before it is asked to play: for this many seconds while it is loaded, and in what it leaves running."""
 
 
 def lay_out(folder: Path, source: str) -> Path:

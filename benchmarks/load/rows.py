@@ -133,7 +133,7 @@ def _edition(
     environment: Environment, number: int, submissions: Sequence[Submission], plays: Sequence[DuelRecord], duels: int,
     every: int,
 ) -> None:  # fmt: skip
-    """Create an edition with so many duels, one in `every` with records, and end it as the arena does."""
+    """Create an edition with this many duels, one in `every` with records, and end it as the arena does."""
     from arena_kit.environment.records import record_sha256
     from arena_kit.ranking.pairing import round_robin
     from core.duels.services import ledger_entries, result_fields

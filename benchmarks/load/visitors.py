@@ -67,7 +67,7 @@ Choose = Callable[[random.Random, int], Iterator[Visit]]
 
 
 def crowd(port: int, choose: Choose, *, connections: int, processes: int, seconds: float, most: int) -> Crowd:
-    """Send requests over so many connections for so long, at most `most` in total."""
+    """Send requests over this many connections for so long, at most `most` in total."""
     context = multiprocessing.get_context("fork")
     shares = [range(number, connections, processes) for number in range(processes)]
     pipes = [context.Pipe(duplex=False) for _ in shares]

@@ -38,7 +38,7 @@ class Measure:
         self._tournaments: dict[str, Tournament] = {}
 
     def results(self, kind: str, count: int) -> list[dict[str, float]]:
-        """Return the times of so many results in a tournament of this kind, without its first ones."""
+        """Return the times of this many results in a tournament of this kind, without its first ones."""
         is_new = kind not in self._tournaments
         if is_new:
             self._tournaments[kind] = self._begin[kind]()

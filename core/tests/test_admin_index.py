@@ -22,6 +22,7 @@ def test_every_page_is_in_one_group() -> None:
 def test_the_index_shows_the_groups_in_order_and_no_application(organiser: Client) -> None:
     shown = organiser.get(reverse("admin:index")).context["app_list"]
     assert [group["name"] for group in shown] == [title for title, _, _ in GROUPS]
+    assert "Recovery codes" in [page["name"] for page in shown[2]["models"]]
 
 
 def test_a_group_without_a_page_for_this_person_is_left_out(client: Client, people: factories.Cast) -> None:

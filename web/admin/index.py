@@ -27,6 +27,12 @@ GROUPS = (
     )),
 )  # fmt: skip
 """Title, slug and models of each group, in the order of the page."""
+NAMES = {
+    "axes.accessattempt": "Failed logins",
+    "otp_static.staticdevice": "Recovery codes",
+    "otp_totp.totpdevice": "Authenticator apps",
+}
+"""Names on the index for models of other packages, whose own names say little to organisers."""
 
 App = dict[str, Any]
 
@@ -38,6 +44,8 @@ def grouped(apps: Iterable[App], address: str) -> list[App]:
     """
     apps = list(apps)
     models = {model["model"]._meta.label_lower: model for app in apps for model in app["models"]}
+    for name in NAMES.keys() & models.keys():
+        models[name] = {**models[name], "name": NAMES[name]}
     groups = [_group(title, slug, address, [models.pop(name) for name in names if name in models])
               for title, slug, names in GROUPS]  # fmt: skip
     left = [{**app, "models": [model for model in app["models"] if model in models.values()]} for app in apps]

@@ -44,7 +44,7 @@ def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
 
 
 def _past(row: Environment, form: AsOfForm, kind: str, name: str) -> HttpResponse:
-    """Send the last leaderboard stored by a moment."""
+    """Send the last leaderboard that was stored before a moment."""
     found = leaderboard_as_of(row, form.moment) if form.moment else None
     if found is None:
         raise Http404(f"{row} had no stored leaderboard at that time, or the date is invalid.")
