@@ -60,7 +60,7 @@ def test_a_waiting_job_is_woken_again(
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "requeue", build)
 
-    assert said == ["build of anna v1 was waiting already; the bell of its workers was rung."]
+    assert said == ["build of anna v1 was already waiting; its workers were woken."]
     assert waiting_messages() == [(WORK, "build")]
 
 
@@ -112,7 +112,7 @@ def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
 
     said = act(organiser, "requeue", build)
 
-    assert said == ["build of anna v1 has moved on meanwhile, so nothing was done. Please look again."]
+    assert said == ["build of anna v1 has changed meanwhile, so nothing was done. Reload the page and try again."]
     build.refresh_from_db()
     assert build.state == JobState.SUCCEEDED
 
@@ -126,7 +126,7 @@ def test_cancelling_asks_for_a_reason_and_shows_it(organiser: Client, players: l
     assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", flat=True)) == {"QUEUED"}
     said = act(organiser, "cancel", *builds, reason=REASON)
 
-    assertContains(question, "a cancelled job stays cancelled")
+    assertContains(question, "A cancelled job stays cancelled")
     assertContains(unanswered, "This field is required.")
     assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", "error_code", "error")) == {
         ("CANCELLED", "cancelled", REASON)
@@ -196,7 +196,9 @@ def test_archives_are_deleted_after_a_question(organiser: Client, players: list[
     question = organiser.post(reverse("admin:core_submission_changelist"), data)
     assertContains(question, "removed for good")
     assert act(organiser, "delete_archives", players[0]) == ["anna v1 is deleted; its results stay."]
-    assert act(organiser, "delete_archives", players[0]) == ["anna v1: nothing was done. It is deleted already."]
+    assert act(organiser, "delete_archives", players[0]) == [
+        "anna v1: nothing was done. The archive is already deleted."
+    ]
 
 
 def test_voiding_a_duel_keeps_its_entries_and_says_who_and_why(
@@ -286,7 +288,7 @@ def test_a_tournament_that_cannot_start_is_not_asked_for(
         running.delete()
         environment.play = Play.LADDER
         environment.save()
-        assert "plays a ladder, which begins by itself" in act(organiser, "start_tournament", environment)[-1]
+        assert "plays a ladder, which starts by itself" in act(organiser, "start_tournament", environment)[-1]
         environment.is_active = False
         environment.save()
         assert "not active" in act(organiser, "start_tournament", environment)[-1]
@@ -298,7 +300,7 @@ def test_a_ladder_is_ended_by_playing_nothing(
     organiser: Client, environment: Environment, players: list[Submission]
 ) -> None:
     tournament = factories.tournament(players, state=TournamentState.RUNNING)
-    assert "It is no ladder that runs." in act(organiser, "end_ladder", tournament)[-1]
+    assert "It is not a running ladder." in act(organiser, "end_ladder", tournament)[-1]
     Tournament.objects.update(format="ladder")
     Environment.objects.update(play=Play.LADDER)
     assert "ends within seconds" in act(organiser, "end_ladder", tournament)[-1]
@@ -318,13 +320,13 @@ def test_cancelling_an_edition_cancels_what_is_left_of_it(organiser: Client, pla
         ("CANCELLED", REASON),
         ("SUCCEEDED", ""),
     ]
-    assert said == ["Tic-tac-toe edition 1 is cancelled; what has been played stays."]
+    assert said == ["Tic-tac-toe edition 1 is cancelled; finished duels stay."]
     assert act(organiser, "cancel", tournament, reason=REASON)[-1].endswith("nothing was done. It is not running.")
 
 
 def test_an_agent_is_disabled_with_a_reason_and_enabled_again(organiser: Client, players: list[Submission]) -> None:
     agent = players[0].agent
-    assert act(organiser, "enable", agent) == ["anna: nothing was done. It is not disabled."]
+    assert act(organiser, "enable", agent) == ["anna: nothing was done. The agent is not disabled."]
 
     assert act(organiser, "disable", agent, reason=REASON)[-1] == "anna is disabled."
     assert Agent.objects.filter(is_disabled=True).values_list("name", "disabled_reason").get() == ("anna", REASON)

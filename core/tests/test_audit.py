@@ -261,7 +261,7 @@ def test_what_was_refused_is_written_down_as_such(
     act(organiser, "enable", factories.agent(people.alice, environment, "anna"))
 
     entry = deeds().get()
-    assert (entry.action, entry.note, entry.changes) == ("enable", "nothing was done. It is not disabled.", {})
+    assert (entry.action, entry.note, entry.changes) == ("enable", "nothing was done. The agent is not disabled.", {})
 
 
 def test_a_question_alone_is_no_deed(organiser: Client, people: factories.Cast, environment: Environment) -> None:

@@ -168,7 +168,7 @@ def test_calling_off_gives_the_reason_and_is_for_planned_ones_alone(
 ) -> None:
     cup, edition = factories.planned(environment), factories.tournament(players, edition=2)
     assert act(organiser, "call_off", cup, reason=REASON) == ["Tic-tac-toe: cup is called off."]
-    assert "is not planned any more" in act(organiser, "call_off", edition, reason=REASON)[0]
+    assert "is no longer planned" in act(organiser, "call_off", edition, reason=REASON)[0]
     cup.refresh_from_db()
     assert (cup.state, cup.cancel_reason) == (TournamentState.CANCELLED, REASON)
 
@@ -178,7 +178,7 @@ def test_releasing_results_shows_them_to_everybody_and_has_ratings_follow(
 ) -> None:
     row = factories.tournament(players)
     Tournament.objects.update(results="HIDDEN")
-    assert "everybody sees its results now" in act(organiser, "release", row)[0]
+    assert "everybody can now see its results" in act(organiser, "release", row)[0]
     row.refresh_from_db()
     assert row.counts_for_ratings
     assert "sees its results already" in act(organiser, "release", row)[0]

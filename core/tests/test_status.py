@@ -140,9 +140,9 @@ def test_organisers_see_queues_and_workers_on_one_page(organiser: Client, submis
     assertContains(page, "build 6: &lt;b&gt;No&lt;/b&gt; disk.")
     assertContains(page, '<th scope="row">build</th><td>1</td><td>0</td><td>1</td>')
     assertContains(page, '<th scope="row">duel</th><td><strong>none</strong></td>')
-    assertContains(page, "Nobody watches over the queues")
+    assertContains(page, "The queues are not being watched")
     watch(worker="host:1")
-    assertNotContains(organiser.get(reverse("admin:core_worker_changelist")), "Nobody watches")
+    assertNotContains(organiser.get(reverse("admin:core_worker_changelist")), "not being watched")
 
 
 def test_organisers_read_the_history_of_a_job_and_what_it_waits_for(organiser: Client, submission: Submission) -> None:
