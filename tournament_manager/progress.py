@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import F
 
 from arena_kit.ranking.formats import (
+    MOST_PAIRS,
     DuelRecord,
     DuelState,
     Format,
@@ -22,14 +23,14 @@ from arena_kit.ranking.formats import (
     format_make,
     format_settings,
 )
-from arena_kit.ranking.formats.contract import MOST_PAIRS
-from arena_kit.ranking.formats.plain import drawing_as_json, standings_of
+from arena_kit.ranking.formats.ranking import standings_of
 from arena_kit.ranking.standings import duel_results
 from core.errors import Refused
 from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, TournamentState
 from core.people.moderation import participants_withdraw_barred, quarantine_where_due
 from core.ratings.ledger import ledger_change
 from core.times import moment
+from core.tournaments.plan_selectors import DUEL_STATES
 from core.tournaments.plans import plan_save
 from core.tournaments.rounds import (
     Pairing,
@@ -49,12 +50,6 @@ from tournament_manager import editions, follow
 from tournament_manager.predictions import strengths
 from tournament_manager.results import counted, entries
 
-STATES = {
-    JobState.QUEUED: DuelState.OPEN,
-    JobState.RUNNING: DuelState.OPEN,
-    JobState.SUCCEEDED: DuelState.PLAYED,
-    JobState.FAILED: DuelState.VOID,
-}
 STRUCK = "A result that it depended on was struck."
 LEFT = "One of the two has left the tournament."
 
@@ -82,7 +77,7 @@ def history_of(tournament: Tournament) -> History:
     results = {result.duel: result for result in duel_results(entries(counted(tournament)))}
     records = []
     for key, number, one, other, state in duels:
-        record = DuelRecord(key, number, (one, other), STATES[JobState(state)])
+        record = DuelRecord(key, number, (one, other), DUEL_STATES[JobState(state)])
         if record.state is DuelState.PLAYED:
             result = results.get(key)
             if result is None:
@@ -276,6 +271,6 @@ def _write(tournament: Tournament, plan: Plan) -> int:
                 setattr(row, name, getattr(standing, name))
             changed.append(row)
     standings_save(participants=changed)
-    plan_save(tournament=tournament, drawing=drawing_as_json(plan))
+    plan_save(tournament=tournament, planned=plan)
     Tournament.objects.filter(pk=tournament.pk).update(table_version=F("ledger_version"))
     return len(changed)

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
-from arena_kit.ranking.format_settings import MOST_PARTICIPANTS, fewest_participants, format_name, settings_checked
+from arena_kit.ranking.formats import MOST_PARTICIPANTS, format_make, settings_checked
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.jobs.bells import TOURNAMENT_TASK, wake
@@ -39,15 +39,15 @@ def plan_check(tournament: Tournament, *, invited: Sequence[User], now: datetime
             f"The seed is {tournament.seed}; make it a whole number from 1 to {MOST_SEED}, or 0 to have it drawn.",
             field="seed",
         )
-    fewest = fewest_participants(tournament.format, tournament.settings)
+    played = format_make(tournament.format, tournament.settings)
     if tournament.season is not None and tournament.season.environment_id != tournament.environment_id:
         raise Refused(f"The season “{tournament.season.name}” is of another environment.", field="season")
     _windows_check(tournament, now=now)
     most = tournament.max_participants
-    if most is not None and most < fewest:
+    if most is not None and most < played.fewest:
         raise Refused(
-            f"{format_name(tournament.format)} with these settings needs {fewest} participants; let at least as many "
-            "in, or change the settings.",
+            f"{played.name} with these settings needs {played.fewest} participants; let at least as many in, or change "
+            "the settings.",
             field="max_participants",
         )
     if most is not None and most > MOST_PARTICIPANTS:
@@ -135,11 +135,11 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
     opens_at, closes_at = tournament.registration_opens_at, tournament.registration_closes_at
     if opens_at is not None and opens_at >= now:
         raise Refused(f"Registration opens on {moment(opens_at)} only, so nobody takes part yet; change that first.")
-    fewest, found = fewest_participants(tournament.format, tournament.settings), len(field_list(tournament))
-    if found < fewest:
+    played, found = format_make(tournament.format, tournament.settings), len(field_list(tournament))
+    if found < played.fewest:
         raise Refused(
-            f"{format_name(tournament.format)} with these settings needs {fewest} participants, and {found} would "
-            "take part; wait for more, or change the settings."
+            f"{played.name} with these settings needs {played.fewest} participants, and {found} would take part; wait "
+            "for more, or change the settings."
         )
     rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
     closed = {"registration_closes_at": now} if opens_at is not None and (closes_at is None or closes_at > now) else {}

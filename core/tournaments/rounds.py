@@ -149,7 +149,7 @@ def duels_strike(
 def leaving_forget(*, tournament: Tournament, number: int) -> int:
     """Duels of round `number` and later were struck: who left after it left before it. Return how many that concerns.
 
-    Else they would be paired again: see `formats.contract.History`.
+    Else they would be paired again: see `arena_kit.ranking.formats.History`.
     """
     return tournament.participants.filter(left_after__gte=number).update(left_after=number - 1)
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django_q.models import Schedule
 
-from arena_kit.ranking.format_settings import settings_checked
+from arena_kit.ranking.formats import settings_checked
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.jobs.bells import SCHEDULED_TASK

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from arena_kit.ranking.format_settings import FORMATS
+from arena_kit.ranking.formats import FORMATS
 from core.models import Audience, Environment
 
 

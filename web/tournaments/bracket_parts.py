@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from arena_kit.ranking.meetings import Decision, Source, StageKind
+from arena_kit.ranking.formats import Decision, Meeting, Source, Stage, StageKind
 from core.models import Participant
-from core.tournaments.brackets import Drawn, Meeting, Row, Side, Stage
+from core.tournaments.brackets import Drawn, Line, Side
 from web.templatetags.scores import ordinal
 
 MOST_CROSSED = 32
@@ -81,7 +81,7 @@ class CrossRow:
     cells: None against oneself; none at all where too many play for anybody to find a line.
     """
 
-    row: Row
+    line: Line
     cells: tuple[tuple[Seen, ...] | None, ...]
 
 
@@ -89,7 +89,7 @@ class CrossRow:
 class SwissRow:
     """A participant's way through the rounds; None where they did not take part."""
 
-    row: Row
+    line: Line
     rounds: tuple[Seen | None, ...]
 
 
@@ -102,7 +102,7 @@ def source_words(source: Source | None) -> str:
     return f"{source.kind} {source.of}" if source.kind == "seed" else f"{source.kind} of {source.of}"
 
 
-def bracket_columns(stage: Stage) -> tuple[Column, ...]:
+def bracket_columns(drawn: Drawn, stage: Stage) -> tuple[Column, ...]:
     """The columns of a bracket, by rounds."""
     counts = _slot_counts(stage)
     placed = [{meeting.number: meeting for meeting in meetings} for meetings in stage.rounds]
@@ -117,7 +117,7 @@ def bracket_columns(stage: Stage) -> tuple[Column, ...]:
             to = (number + 1) // 2 if is_halved else number
             meeting = meetings.get(number)
             following = after.get(to)
-            bye = _bye(following, number) if is_halved and meeting is None and not place else None
+            bye = _bye(drawn, following, number) if is_halved and meeting is None and not place else None
             is_joined = following is not None and (
                 bye is not None or (meeting is not None and _leads(meeting, following))
             )
@@ -153,14 +153,14 @@ def _slot_counts(stage: Stage) -> list[int]:
 
 def _leads(meeting: Meeting, following: Meeting) -> bool:
     """Whether the winner of one goes on to the other."""
-    return any(side.source == Source("winner", meeting.key) for side in following.sides)
+    return Source("winner", meeting.key) in following.sources
 
 
-def _bye(following: Meeting | None, number: int) -> Side | None:
+def _bye(drawn: Drawn, following: Meeting | None, number: int) -> Side | None:
     """Who comes to a meeting from slot `number` without having met anybody."""
     if following is None:
         return None
-    side = following.sides[(number + 1) % 2]
+    side = drawn.sides(following)[(number + 1) % 2]
     return side if side.source is not None and side.source.kind in ("seed", "place") else None
 
 
@@ -171,59 +171,53 @@ def _round_name(stage: Stage, count: int, number: int) -> str:
     return f"Round {number}"
 
 
-def seen(meeting: Meeting, participant: Participant, kind: StageKind) -> Seen:
+def seen(drawn: Drawn, meeting: Meeting, who: int, kind: StageKind) -> Seen:
     """A meeting as one of its two players sees it."""
-    own = 0 if meeting.sides[0].participant == participant else 1
-    mine, theirs = meeting.sides[own], meeting.sides[1 - own]
+    own = meeting.players.index(who)
+    opponent = meeting.players[1 - own]
     if meeting.is_open:
         result = Result.OPEN
-    elif mine.is_winner or theirs.is_winner:
-        result = Result.WON if mine.is_winner else Result.LOST
+    elif meeting.winner is not None:
+        result = Result.WON if meeting.winner == who else Result.LOST
     else:
-        # In a Swiss round what the arena could not play brings half of the points to each.
-        is_shared = kind == StageKind.SWISS or meeting.decision == Decision.PLAYED.value
+        # In a Swiss round a meeting that the arena could not play brings half of the points to each.
+        is_shared = kind == StageKind.SWISS or meeting.decision is Decision.PLAYED
         result = Result.DRAWN if is_shared else Result.NONE
-    return Seen(meeting, theirs.participant, own == 0, (mine.points, theirs.points), result)
+    rival = None if opponent is None else drawn.participants.get(opponent)
+    return Seen(meeting, rival, own == 0, (meeting.points[own], meeting.points[1 - own]), result)
 
 
-def cross_table(stage: Stage) -> tuple[CrossRow, ...]:
-    """Everybody of a stage against everybody, both ways in the order of its table."""
+def cross_table(drawn: Drawn, stage: Stage) -> tuple[CrossRow, ...]:
+    """All participants of a stage against each other, both ways in the order of its table."""
     assert stage.table is not None
-    rows = stage.table.rows
-    if len(rows) > MOST_CROSSED:
-        return tuple(CrossRow(row, ()) for row in rows)
+    lines = drawn.lines(stage.table)
+    if len(lines) > MOST_CROSSED:
+        return tuple(CrossRow(line, ()) for line in lines)
     met: dict[tuple[int, int], list[Seen]] = {}
-    for meetings in stage.rounds:
-        for meeting in meetings:
-            for side in meeting.sides:
-                if side.participant is not None:
-                    view = seen(meeting, side.participant, stage.kind)
-                    if view.opponent is not None:
-                        met.setdefault((side.participant.pk, view.opponent.pk), []).append(view)
+    for meeting in stage.meetings:
+        one, other = meeting.players
+        if one is not None and other is not None:
+            for who, opponent in ((one, other), (other, one)):
+                met.setdefault((who, opponent), []).append(seen(drawn, meeting, who, stage.kind))
+    who_is = [line.row.participant for line in lines]
     return tuple(
-        CrossRow(
-            row,
-            tuple(
-                None if row is other else tuple(met.get((row.participant.pk, other.participant.pk), ()))
-                for other in rows
-            ),
-        )
-        for row in rows
+        CrossRow(line, tuple(None if who == own else tuple(met.get((own, who), ())) for who in who_is))
+        for line, own in zip(lines, who_is, strict=True)
     )
 
 
-def swiss_rows(stage: Stage, rows: Sequence[Row]) -> tuple[SwissRow, ...]:
-    """The rounds of the participants of some rows of the table."""
+def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[Line]) -> tuple[SwissRow, ...]:
+    """The rounds of the participants of some lines of the table."""
     rounds = [
         {
-            side.participant.pk: seen(meeting, side.participant, stage.kind)
+            who: seen(drawn, meeting, who, stage.kind)
             for meeting in meetings
-            for side in meeting.sides
-            if side.participant is not None
+            for who in meeting.players
+            if who is not None
         }
         for meetings in stage.rounds
     ]
-    return tuple(SwissRow(row, tuple(views.get(row.participant.pk) for views in rounds)) for row in rows)
+    return tuple(SwissRow(line, tuple(views.get(line.row.participant) for views in rounds)) for line in lines)
 
 
 def cell_words(column: str, value: float, last_round: int, *, is_over: bool) -> str:
@@ -237,4 +231,4 @@ def cell_words(column: str, value: float, last_round: int, *, is_over: bool) -> 
 
 def last_round(drawn: Drawn) -> int:
     """The last round of all stages, 0 before there is any."""
-    return max((meetings[0].round for stage in drawn.stages for meetings in stage.rounds if meetings), default=0)
+    return max((meeting.round for meeting in drawn.outline.meetings), default=0)

@@ -9,10 +9,10 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from arena_kit.ranking.meetings import StageKind
+from arena_kit.ranking.formats import FORMATS, Meeting, Stage, StageKind
 from core.duels.stopping import tournament_test
 from core.models import Environment, Tournament, TournamentState
-from core.tournaments.brackets import Drawn, Meeting, Stage, bracket_get, standing_stamp
+from core.tournaments.brackets import Drawn, Line, bracket_get, standing_stamp
 from core.tournaments.calendar import (
     tournament_past_list,
     tournament_past_rows,
@@ -25,7 +25,7 @@ from core.tournaments.selectors import tournament_progress
 from web.evaluations.parts import page_number
 from web.site.fragments import render_page
 from web.tournaments.bracket_parts import bracket_columns, cell_words, cross_table, last_round, swiss_rows
-from web.tournaments.format_parts import RULES, round_count, settings_words, stopping_words
+from web.tournaments.format_parts import round_count, settings_words, stopping_words
 from web.tournaments.registration_views import shown_registration
 
 FRAGMENTS = {"tournament": "web/tournaments/live.html"}
@@ -64,7 +64,7 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
     context = {
         "tournament": tournament,
         "environment": tournament.environment,
-        "rule": RULES.get(tournament.format, ""),
+        "rule": FORMATS[tournament.format].rule if tournament.format in FORMATS else "",
         "settings_words": settings_words(tournament),
         "stopping": stopping_words(tournament, test),
         "is_running": tournament.state == TournamentState.RUNNING,
@@ -90,55 +90,59 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
 
 def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
     rounds = last_round(drawn)
-    best = [row for row in drawn.table.rows if row.rank <= PODIUM and not row.participant.withdrawn_at]
+    lines = drawn.lines(drawn.outline.table)
+    best = [line for line in lines if line.row.rank <= PODIUM and not line.participant.withdrawn_at]
     is_over = tournament.state == TournamentState.FINISHED
     return {
-        "round_count": round_count(tournament, len(drawn.table.rows), rounds),
+        "round_count": round_count(tournament, len(lines), rounds),
         "progress": tournament_progress(tournament),
         "podium": best[:MOST_ON_PODIUM] if is_over else [],
         "podium_more": max(0, len(best) - MOST_ON_PODIUM) if is_over else 0,
         **_stages(tournament, drawn),
-        **_table(request, tournament, drawn, rounds),
+        **_table(request, tournament, drawn, lines, rounds),
         **_one_round(request, drawn),
     }
 
 
 def _stages(tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
-    grouped = [stage for stage in drawn.stages if stage.kind == StageKind.ALL_PLAY_ALL]
+    stages = drawn.outline.stages
+    grouped = [stage for stage in stages if stage.kind == StageKind.ALL_PLAY_ALL]
     sizes = [len(stage.table.rows) for stage in grouped if stage.table]
-    brackets = [stage for stage in drawn.stages if stage.kind == StageKind.BRACKET and stage.rounds]
+    brackets = [stage for stage in stages if stage.kind == StageKind.BRACKET and stage.rounds]
     return {
-        "crossed": [(stage, cross_table(stage)) for stage in grouped],
+        "crossed": [(stage, cross_table(drawn, stage)) for stage in grouped],
         "goes_on": _advance(tournament, grouped),
         "are_groups_small": len(grouped) > 1 and max(sizes) <= SMALL_GROUP,
         "has_table": _has_table(drawn, grouped),
-        "brackets": [(stage, bracket_columns(stage)) for stage in brackets],
+        "brackets": [(stage, bracket_columns(drawn, stage)) for stage in brackets],
     }
 
 
 def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
     """How many of each group go on, once the groups are over; 0 until then, and where there are no groups."""
-    played = [meeting for stage in grouped for meetings in stage.rounds for meeting in meetings]
-    if len(grouped) < 2 or any(meeting.is_open for meeting in played):
+    if len(grouped) < 2 or any(meeting.is_open for stage in grouped for meeting in stage.meetings):
         return 0
     return int(tournament.settings.get("advance", 0))
 
 
-def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, rounds: int) -> dict[str, Any]:
+def _table(
+    request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[Line], rounds: int
+) -> dict[str, Any]:
     """A page of the table of the whole, in a Swiss tournament with everybody's way through the rounds."""
     is_over = tournament.state == TournamentState.FINISHED
-    page = Paginator(drawn.table.rows, ROWS_A_PAGE).get_page(page_number(request.GET))
-    rows, columns = list(page.object_list), drawn.table.columns
+    page = Paginator(lines, ROWS_A_PAGE).get_page(page_number(request.GET))
+    shown, columns = list(page.object_list), drawn.outline.table.columns
     words = [
-        [cell_words(*cell, rounds, is_over=is_over) for cell in zip(columns, row.values, strict=True)] for row in rows
+        [cell_words(*cell, rounds, is_over=is_over) for cell in zip(columns, line.row.values, strict=True)]
+        for line in shown
     ]
-    swiss = next((stage for stage in drawn.stages if stage.kind == StageKind.SWISS), None)
+    swiss = next((stage for stage in drawn.outline.stages if stage.kind == StageKind.SWISS), None)
     return {
         "table": page,
         "columns": columns,
-        "rows": list(zip(rows, words, strict=True)),
+        "rows": list(zip(shown, words, strict=True)),
         "swiss": swiss,
-        "swiss_rows": swiss_rows(swiss, rows) if swiss else (),
+        "swiss_rows": swiss_rows(drawn, swiss, shown) if swiss else (),
     }
 
 
@@ -152,7 +156,7 @@ def _has_table(drawn: Drawn, grouped: Sequence[Stage]) -> bool:
 def _one_round(request: HttpRequest, drawn: Drawn) -> dict[str, Any]:
     """The meetings of one round outside brackets: of the one that is asked for, of the current one, or of the last."""
     rounds: dict[int, list[tuple[Stage, Sequence[Meeting]]]] = {}
-    for stage in drawn.stages:
+    for stage in drawn.outline.stages:
         for meetings in stage.rounds if stage.kind != StageKind.BRACKET else ():
             rounds.setdefault(meetings[0].round, []).append((stage, meetings))
     if not rounds:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from arena_kit.ranking.formats.contract import Meeting, Stage
 from arena_kit.ranking.formats.meetings import Records
-from arena_kit.ranking.meetings import Decision, Source, StageKind
+from arena_kit.ranking.formats.plan import Decision, Meeting, Source, Stage, StageKind
 from arena_kit.ranking.pairing import seed_order
 
 NAMES = {
@@ -152,7 +151,7 @@ def play_out(
         if slot.key == RESET and _is_over(done[GRAND_FINAL]):
             meeting = replace(meeting, decision=Decision.NOT_NEEDED, winner=one)
         else:
-            meeting = settle(replace(meeting, duels=records.of(number, one, other)))
+            meeting = settle(meeting.with_duels(records.of(number, one, other)))
         done[slot.key] = meeting
         known[Source("winner", slot.key)] = meeting.winner
         known[Source("loser", slot.key)] = meeting.loser

@@ -8,13 +8,15 @@ from functools import partial
 from typing import ClassVar
 
 from arena_kit.ranking.formats import bracket
-from arena_kit.ranking.formats.contract import Format, History, Impossible, Meeting, Outline, Table
+from arena_kit.ranking.formats.contract import KnockOut
 from arena_kit.ranking.formats.meetings import Records, settle_knock_out
+from arena_kit.ranking.formats.plan import History, Meeting, Outline, Table
 from arena_kit.ranking.formats.ranking import rank_rows, said
+from arena_kit.ranking.formats.settings import Impossible, third_place_setting
 
 
 @dataclass(frozen=True)
-class SingleElimination(Format):
+class SingleElimination(KnockOut):
     """Who loses is out. Standard seeding, 1 against the last; byes of the first round go to the best seeds.
 
     A meeting that is level goes on with further duels, see `Format`. Who withdraws loses what they have not played by
@@ -25,14 +27,19 @@ class SingleElimination(Format):
 
     slug: ClassVar[str] = "single-elimination"
     name: ClassVar[str] = "Single elimination"
-    has_extensions: ClassVar[bool] = True
+    rule: ClassVar[str] = "Who loses a meeting is out. Seeds are drawn so that the best meet last."
 
-    third_place: bool = False
+    third_place: bool = third_place_setting()
+
+    @property
+    def fewest(self) -> int:
+        return 4 if self.third_place else 2
 
     def check_count(self, count: int) -> None:
         if count < 2:
             raise Impossible(f"A knock-out needs at least 2 participants, there are {count}; wait for more.")
-        check_third_place(self.third_place, count)
+        if count < self.fewest:
+            raise Impossible(f"A match for the third place needs 4 participants, there are {count}; leave it out.")
 
     def outline(self, history: History) -> Outline:
         slots = bracket.single_elimination(len(history.participants), third_place=self.third_place)
@@ -40,7 +47,7 @@ class SingleElimination(Format):
 
 
 @dataclass(frozen=True)
-class DoubleElimination(Format):
+class DoubleElimination(KnockOut):
     """Who loses twice is out. The grand final is played again when the one without a loss loses it.
 
     Everything else is as in single elimination: who withdraws loses by walkover until they are out, too.
@@ -48,10 +55,17 @@ class DoubleElimination(Format):
 
     slug: ClassVar[str] = "double-elimination"
     name: ClassVar[str] = "Double elimination"
-    has_extensions: ClassVar[bool] = True
+    rule: ClassVar[str] = (
+        "Who loses twice is out. Losers go on in a second bracket, whose winner meets the one who has not lost; should "
+        "that one lose, they meet once more."
+    )
+
+    @property
+    def fewest(self) -> int:
+        return 3
 
     def check_count(self, count: int) -> None:
-        if count < 3:
+        if count < self.fewest:
             raise Impossible(
                 f"Double elimination needs at least 3 participants, there are {count}; "
                 "wait for more, or take a single one."
@@ -61,12 +75,7 @@ class DoubleElimination(Format):
         return _outline(self, history, bracket.double_elimination(len(history.participants)), lives=2)
 
 
-def check_third_place(third_place: bool, count: int) -> None:
-    if third_place and count < 4:
-        raise Impossible(f"A match for the third place needs 4 participants, there are {count}; leave it out.")
-
-
-def _outline(played: Format, history: History, slots: Sequence[bracket.Slot], lives: int) -> Outline:
+def _outline(played: KnockOut, history: History, slots: Sequence[bracket.Slot], lives: int) -> Outline:
     settle = partial(settle_knock_out, gone=history.gone, seeds=history.participants, extensions=played.extensions)
     meetings = bracket.play_out(slots, history.participants, Records(history), settle)
     keys, columns = reached(history.participants, meetings, lives)

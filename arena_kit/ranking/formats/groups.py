@@ -9,19 +9,24 @@ from string import ascii_uppercase
 from typing import ClassVar
 
 from arena_kit.ranking.formats import bracket
-from arena_kit.ranking.formats.contract import Format, History, Impossible, Outline, Stage, Table, check_between
-from arena_kit.ranking.formats.elimination import check_third_place, reached
+from arena_kit.ranking.formats.contract import KnockOut
+from arena_kit.ranking.formats.elimination import reached
 from arena_kit.ranking.formats.meetings import Records, settle_knock_out
+from arena_kit.ranking.formats.plan import History, Outline, Source, Stage, Table
 from arena_kit.ranking.formats.ranking import rank_rows, said
-from arena_kit.ranking.formats.round_robin import all_play_all, check_legs, check_meetings
-from arena_kit.ranking.meetings import Source
+from arena_kit.ranking.formats.round_robin import all_play_all, check_meetings
+from arena_kit.ranking.formats.settings import (
+    Impossible,
+    legs_setting,
+    setting,
+    setting_field,
+    third_place_setting,
+)
 from arena_kit.ranking.pairing import seed_order, snake
-
-MOST_ADVANCE = 50
 
 
 @dataclass(frozen=True)
-class GroupsKnockOut(Format):
+class GroupsKnockOut(KnockOut):
     """Round robin in groups; the best `advance` of each go on into single elimination.
 
     Seeds are dealt to the groups by a snake, so groups differ by at most one participant. Equals in a group are told
@@ -36,25 +41,30 @@ class GroupsKnockOut(Format):
 
     slug: ClassVar[str] = "groups-knock-out"
     name: ClassVar[str] = "Groups, then knock-out"
-    has_extensions: ClassVar[bool] = True
+    rule: ClassVar[str] = "Everybody meets everybody in their group; the best of each go on into a bracket."
 
-    groups: int = 4
-    advance: int = 2
-    legs: int = 1
-    third_place: bool = False
+    groups: int = setting(4, "How many groups play before the knock-out.", 2, len(ascii_uppercase))
+    advance: int = setting(2, "How many of each group go on to the knock-out.", 1, 16)
+    legs: int = legs_setting()
+    third_place: bool = third_place_setting()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_legs(self.legs)
-        check_between("groups", self.groups, 2, len(ascii_uppercase))
-        check_between("advance", self.advance, 1, MOST_ADVANCE)
-        check_third_place(self.third_place, self.groups * self.advance)
+        through = self.groups * self.advance
+        if self.third_place and through < 4:
+            raise Impossible(
+                f"A match for the third place needs 4 who go on from the groups, not {through}; leave it out.",
+                field=setting_field("third_place"),
+            )
+
+    @property
+    def fewest(self) -> int:
+        return self.groups * (self.advance + 1)
 
     def check_count(self, count: int) -> None:
-        needed = self.groups * (self.advance + 1)
-        if count < needed:
+        if count < self.fewest:
             raise Impossible(
-                f"{self.groups} groups of which {self.advance} go on need {needed} participants, so that somebody "
+                f"{self.groups} groups of which {self.advance} go on need {self.fewest} participants, so that somebody "
                 f"drops out in each; there are {count}. Take fewer groups, let fewer go on, or wait for more."
             )
         sizes = [len(seeds) for seeds in snake(count, self.groups)]

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
-from arena_kit.ranking.formats.contract import DuelRecord, DuelState, History, Meeting
-from arena_kit.ranking.meetings import Decision
+from arena_kit.ranking.formats.plan import Decision, DuelRecord, DuelState, History, Meeting
 
 VOID_LIMIT = 3
 """A meeting of which so many duels ended void is not tried again: what the arena cannot play it must not wait for."""

@@ -6,20 +6,11 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arena_kit.ranking.formats.contract import (
-    MOST_MEETINGS,
-    Format,
-    History,
-    Impossible,
-    Meeting,
-    Outline,
-    Row,
-    Stage,
-    Table,
-)
+from arena_kit.ranking.formats.contract import MOST_MEETINGS, Format
 from arena_kit.ranking.formats.meetings import Records, settle_all_play_all
+from arena_kit.ranking.formats.plan import Decision, History, Meeting, Outline, Row, Stage, StageKind, Table
 from arena_kit.ranking.formats.ranking import WITHDRAWN, said
-from arena_kit.ranking.meetings import Decision, StageKind
+from arena_kit.ranking.formats.settings import Impossible, legs_setting
 from arena_kit.ranking.pairing import round_robin
 from arena_kit.ranking.standings import DuelResult, standings
 
@@ -41,12 +32,11 @@ class RoundRobin(Format):
 
     slug: ClassVar[str] = "round-robin"
     name: ClassVar[str] = "Round robin"
+    rule: ClassVar[str] = (
+        "Everybody meets everybody. A meeting won is 2 points, a draw 1; then wins, then the total score."
+    )
 
-    legs: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_legs(self.legs)
+    legs: int = legs_setting()
 
     def check_count(self, count: int) -> None:
         if count < 2:
@@ -67,11 +57,6 @@ class RoundRobin(Format):
         )
         assert stage.table is not None
         return Outline((stage,), stage.table)
-
-
-def check_legs(legs: int) -> None:
-    if legs not in (1, 2):
-        raise Impossible(f"legs is {legs}; make it 1 (everybody meets once) or 2 (twice, with seats swapped).")
 
 
 def check_meetings(count: int) -> None:
@@ -101,8 +86,8 @@ def all_play_all(
         meetings = []
         for place, (first, second) in enumerate(pairs, start=1):
             players = participants[first], participants[second]
-            duels = records.of(number, *players)
-            meeting = Meeting(f"{key}.{number}.{place}", number, place, players, duels=duels)
+            meeting = Meeting(f"{key}.{number}.{place}", number, place, players)
+            meeting = meeting.with_duels(records.of(number, *players))
             meetings.append(settle_all_play_all(meeting, annulled, gone))
         rounds.append(tuple(meetings))
     return Stage(key, name, StageKind.ALL_PLAY_ALL, tuple(rounds), _table(participants, rounds, annulled, stops_early))

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from arena_kit.ranking.formats.contract import (
-    Format,
-    History,
-    Impossible,
-    Meeting,
-    Outline,
-    Stage,
-    Table,
-    check_between,
-)
+from arena_kit.ranking.formats.contract import Format
 from arena_kit.ranking.formats.meetings import Records, settle_swiss
-from arena_kit.ranking.formats.ranking import rank_rows, said
-from arena_kit.ranking.meetings import Decision, StageKind
+from arena_kit.ranking.formats.plan import Decision, History, Meeting, Outline, Stage, StageKind, Table
+from arena_kit.ranking.formats.ranking import HALVED, rank_rows, said
+from arena_kit.ranking.formats.settings import Impossible, setting
 from arena_kit.ranking.pairing import SwissPlayer, swiss_round
 
 WIN, DRAW = 2, 1
-MOST_ROUNDS = 100
-HALVED = (Decision.PLAYED, Decision.UNPLAYABLE)
-"""Decisions that without a winner bring half of the points to each."""
 COLUMNS = ("Points", "Buchholz", "Sonneborn-Berger")
 SHORT = "Over after {done} of {total} rounds: {reason}."
 
@@ -45,13 +34,25 @@ class Swiss(Format):
 
     slug: ClassVar[str] = "swiss"
     name: ClassVar[str] = "Swiss"
+    rule: ClassVar[str] = (
+        "Round by round those with equal points meet, nobody the same one twice. A meeting won is 2 points, a draw 1; "
+        "equal points are told apart by Buchholz, then by Sonneborn-Berger."
+    )
 
-    rounds: int | None = None
+    rounds: int | None = setting(
+        None, "How many rounds are played.", 1, 100, worked_out="log2 of the participants, rounded up"
+    )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.rounds is not None:
-            check_between("rounds", self.rounds, 1, MOST_ROUNDS)
+    @property
+    def fewest(self) -> int:
+        return (self.rounds or 1) + 1
+
+    def round_count(self, count: int, drawn: int) -> int:
+        # Rounds are drawn one by one.
+        return max(self._total(count), drawn)
+
+    def _total(self, count: int) -> int:
+        return self.rounds or (count - 1).bit_length()
 
     def check_count(self, count: int) -> None:
         if count < 2:
@@ -63,7 +64,7 @@ class Swiss(Format):
             )
 
     def outline(self, history: History) -> Outline:
-        total = self.rounds or (len(history.participants) - 1).bit_length()
+        total = self._total(len(history.participants))
         records = Records(history)
         cards = _Cards(history)
         rounds: list[tuple[Meeting, ...]] = []
@@ -116,10 +117,10 @@ def _round(drawn: Sequence[tuple[int, int]], there: Sequence[int], cards: _Cards
 
 
 def _meeting(number: int, place: int, pair: tuple[int, int | None], records: Records, gone: Sequence[int]) -> Meeting:
-    meeting = Meeting(f"swiss.{number}.{place}", number, place, pair, duels=records.of(number, *pair))
+    meeting = Meeting(f"swiss.{number}.{place}", number, place, pair)
     if pair[1] is None:
-        return Meeting(meeting.key, number, place, pair, decision=Decision.BYE, winner=pair[0])
-    return settle_swiss(meeting, gone)
+        return replace(meeting, decision=Decision.BYE, winner=pair[0])
+    return settle_swiss(meeting.with_duels(records.of(number, *pair)), gone)
 
 
 @dataclass

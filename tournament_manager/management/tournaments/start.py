@@ -11,7 +11,7 @@ from django.db import transaction
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
-from arena_kit.ranking.format_settings import format_name
+from arena_kit.ranking.formats import format_name
 from core.errors import Refused
 from core.models import Eligibility, Environment, Participant, Tournament, TournamentState
 from core.times import moment
