@@ -38,7 +38,7 @@ Duels = dict[tuple[int, frozenset[int | None]], list[DuelRecord]]
 
 
 def plan_outline(plan: Plan) -> Outline:
-    """How a tournament stands by its plan, with the duels that count now. Four queries."""
+    """How a tournament stands by its plan, with the duels that count now. Four queries, with `tournament` at hand."""
     rows: dict[int | None, list[Row]] = defaultdict(list)
     for row in PlanRow.objects.filter(plan=plan).order_by("stage", "place"):
         rows[row.stage_id].append(Row(row.submission_id, row.rank, tuple(row.values), tuple(row.notes)))
