@@ -79,7 +79,7 @@ def _shown(tournament: Tournament) -> QuerySet[Duel]:
 
 
 def ladder_outlook(environment: Environment) -> str:
-    """When the ladder of an environment begins, as a sentence; empty once it runs, and where no ladder is to be played."""
+    """When the ladder of an environment begins, as a sentence; empty once it runs, and where none is to be played."""
     if environment.play != Play.LADDER or ladder_running(environment) is not None:
         return ""
     if not environment.is_active:

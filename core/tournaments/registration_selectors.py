@@ -18,7 +18,7 @@ from core.times import moment
 class OwnEntry:
     """An agent of the viewer.
 
-    obstacle: why it cannot register, as a sentence; empty when it can. waits: it is registered, but all places are taken.
+    obstacle: why it cannot register, as a sentence; empty when it can. waits: it is registered, but there is no place.
     """
 
     agent: Agent
@@ -29,7 +29,7 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationCard:
-    """What a page says of a tournament's registration. closed: why registration is not open, as a sentence, or empty."""
+    """What a page says of a tournament's registration. closed: why it is not open, as a sentence; empty when it is."""
 
     tournament: Tournament
     closed: str

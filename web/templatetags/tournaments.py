@@ -1,4 +1,4 @@
-"""Meetings and formats as pages write them."""
+"""Meetings and sources of sides, for templates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ register = template.Library()
 
 @register.filter
 def source_words(source: Source | None) -> str:
-    """Who will come from there: winner of W1.2."""
+    """A source in words: winner of W1.2."""
     return brackets.source_words(source)
 
 
@@ -39,7 +39,7 @@ def meeting_words(meeting: Meeting, drawn: Drawn) -> str:
 
 @register.simple_tag
 def seen(one: brackets.Seen) -> SafeString:
-    """The cell of a table: a meeting as one of the two has it. A tag, since a page may have a thousand of them."""
+    """The cell of a table: a meeting as one of its players sees it. A tag, because a page may have a thousand."""
     words = seen_words(one)
     points = f"{one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
     drawn = format_html(
@@ -63,7 +63,7 @@ def seen(one: brackets.Seen) -> SafeString:
 
 
 def seen_words(one: brackets.Seen) -> str:
-    """The same in words: won 14:6 against berta, as player 2."""
+    """A meeting in words: won 14:6 against berta, as player 2."""
     if one.opponent is None:
         return one.meeting.sentence or "open"
     points = f" {one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""

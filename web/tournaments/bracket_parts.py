@@ -1,7 +1,7 @@
-"""Brackets, cross tables and Swiss tables as pages draw them: what stands where, and which lines join it. Pure.
+"""The layout of brackets, cross tables and Swiss tables on pages. Pure.
 
-A bracket is columns of equally high slots. A column has as many slots as the next one, or twice as many; so every
-meeting stands in the middle of those that lead to it whatever its height, and the style sheet draws all lines.
+A bracket has columns of equally high slots. A column has as many slots as the next one, or twice as many, so every
+meeting stands in the middle of those that lead to it, and the style sheet can draw all lines.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from core.tournaments.brackets import Drawn, Line, Side
 from web.templatetags.scores import ordinal
 
 MOST_CROSSED = 32
-"""Participants of a cross table."""
+"""The most participants of a cross table with cells."""
 ROUND_NAMES = {1: "Final", 2: "Semi-finals", 4: "Quarter-finals"}
 
 
 class Join(StrEnum):
-    """How the line goes from a slot to the next column."""
+    """The direction of the line from a slot to the next column."""
 
     NONE = ""
     STRAIGHT = "straight"
@@ -31,7 +31,7 @@ class Join(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place in a column. bye: who goes on from here without a meeting. is_fed: whether a line comes in."""
+    """A place in a column. bye: the side that goes on from here without a meeting. is_fed: whether a line comes in."""
 
     meeting: Meeting | None
     bye: Side | None
@@ -59,7 +59,7 @@ class Result(StrEnum):
 
     @property
     def sign(self) -> str:
-        """As cross tables write it."""
+        """The result as cross tables show it."""
         return {"won": "1", "drawn": "½", "lost": "0", "open": "·"}.get(self, "–")
 
 
@@ -76,9 +76,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class CrossRow:
-    """A participant against everybody, in the order of the table.
+    """A participant against all others, in the order of the table.
 
-    cells: None against oneself; none at all where too many play for anybody to find a line.
+    cells: None on the diagonal; empty where there are more than MOST_CROSSED participants.
     """
 
     line: Line
@@ -87,14 +87,14 @@ class CrossRow:
 
 @dataclass(frozen=True, slots=True)
 class SwissRow:
-    """A participant's way through the rounds; None where they did not take part."""
+    """The meetings of a participant by round; None in rounds without one."""
 
     line: Line
     rounds: tuple[Seen | None, ...]
 
 
 def source_words(source: Source | None) -> str:
-    """Who will come from there: winner of W1.2, 1st of group A, seed 3."""
+    """A source in words: winner of W1.2, 1st of group A, seed 3."""
     if source is None:
         return "nobody"
     if source.kind == "place":
@@ -132,7 +132,7 @@ def bracket_columns(drawn: Drawn, stage: Stage) -> tuple[Column, ...]:
 
 
 def _slot_counts(stage: Stage) -> list[int]:
-    """How many slots each column has, so that they fit to the next one."""
+    """The number of slots of each column, so that it fits the next one."""
     counts: list[int] = []
     for place in reversed(range(len(stage.rounds))):
         meetings = stage.rounds[place]
@@ -157,7 +157,7 @@ def _leads(meeting: Meeting, following: Meeting) -> bool:
 
 
 def _bye(drawn: Drawn, following: Meeting | None, number: int) -> Side | None:
-    """Who comes to a meeting from slot `number` without having met anybody."""
+    """The side of a meeting that comes from slot `number` without a meeting there."""
     if following is None:
         return None
     side = drawn.sides(following)[(number + 1) % 2]
@@ -165,7 +165,7 @@ def _bye(drawn: Drawn, following: Meeting | None, number: int) -> Side | None:
 
 
 def _round_name(stage: Stage, count: int, number: int) -> str:
-    # Only where all who are left meet in the column it is what people call so.
+    # Only in a knock-out do all remaining participants meet in one column, as these names imply.
     if stage.key == "knock-out":
         return ROUND_NAMES.get(count, f"Round of {2 * count}")
     return f"Round {number}"
@@ -221,7 +221,7 @@ def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[Line]) -> tuple[Swiss
 
 
 def cell_words(column: str, value: float, last_round: int, *, is_over: bool) -> str:
-    """A figure of a table as people say it: in brackets who is not out has reached one round more than there are."""
+    """A figure of a table in words: participants who are not out have reached one round more than the bracket has."""
     if column == "Reached round" and value > last_round:
         return "won" if is_over else "still in"
     if column == "Third place":

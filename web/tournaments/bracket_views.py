@@ -32,13 +32,13 @@ FRAGMENTS = {"tournament": "web/tournaments/live.html"}
 ROWS_A_PAGE = 100
 PAST_A_PAGE = 25
 SMALL_GROUP = 4
-"""So many stand beside another group."""
+"""Groups of up to this size are shown side by side."""
 PODIUM, MOST_ON_PODIUM = 3, 8
-"""The last rank on it, and how many are named at most: any number may share a rank."""
+"""The last rank on the podium, and the most agents named on it: any number may share a rank."""
 
 
 def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """All tournaments of an environment: those that run, those to come, those that are over."""
+    """The running, planned and past tournaments of an environment."""
     environment = get_object_or_404(Environment, slug=slug)
     page = Paginator(tournament_past_rows(environment), PAST_A_PAGE).get_page(page_number(request.GET))
     context = {
@@ -53,10 +53,10 @@ def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
-    """The page of an organisers' tournament; asked by htmx, the part that changes while it is played."""
+    """The page of an organisers' tournament; for htmx, only the part that changes while it is played."""
     stamp = standing_stamp(tournament)
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
-        # Whoever watches has it already. Nothing is replaced.
+        # The viewer has this version already.
         return HttpResponse(status=204)
     is_held_back = not results_visible(tournament, request.user)
     drawn = None if is_held_back else bracket_get(tournament)
@@ -81,7 +81,7 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
 
 
 def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
-    """Who takes part: as registered while it is planned, else how many."""
+    """The registrations of a planned tournament, or the number of participants."""
     if tournament.state != TournamentState.PLANNED:
         return {"participant_count": tournament.participants.count()}
     card = shown_registration(request, tournament)
@@ -119,7 +119,7 @@ def _stages(tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
 
 
 def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
-    """How many of each group go on, once the groups are over; 0 until then, and where there are no groups."""
+    """How many of each group go on, once the groups are over; 0 before, and without groups."""
     if len(grouped) < 2 or any(meeting.is_open for stage in grouped for meeting in stage.meetings):
         return 0
     return int(tournament.settings.get("advance", 0))
@@ -128,7 +128,7 @@ def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
 def _table(
     request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[Line], rounds: int
 ) -> dict[str, Any]:
-    """A page of the table of the whole, in a Swiss tournament with everybody's way through the rounds."""
+    """A page of the table of the whole, in a Swiss tournament with the meetings of each round."""
     is_over = tournament.state == TournamentState.FINISHED
     page = Paginator(lines, ROWS_A_PAGE).get_page(page_number(request.GET))
     shown, columns = list(page.object_list), drawn.outline.table.columns
@@ -147,14 +147,14 @@ def _table(
 
 
 def _has_table(drawn: Drawn, grouped: Sequence[Stage]) -> bool:
-    """Whether the table of the whole says more than those of its stages: not while all are in their groups."""
+    """Whether the table of the whole says more than those of its stages, which it does not while groups last."""
     if len(grouped) == 1:
         return False
     return drawn.round is None or all(drawn.round > len(stage.rounds) for stage in grouped)
 
 
 def _one_round(request: HttpRequest, drawn: Drawn) -> dict[str, Any]:
-    """The meetings of one round outside brackets: of the one that is asked for, of the current one, or of the last."""
+    """The meetings of a round outside brackets: the requested one, else the current one, else the last."""
     rounds: dict[int, list[tuple[Stage, Sequence[Meeting]]]] = {}
     for stage in drawn.outline.stages:
         for meetings in stage.rounds if stage.kind != StageKind.BRACKET else ():

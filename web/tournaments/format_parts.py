@@ -8,7 +8,7 @@ from core.models import Tournament
 
 
 def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
-    """Name and value of every setting that the tournament has been given, as people say it."""
+    """Name and value, in words, of every setting that the tournament has been given."""
     given = tournament.settings
     most = "at most " if given.get("stops_early") else ""
     words = []
@@ -34,7 +34,7 @@ def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
 
 
 def stopping_words(tournament: Tournament, test: SequentialTest | None) -> str:
-    """That duels may end early, and by which bounds; empty where they may not. test: the one that ends them."""
+    """That duels may end early, and by which bounds; empty if they may not. test: the test that ends them."""
     if test is None:
         return ""
     words = (

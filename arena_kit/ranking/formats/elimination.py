@@ -1,4 +1,4 @@
-"""Knock-out formats: one loss, or two, and one is out."""
+"""Knock-out formats: a participant is out after one loss, or after two."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from arena_kit.ranking.formats.settings import Impossible, third_place_setting
 
 @dataclass(frozen=True)
 class SingleElimination(KnockOut):
-    """Who loses is out. Standard seeding, 1 against the last; byes of the first round go to the best seeds.
+    """Losers are out. Standard seeding, 1 against the last; byes of the first round go to the best seeds.
 
-    A meeting that is level goes on with further duels, see `Format`. Who withdraws loses what they have not played by
-    walkover, later meetings too; whom they have beaten stays out. A meeting that the arena cannot play, three times
-    void, goes to the better seed: it must have a winner, and neither is to blame. Table: who is out later stands
-    higher; those who went out in the same round share a rank, unless the third place is played for.
+    A level meeting goes on with further duels, see `KnockOut`. A participant who withdraws loses all open and later
+    meetings by walkover, and the participants they have beaten stay out. A meeting that the arena cannot play, three
+    times void, goes to the better seed: it must have a winner, and neither player is to blame. Table: participants who
+    go out later stand higher; those who go out in the same round share a rank, unless the third place is played for.
     """
 
     slug: ClassVar[str] = "single-elimination"
@@ -48,9 +48,9 @@ class SingleElimination(KnockOut):
 
 @dataclass(frozen=True)
 class DoubleElimination(KnockOut):
-    """Who loses twice is out. The grand final is played again when the one without a loss loses it.
+    """Participants are out after two losses. The grand final is played again if the one without a loss loses it.
 
-    Everything else is as in single elimination: who withdraws loses by walkover until they are out, too.
+    All other rules are as in single elimination: those who withdraw lose by walkover until they are out.
     """
 
     slug: ClassVar[str] = "double-elimination"
@@ -86,9 +86,9 @@ def _outline(played: KnockOut, history: History, slots: Sequence[bracket.Slot], 
 def reached(
     participants: Sequence[int], meetings: Sequence[Meeting], lives: int
 ) -> tuple[dict[int, tuple[float, ...]], tuple[str, ...]]:
-    """How far everybody has come, as keys of a table, and what its columns are called.
+    """How far each participant has come, as keys of a table, and the names of its columns.
 
-    The round in which somebody dropped out, or one more than the last for those who are still in.
+    The key is the round in which a participant went out, or one more than the last round for those still in.
     """
     out = bracket.lost_in(meetings, lives)
     beyond = max(meeting.round for meeting in meetings) + 1

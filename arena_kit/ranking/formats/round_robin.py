@@ -1,4 +1,4 @@
-"""All play all."""
+"""Round robin: all participants meet each other."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from arena_kit.ranking.standings import DuelResult, standings
 
 COLUMNS = ("Points", "Wins", "Score")
 COLUMNS_STOPPED = ("Points", "Wins", "Scores per match")
-"""Where duels may end early: who wins quickly has played less, and would collect less of a total."""
+"""Columns if duels may end early: a quick winner plays fewer matches and would collect less total score."""
 
 
 @dataclass(frozen=True)
 class RoundRobin(Format):
-    """Everybody meets everybody once, or twice with seats swapped (`legs` 2), by Berger tables.
+    """All participants meet once, or twice with seats swapped (`legs` 2), by Berger tables.
 
     All duels can be played at once. Table: 2 points for a meeting won, 1 for a draw; then wins, then the total score;
-    ties share ranks. Where duels may end early the scores per match of all meetings are summed up instead, so that they
-    count alike however long they were. Who withdraws counts for nobody: all their meetings are annulled, those already
-    played as well, so that nobody gains by the accident of having met them. A meeting that the arena cannot play, three
-    times void, counts for nobody either.
+    ties share ranks. If duels may end early, the scores per match of all meetings are summed instead, so that meetings
+    of any length count alike. All meetings of a participant who withdraws are annulled, also those already played, so
+    that no participant gains from having met them. A meeting that the arena cannot play, three times void, does not
+    count either.
     """
 
     slug: ClassVar[str] = "round-robin"
@@ -78,7 +78,7 @@ def all_play_all(
     gone: Container[int],
     stops_early: bool,
 ) -> Stage:
-    """The stage in which `participants` all meet, from round 1 on; who is `annulled` is among those who are `gone`."""
+    """The stage in which `participants` all meet, from round 1 on. annulled: a part of those who are `gone`."""
     once = round_robin(len(participants))
     schedule = once if legs == 1 else [*once, *([(other, one) for one, other in pairs] for pairs in once)]
     rounds = []
@@ -96,7 +96,7 @@ def all_play_all(
 def _table(
     participants: Sequence[int], rounds: Sequence[Sequence[Meeting]], annulled: Container[int], stops_early: bool
 ) -> Table:
-    """The same points and ranks as a classic edition's, see `standings`; scores per match where duels may end early."""
+    """The table with points and ranks as in an edition, see `standings`; scores per match if duels may end early."""
     meetings = [meeting for pairs in rounds for meeting in pairs]
     results = []
     for number, meeting in enumerate(meetings):

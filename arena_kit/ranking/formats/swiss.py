@@ -1,4 +1,4 @@
-"""The Swiss system: few rounds, equals meet, nobody meets the same one twice."""
+"""The Swiss system: few rounds, participants with equal points meet, and no two meet twice."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SHORT = "Over after {done} of {total} rounds: {reason}."
 class Swiss(Format):
     """Round by round those with equal points meet, see `swiss_round`; 2 points for a meeting won, 1 for a draw.
 
-    rounds: as many as it takes to leave one with only wins, log2 of the participants rounded up, unless told otherwise.
-    Two never meet twice. While nobody withdraws there is a pairing for half as many rounds as participants, rounded
-    down; should there be none later on, the tournament ends early and says so. Table: points, then Buchholz, then
+    rounds: by default as many as it takes to leave one participant with only wins, log2 of the participants rounded up.
+    Two never meet twice. While no participant withdraws, there is a pairing for half as many rounds as participants,
+    rounded down; if there is none later on, the tournament ends early and says so. Table: points, then Buchholz, then
     Sonneborn-Berger, see `tie_breaks`.
 
-    Who withdraws is not paired again; what they have played stands, and a meeting that is still open is a walkover, 2
-    points for the other one. Who rests has 2 points, too. A meeting that the arena cannot play, three times void, is 1
-    point for each, and they do not meet again.
+    A participant who withdraws is not paired again; their results stand, and an open meeting is a walkover, 2 points
+    for the opponent. A bye is 2 points, too. A meeting that the arena cannot play, three times void, is 1 point for
+    each, and they do not meet again.
     """
 
     slug: ClassVar[str] = "swiss"
@@ -96,15 +96,16 @@ Pairs = Sequence[tuple[int, int | None]]
 
 
 def _round(drawn: Sequence[tuple[int, int]], there: Sequence[int], cards: _Cards) -> Pairs | None:
-    """A round as it was drawn, as far as it was; None when there is no pairing.
+    """The pairs of a round, keeping those already drawn; None when there is no pairing.
 
-    drawn: the pairs of duels that count. They stand, whatever a later version of the pairing would make of the round.
-    Where some are missing, because they were struck or cancelled, the round is drawn again from the same standings, so
-    the same; should it come out otherwise, those who are missing are paired among themselves.
+    drawn: the pairs of duels that count. They stand, even if a later version of the pairing would draw the round
+    otherwise. If some are missing, because they were struck or cancelled, the round is drawn again from the same
+    standings, so with the same result; if the result differs all the same, the missing participants are paired among
+    themselves.
     """
     paired = {who for pair in drawn for who in pair}
     if len(paired) < 2 * len(drawn) or not paired.issubset(there):
-        # Of a round that went another way: nothing of it can stand.
+        # These pairs belong to a round that was drawn otherwise, so none of them can stand.
         drawn, paired = (), set()
     missing = [who for who in there if who not in paired]
     if drawn and len(missing) < 2:
@@ -125,7 +126,7 @@ def _meeting(number: int, place: int, pair: tuple[int, int | None], records: Rec
 
 @dataclass
 class _Card:
-    """What the rounds so far have made of one participant."""
+    """The figures of one participant after the rounds so far."""
 
     points: int = 0
     balance: int = 0
@@ -135,14 +136,14 @@ class _Card:
 
 
 class _Cards:
-    """Everybody's card, kept up to date round by round."""
+    """The cards of all participants, updated round by round."""
 
     def __init__(self, history: History) -> None:
         self._cards = {who: _Card() for who in history.participants}
         self._seed = {who: place for place, who in enumerate(history.participants)}
 
     def pair(self, there: Sequence[int]) -> Pairs | None:
-        """The next round among those who are there, in seed order."""
+        """The pairs of the next round among these participants, in seed order."""
         if len(there) < 2:
             return None
         place = {who: number for number, who in enumerate(there)}
@@ -163,7 +164,7 @@ class _Cards:
         return [(there[one], None if other is None else there[other]) for one, other in pairs]
 
     def by_rank(self, pairs: Pairs) -> Pairs:
-        """Pairs by their better players, who rests last: the order of the boards, whoever has kept them."""
+        """The pairs in the order of the boards: by their better players, byes last."""
         return sorted(
             pairs,
             key=lambda pair: (
@@ -191,7 +192,7 @@ class _Cards:
 
 
 def gain(meeting: Meeting, who: int) -> int:
-    """The points that a meeting has brought one of its players."""
+    """The points that one of the players has from a meeting."""
     if meeting.winner is not None:
         return WIN if meeting.winner == who else 0
     return DRAW if meeting.decision in HALVED else 0
@@ -200,14 +201,14 @@ def gain(meeting: Meeting, who: int) -> int:
 def tie_breaks(
     participants: Sequence[int], rounds: Sequence[Sequence[Meeting]], left: Mapping[int, int], total: int
 ) -> dict[int, tuple[float, ...]]:
-    """Points, Buchholz and Sonneborn-Berger of everybody, of the meetings decided so far.
+    """Points, Buchholz and Sonneborn-Berger of all participants, from the meetings decided so far.
 
     Buchholz: the sum of the opponents' points, without cuts. Sonneborn-Berger: the same with each opponent's points
-    times one's result against them (1, 1/2 or 0). Both are in our points, 2 for a win. A round without a duel counts as
-    against a dummy with one's own points, but with no more than `total` draws have, and after a walkover no more than
-    the absent opponent has. Of an opponent who has withdrawn the rounds after that count as draws.
-    Both names are those of FIDE's Tie-Break Regulations (Handbook C.07, https://handbook.fide.com), after which the
-    treatment of unplayed rounds is modelled; where they differ, what stands here holds.
+    times the result against them (1, 1/2 or 0). Both use 2 points for a win. A round without a duel counts as one
+    against a dummy with the participant's own points, but at most as many as `total` draws bring, and after a walkover
+    at most as many as the absent opponent has. For an opponent who has withdrawn, later rounds count as draws. The
+    names and the treatment of unplayed rounds follow FIDE's Tie-Break Regulations (Handbook C.07,
+    https://handbook.fide.com); where they differ, these rules hold.
     """
     points = dict.fromkeys(participants, 0)
     absent = {

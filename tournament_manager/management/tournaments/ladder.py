@@ -65,7 +65,7 @@ class Ladder(BaseCommand):
 
 
 def _settings(given: list[str]) -> dict[str, object]:
-    """Raises Impossible for what is no setting with a value."""
+    """Settings of the form NAME=NUMBER. Raises Impossible."""
     settings: dict[str, object] = {}
     for text in given:
         name, sign, value = text.partition("=")
