@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 
+@cache  # every match makes its environment anew: looking into the folder each time took a third of a bare match
 def load(entry_point: str, folder: Path) -> Any:
     """What `module:name` stands for: a module of the folder where it has one of that name, else an installed one.
 

@@ -87,7 +87,7 @@ class Limits:
     memory_limit_bytes: int = 1 << 30
     move_seconds: float = 2.0
     """Wall time of a move that costs nothing."""
-    bank_seconds: float = 30.0
+    bank_seconds: float = 20.0
     """Wall time of a match on top of `move_seconds`; when it is used up the player forfeits."""
     start_seconds: float = 30.0
     """Wall time to load the player and construct its first `Player`."""

@@ -63,16 +63,14 @@ class EnvironmentCard:
 
 def environment_cards() -> list[EnvironmentCard]:
     """Active environments with the numbers of participants and the leaders."""
-    environments = list(
-        Environment.objects.filter(is_active=True).annotate(agent_count=_count_of("pk"), user_count=_count_of("owner"))
-    )
+    environments = list(Environment.objects.filter(is_active=True))
+    counts = _counts()
     leaders = _leaders([environment for environment in environments if not environment.is_scored])
     best = _best([environment for environment in environments if environment.is_scored])
     return [
         EnvironmentCard(
             environment,
-            environment.agent_count,
-            environment.user_count,
+            *counts.get(environment.pk, (0, 0)),
             leaders.get(environment.pk),
             best.get(environment.pk),
         )
@@ -80,17 +78,14 @@ def environment_cards() -> list[EnvironmentCard]:
     ]
 
 
-def _count_of(what: str) -> Coalesce:
-    """The number of distinct values of a column among an environment's agents that can play or stand on its board.
-
-    Agents that never worked are not counted.
-    """
+def _counts() -> dict[int, tuple[int, int]]:
+    """By environment: how many agents can play or are on the board, and how many owners they have."""
     on_board = Evaluation.objects.filter(agent=OuterRef("pk"), is_current=True, submission__deleted_at=None)
     playing = Submission.objects.active().filter(agent=OuterRef("pk"))
-    rows = Agent.objects.filter(environment=OuterRef("pk"), is_disabled=False, owner__is_active=True)
+    rows = Agent.objects.filter(environment__is_active=True, is_disabled=False, owner__is_active=True)
     rows = rows.filter((Q(environment__seats=1) & Exists(on_board)) | (Q(environment__seats__gt=1) & Exists(playing)))
-    counted = rows.order_by().values("environment").annotate(counted=Count(what, distinct=True)).values("counted")
-    return Coalesce(Subquery(counted), 0)
+    counted = rows.order_by().values("environment").annotate(agents=Count("pk"), owners=Count("owner", distinct=True))
+    return {row["environment"]: (row["agents"], row["owners"]) for row in counted}
 
 
 def environment_groups() -> list[tuple[str, list[Environment]]]:
