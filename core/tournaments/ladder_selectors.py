@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Sum
 
-from core.models import Agent, Duel, Environment, JobState, Play, Submission, Tournament, TournamentState
+from core.models import Agent, Duel, Environment, JobState, LedgerVoid, Play, Submission, Tournament, TournamentState
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 SHOWN = 10
@@ -69,8 +69,10 @@ def ladder_duels(tournament: Tournament) -> LadderDuels:
     shown = _shown(tournament)
     coming = shown.filter(state__in=OPEN).order_by("-state", "number")[: 2 * SHOWN]
     recent = shown.filter(state=JobState.SUCCEEDED).order_by("-ended_at")[:SHOWN]
-    played = tournament.duels.filter(state=JobState.SUCCEEDED).count()
-    return LadderDuels(tuple(coming), tuple(recent), played)
+    # The table has the sums, so that the cost does not grow with the history; every duel counts for two participants.
+    sums = tournament.participants.aggregate(duels=Sum(F("wins") + F("draws") + F("losses")))
+    struck = LedgerVoid.objects.filter(duel__tournament=tournament).count()
+    return LadderDuels(tuple(coming), tuple(recent), (sums["duels"] or 0) // 2 + struck)
 
 
 def _shown(tournament: Tournament) -> QuerySet[Duel]:
