@@ -60,9 +60,9 @@ class NashAnswer(serializers.Serializer[Any]):
 class BeatingAnswer(serializers.Serializer[Any]):
     winner = RatedAnswer()
     loser = RatedAnswer()
-    share = serializers.FloatField(help_text="Share of the points that the winner took.")
-    lower = serializers.FloatField(help_text="Lower end of its interval.")
-    matches = serializers.IntegerField()
+    share = serializers.FloatField(source="step.share", help_text="Share of the points that the winner took.")
+    lower = serializers.FloatField(source="step.lower", help_text="Lower end of its interval.")
+    matches = serializers.IntegerField(source="step.matches")
 
 
 class LensAnswer(serializers.Serializer[Any]):

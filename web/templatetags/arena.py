@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-from arena_kit.ranking.format_settings import format_name
+from arena_kit.ranking.formats import format_name
 from core.environments.availability import DEFAULT_PICTURE
 from core.models import Environment
 

@@ -11,6 +11,9 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
+from arena_kit.ranking.calibration import Bin, Calibration
+from arena_kit.ranking.lenses import Beating
+from arena_kit.ranking.nash import NashStanding
 from core.models import Agent, Duel, Environment, Lens, Rating, RatingPoint
 from core.ratings.lenses import lens_save
 from core.ratings.pairs import PairTotal
@@ -32,25 +35,18 @@ def rows(cast: Cast, environment: Environment) -> Circle:
         factories.rating(row, 1600 - 50 * rank, rank=rank, best_rank=1, worst_rank=4)
     keys = [found.rock.pk, found.scissors.pk, found.paper.pk]
     steps = [
-        {"winner": winner, "loser": loser, "share": 0.9, "lower": 0.72, "matches": 40}
+        Beating(winner, loser, share=0.9, lower=0.72, matches=40)
         for winner, loser in zip(keys, (*keys[1:], keys[0]), strict=True)
     ]
-    one_bin = {"low": 0.6, "high": 0.65, "pairs": 3, "duels": 12, "matches": 120, "expected": 0.6, "happened": 0.9,
-               "lower": 0.35, "upper": 0.97}  # fmt: skip
+    one_bin = Bin(0.6, 0.65, pairs=3, duels=12, matches=120, expected=0.6, happened=0.9, lower=0.35, upper=0.97)
     lens_save(
         environment=environment,
-        nash=[
-            {"submission": key, "rank": rank, "skill": skill, "weight": weight}
-            for key, rank, skill, weight in (
-                *((key, 1, 0.0, 1 / 3) for key in keys),
-                (found.novice.pk, 4, -412.4, 0.0),
-            )
-        ],
+        nash=[*(NashStanding(key, 1, 0.0, 1 / 3) for key in keys), NashStanding(found.novice.pk, 4, -412.4, 0.0)],
         cycles=[steps],
         cycle_count=1,
         pair_count=4,
         clear_count=4,
-        calibration={"duels": 12, "matches": 120, "brier": 0.18, "even": 0.25, "bins": [one_bin]},
+        calibration=Calibration(12, 120, brier=0.18, even=0.25, bins=(one_bin,)),
         fitted_at=factories.NOON,
         ledger_version=1,
     )
