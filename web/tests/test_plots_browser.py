@@ -67,7 +67,7 @@ def test_a_chart_is_read_by_keyboard_and_follows_the_theme(
     chart = page.locator(".plot-place")
     expect(chart).to_have_accessible_name(
         "Rating over time, in 3 points: 1500 at first, 1580 at last, between 1500 and 1580. "
-        "Arrow keys go from point to point."
+        "The arrow keys move from point to point."
     )
     chart.focus()
     page.keyboard.press("ArrowRight")
