@@ -85,8 +85,10 @@ def test_a_job_that_is_over_can_be_neither_requeued_nor_cancelled(organiser: Cli
     validation = Validation.objects.get(submission=players[0])
 
     assert act(organiser, "requeue", validation) == [
-        "validation of anna v1: nothing was done. "
-        "A validation in the state “succeeded” cannot enter the state “waiting”."
+        (
+            "validation of anna v1: nothing was done. "
+            "A validation in the state “succeeded” cannot enter the state “waiting”."
+        )
     ]
     assert act(organiser, "cancel", validation, reason=REASON) == [
         (

@@ -197,7 +197,7 @@ def test_a_forgotten_password_is_replaced_through_the_mail(client: Client, cast:
     cast.alice.refresh_from_db()
     assert cast.alice.check_password("quite-another-one")
     used = Client().get(link[1], follow=True)
-    assert "already used" in used.content.decode()
+    assert "used already" in used.content.decode()
 
 
 def test_asking_for_an_unknown_email_sends_nothing_and_says_the_same(client: Client) -> None:
