@@ -150,5 +150,5 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "with a foreign manifest": (changing_manifest(parts=[]), "manifest .* cannot be read"),
     "of another database": (changing_manifest(database="oracle"), "backup is for oracle"),
     "of a newer arena": (changing_manifest(migrations={"core": ["9999_future"]}), r"newer arena \(core\.9999_future"),
-    "gone": (Path.unlink, "There is no"),
+    "gone": (Path.unlink, "gone does not exist"),
 }
