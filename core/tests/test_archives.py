@@ -50,20 +50,20 @@ def test_an_archive_stays_if_only_the_answer_to_the_commit_is_lost(
     monkeypatch.undo()
 
     submission = Submission.objects.get()
-    assert submission.archive.storage.exists(submission.archive.name)
+    assert submission.archive.storage.exists(str(submission.archive.name))
 
 
 def test_the_sweep_deletes_old_archives_that_no_row_names_and_no_others(alice: User, environment: Environment) -> None:
     submission = send(alice, environment)
-    storage = submission.archive.storage
+    storage, named = submission.archive.storage, str(submission.archive.name)
     unnamed, fresh = (storage.save(f"archives/{name}.zip", ContentFile(b"zip")) for name in ("unnamed", "fresh"))
     two_days_ago = time.time() - timedelta(days=2).total_seconds()
-    for name in (submission.archive.name, unnamed):
+    for name in (named, unnamed):
         os.utime(Path(storage.path(name)), (two_days_ago, two_days_ago))
 
     assert archives_sweep(now=timezone.now()) == 1
 
-    assert [storage.exists(name) for name in (submission.archive.name, unnamed, fresh)] == [True, False, True]
+    assert [storage.exists(name) for name in (named, unnamed, fresh)] == [True, False, True]
 
 
 def test_only_one_request_of_an_owner_waits_for_the_same_archive(alice: User, environment: Environment) -> None:

@@ -1,4 +1,4 @@
-"""Meetings and sources of sides, for templates."""
+"""Filters and tags for meetings of tournaments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ register = template.Library()
 
 @register.filter
 def source_words(source: Source | None) -> str:
-    """A source in words: winner of W1.2."""
+    """Name the participant who comes from a source: winner of W1.2."""
     return brackets.source_words(source)
 
 
@@ -32,14 +32,14 @@ def open_duel(meeting: Meeting, drawn: Drawn) -> OpenDuel | None:
 
 @register.filter
 def meeting_words(meeting: Meeting, drawn: Drawn) -> str:
-    """A meeting for screen readers: anna against berta."""
+    """Describe a meeting for screen readers: anna against berta."""
     one, other = (_who(side) for side in drawn.sides(meeting))
     return f"{one} against {other}"
 
 
 @register.simple_tag
 def seen(one: brackets.Seen) -> SafeString:
-    """The cell of a table: a meeting as one of its players sees it. A tag, because a page may have a thousand."""
+    """Draw a meeting as one of its sides sees it. A tag, because it is faster: a page may have a thousand cells."""
     words = seen_words(one)
     points = f"{one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
     drawn = format_html(
@@ -63,7 +63,7 @@ def seen(one: brackets.Seen) -> SafeString:
 
 
 def seen_words(one: brackets.Seen) -> str:
-    """A meeting in words: won 14:6 against berta, as player 2."""
+    """Describe a meeting as one side sees it: won 14:6 against berta, as player 2."""
     if one.opponent is None:
         return one.meeting.sentence or "open"
     points = f" {one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
