@@ -154,7 +154,7 @@ def start_now(environment: Environment) -> Tournament:
     try:
         return start(environment, number, submissions)
     except EditionTaken:
-        raise Refused(f"An edition of {environment} has just been started by somebody else.") from None
+        raise Refused(f"An edition of {environment} has just been started already.") from None
 
 
 def start(environment: Environment, number: int, submissions: Sequence[Submission]) -> Tournament:

@@ -343,4 +343,4 @@ class _Draw:
         if not (self._weight > -np.inf).any():
             cap = self._rules.pair_cap
             return f"All who may meet have met as often as two submissions may: {cap} duels."
-        return "Whoever is left has no opponent: everybody plays once a round, and none of the others may meet them."
+        return "The agents that are left have no opponent: each plays once a round, and no free one may meet them."

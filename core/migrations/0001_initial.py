@@ -416,7 +416,7 @@ class Migration(migrations.Migration):
                 ('points_2', models.PositiveIntegerField(default=0)),
                 ('score_1', models.FloatField(default=0.0)),
                 ('score_2', models.FloatField(default=0.0)),
-                ('decision', models.CharField(blank=True, choices=[('Played.', 'Played.'), ('Level at first, decided by more matches.', 'Level at first, decided by more matches.'), ('Still level after all extensions: the better seed goes through.', 'Still level after all extensions: the better seed goes through.'), ('The arena could not play it.', 'The arena could not play it.'), ('The opponent has withdrawn.', 'The opponent has withdrawn.'), ('Withdrawn: it counts for nobody.', 'Withdrawn: it counts for nobody.'), ('No opponent in this round.', 'No opponent in this round.'), ('Not needed any more.', 'Not needed any more.')], max_length=70)),
+                ('decision', models.CharField(blank=True, choices=[('Played.', 'Played.'), ('Level at first, decided by more matches.', 'Level at first, decided by more matches.'), ('Still level after all extensions: the better seed goes through.', 'Still level after all extensions: the better seed goes through.'), ('The arena could not play it.', 'The arena could not play it.'), ('The opponent has withdrawn.', 'The opponent has withdrawn.'), ('Withdrawn: it does not count.', 'Withdrawn: it does not count.'), ('No opponent in this round.', 'No opponent in this round.'), ('Not needed any more.', 'Not needed any more.')], max_length=70)),
                 ('winner', models.PositiveSmallIntegerField(help_text='The winning side, 1 or 2.', null=True)),
             ],
             options={

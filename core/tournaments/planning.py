@@ -134,7 +134,9 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
     """Begin a planned tournament now and close its registration. Raises Refused for too few participants."""
     opens_at, closes_at = tournament.registration_opens_at, tournament.registration_closes_at
     if opens_at is not None and opens_at >= now:
-        raise Refused(f"Registration opens on {moment(opens_at)} only, so nobody takes part yet; change that first.")
+        raise Refused(
+            f"Registration opens on {moment(opens_at)} only, so there are no participants yet; change that first."
+        )
     played, found = format_make(tournament.format, tournament.settings), len(field_list(tournament))
     if found < played.fewest:
         raise Refused(

@@ -200,7 +200,7 @@ def _unregistered(tournament: Tournament) -> str:
     most = tournament.max_participants
     room = f" If there are more than {most}, the {most} strongest do." if most else ""
     every = f"every agent{whose.get(Eligibility(tournament.eligibility), '')} that may play takes part."
-    return f"Nobody has to register: {every}{room}"
+    return f"No registration is needed: {every}{room}"
 
 
 def _playable(tournament: Tournament) -> SubmissionQuerySet:
@@ -210,6 +210,6 @@ def _playable(tournament: Tournament) -> SubmissionQuerySet:
 
 def _over(tournament: Tournament) -> str:
     return {
-        TournamentState.RUNNING: "It has begun; nobody registers any more.",
+        TournamentState.RUNNING: "It has begun; registration is over.",
         TournamentState.FINISHED: "It is over.",
     }.get(TournamentState(tournament.state), "It was called off.")

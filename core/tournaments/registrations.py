@@ -28,7 +28,7 @@ def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: 
             raise Refused(obstacle, field="agent", code="cannot_play")
         if is_full(held):
             raise Refused(
-                f"All {held.max_participants} places are taken. Look again later: somebody may withdraw.", code="full"
+                f"All {held.max_participants} places are taken. Look again later: an agent may withdraw.", code="full"
             )
         if obstacle := owner_full(held, by):
             raise Refused(obstacle, field="agent", code="too_many")

@@ -130,7 +130,7 @@ def test_an_owner_lets_an_agent_rest_and_play_again(client: Client, cast: Cast, 
     assert "anna rests." in said
     assert "Let it play again" in said
     # What it could do stands there no more, but what would help.
-    assert '<span class="badge badge-calm">Rests</span>' in said
+    assert '<span class="badge badge-calm">Resting</span>' in said
     assert "anna is resting: let it play again first." in said
     anna.agent.refresh_from_db()
     assert anna.agent.is_resting

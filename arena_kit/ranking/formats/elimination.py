@@ -27,7 +27,7 @@ class SingleElimination(KnockOut):
 
     slug: ClassVar[str] = "single-elimination"
     name: ClassVar[str] = "Single elimination"
-    rule: ClassVar[str] = "Who loses a meeting is out. Seeds are drawn so that the best meet last."
+    rule: ClassVar[str] = "The loser of a meeting is out. Seeds are drawn so that the best meet last."
 
     third_place: bool = third_place_setting()
 
@@ -56,8 +56,8 @@ class DoubleElimination(KnockOut):
     slug: ClassVar[str] = "double-elimination"
     name: ClassVar[str] = "Double elimination"
     rule: ClassVar[str] = (
-        "Who loses twice is out. Losers go on in a second bracket, whose winner meets the one who has not lost; should "
-        "that one lose, they meet once more."
+        "A participant is out after two losses. Losers go on in a second bracket, whose winner meets the one without a "
+        "loss; if the latter loses, they meet once more."
     )
 
     @property

@@ -40,7 +40,7 @@ class GroupsKnockOut(KnockOut):
 
     slug: ClassVar[str] = "groups-knock-out"
     name: ClassVar[str] = "Groups, then knock-out"
-    rule: ClassVar[str] = "Everybody meets everybody in their group; the best of each go on into a bracket."
+    rule: ClassVar[str] = "All members of a group meet each other; the best of each group go on to a bracket."
 
     groups: int = setting(4, "How many groups play before the knock-out.", 2, len(ascii_uppercase))
     advance: int = setting(2, "How many of each group go on to the knock-out.", 1, 16)
@@ -63,8 +63,8 @@ class GroupsKnockOut(KnockOut):
     def check_count(self, count: int) -> None:
         if count < self.fewest:
             raise Impossible(
-                f"{self.groups} groups of which {self.advance} go on need {self.fewest} participants, so that somebody "
-                f"drops out in each; there are {count}. Take fewer groups, let fewer go on, or wait for more."
+                f"{self.groups} groups of which {self.advance} go on need {self.fewest} participants, so that each "
+                f"loses at least one; there are {count}. Take fewer groups, let fewer go on, or wait for more."
             )
         sizes = [len(seeds) for seeds in snake(count, self.groups)]
         check_meetings(sum(size * (size - 1) // 2 for size in sizes) * self.legs)

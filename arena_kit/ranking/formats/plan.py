@@ -22,7 +22,7 @@ class Decision(Enum):
     BETTER_SEED = "Still level after all extensions: the better seed goes through."
     UNPLAYABLE = "The arena could not play it."
     WALKOVER = "The opponent has withdrawn."
-    ANNULLED = "Withdrawn: it counts for nobody."
+    ANNULLED = "Withdrawn: it does not count."
     BYE = "No opponent in this round."
     NOT_NEEDED = "Not needed any more."
 

@@ -33,7 +33,7 @@ class RoundRobin(Format):
     slug: ClassVar[str] = "round-robin"
     name: ClassVar[str] = "Round robin"
     rule: ClassVar[str] = (
-        "Everybody meets everybody. A meeting won is 2 points, a draw 1; then wins, then the total score."
+        "All participants meet each other. A meeting won is 2 points, a draw 1; then wins, then the total score."
     )
 
     legs: int = legs_setting()

@@ -35,8 +35,8 @@ class Swiss(Format):
     slug: ClassVar[str] = "swiss"
     name: ClassVar[str] = "Swiss"
     rule: ClassVar[str] = (
-        "Round by round those with equal points meet, nobody the same one twice. A meeting won is 2 points, a draw 1; "
-        "equal points are told apart by Buchholz, then by Sonneborn-Berger."
+        "In each round participants with equal points meet, and no two meet twice. A meeting won is 2 points, a draw "
+        "1; equal points are told apart by Buchholz, then by Sonneborn-Berger."
     )
 
     rounds: int | None = setting(
@@ -73,9 +73,9 @@ class Swiss(Format):
             there = [who for who in history.participants if history.left.get(who, number) >= number]
             pairs = _round(records.pairs(number), there, cards)
             if pairs is None:
-                reason = "no pairing is left in which nobody meets the same one again"
+                reason = "no pairing is left in which no two meet again"
                 if len(there) < 2:
-                    reason = "there is nobody left to meet"
+                    reason = "too few participants are left"
                 notes = (SHORT.format(done=number - 1, total=total, reason=reason),)
                 break
             meetings = tuple(

@@ -72,7 +72,7 @@ class Start(BaseCommand):
     def planned(self, environment: Environment, options: dict[str, Any]) -> Tournament:
         """Plan a tournament, and begin it unless a time is given. Raises Refused and then leaves nothing behind."""
         if options["registration"] and options["at"] is None:
-            raise CommandError("Nobody could register in time: give a time with --at, or leave --registration out.")
+            raise CommandError("There is no time to register: give a time with --at, or leave --registration out.")
         now = timezone.now()
         played = options["format"] or "round-robin"
         tournament = Tournament(
