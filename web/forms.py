@@ -36,7 +36,7 @@ def refuse(form: forms.BaseForm, refusal: Refused) -> None:
 
 class SignUpForm(UserForm):
     # Not the model's: that an e-mail is taken is said by the service, and only to who would have an account otherwise.
-    # So nobody without an invitation, and nobody for nothing, finds out who is here.
+    # So only people with an invitation, and at the cost of an attempt, can find out who has an account.
     email = forms.EmailField(label="E-mail", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "email"}))
     invitation_code = forms.CharField(max_length=200)
     team = forms.ChoiceField()
@@ -81,7 +81,7 @@ class SignUpForm(UserForm):
         if not name[0].isalnum():
             raise ValidationError("Begin with a letter or digit.")
         if plain_line(name) != name:
-            raise ValidationError("Use letters that everybody can see.")
+            raise ValidationError("Use visible characters.")
         if User.objects.filter(username__iexact=name).exists():
             raise ValidationError("This user name is taken. Please try a different one.")
         return name

@@ -255,7 +255,7 @@ def _playing(agent: Agent) -> tuple[Submission | None, str]:
 def edition_outlook(environment: Environment) -> str:
     """Return a sentence about when a valid submission that has not played will play."""
     if not environment.is_active:
-        return "This environment is closed at the moment; no edition starts."
+        return "No edition starts while this environment is closed."
     if environment.play == Play.NOTHING:
         return "It takes part in tournaments that organisers start; there are no automatic ones here at the moment."
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()

@@ -12,7 +12,9 @@ from core.models import Agent, Duel, Environment, JobState, LedgerVoid, Play, Su
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 SHOWN = 10
 """How many duels each list of a page shows."""
-TWO_OWNERS = "The ladder begins as soon as agents of two owners are ready: an owner's own agents do not meet."
+TWO_OWNERS = (
+    "The ladder begins as soon as agents of two owners are ready, because agents of one owner do not play each other."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,10 @@ def ladder_outlook(environment: Environment) -> str:
     if environment.play != Play.LADDER or ladder_running(environment) is not None:
         return ""
     if not environment.is_active:
-        return "This environment is closed at the moment; no ladder begins."
+        return "The ladder cannot begin while this environment is closed."
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
     if running is not None:
-        return f"A ladder follows when edition {running.edition} is over."
+        return f"The ladder begins when edition {running.edition} has ended."
     return "The ladder begins within minutes." if ladder_field(environment).has_two_owners else TWO_OWNERS
 
 
@@ -101,8 +103,9 @@ def agent_outlook(agent: Agent) -> tuple[Submission | None, str]:
     if own in field.aside:
         names = [row.agent.name for row in field.playing if row.agent.owner_id == agent.owner_id]
         return own, (
-            f"It waits on the side: {_agents(len(names))} of one owner may play in the ladder, and {_and(names)} came "
-            f"later. Let {'it' if len(names) == 1 else 'one of them'} rest, and this one plays."
+            f"This agent waits for a place: each owner may have {_agents(len(names))} in the ladder, and {_and(names)} "
+            f"{'has' if len(names) == 1 else 'have'} newer versions. Let {'it' if len(names) == 1 else 'one of them'} "
+            "rest to make room."
         )
     return own, ladder_outlook(agent.environment) or "It plays in the ladder."
 

@@ -191,7 +191,7 @@ def test_resting_cancels_what_waits_and_takes_nothing_back(environment: Environm
     duel = waiting(tournament)[0]
     agent_rest(agent=one.agent, is_resting=True)
     duel.refresh_from_db()
-    assert (duel.state, duel.error) == (JobState.CANCELLED, "One of the two plays in the ladder no more.")
+    assert (duel.state, duel.error) == (JobState.CANCELLED, "One of the two agents has left the ladder.")
     advance(environment, now=LATER)
     assert here(tournament) == {two.pk}
     tournament.refresh_from_db()
@@ -376,7 +376,7 @@ def test_a_ladder_says_why_it_plays_nothing(environment: Environment) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"pairs": 2}, "A ladder has no setting 'pairs'; it has pair_cap,"),
+        ({"pairs": 2}, "A ladder has no setting 'pairs'. Its settings are pair_cap,"),
         ({"pair_cap": 0}, "pair_cap is 0; make it a whole number from 1 to 10000."),
         ({"longest_wait": True}, "longest_wait is True; make it a whole number from 1 to 1000."),
         ({"noise": "much"}, "noise is 'much'; make it a number from 0 to 10."),
@@ -405,13 +405,13 @@ def test_an_organiser_changes_and_ends_a_ladder_from_the_command_line(environmen
         "2999-12-24T18:00",
     )
     assert said == (
-        "Tic-tac-toe ladder, edition 1: 2 agents, 0 duels played, 1 wait, until 2999-12-24 18:00 UTC.\n"
+        "Tic-tac-toe ladder, edition 1: 2 agents, 0 duels played, 1 waiting, until 2999-12-24 18:00 UTC.\n"
         "pair_cap=50 cap_days=30 new_below=20 longest_wait=10 noise=0.1 order_share=0.5\n"
     )
     for wrong, sentence in (
         (("--set", "pair_cap"), "write e.g. pair_cap=50"),
         (("--set", "noise=11"), "noise is 11; make it a number from 0 to 10"),
-        (("--ends-at", "soon"), "'soon' is no time"),
+        (("--ends-at", "soon"), "'soon' is not a time"),
     ):
         with pytest.raises(CommandError, match=sentence):
             run("tournament", "ladder", "tic-tac-toe", *wrong)

@@ -45,7 +45,7 @@ def add(tournament: Tournament, players: Sequence[Submission]) -> None:
     plan_save(tournament=tournament, planned=standing(seeds))
 
 
-def standing(players: Sequence[int], note: str = "Round 1: The arena could not play it.") -> Plan:
+def standing(players: Sequence[int], note: str = "Round 1: The arena could not play this meeting.") -> Plan:
     """players: ids of submissions."""
     pairs = list(zip(players[::2], players[1::2], strict=False))
     rows = [Row(player, 1, (2, 0.5), (note,) if place == 0 else ()) for place, player in enumerate(players)]

@@ -58,7 +58,7 @@ def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: st
     except Refused as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"{row.submission.agent} has withdrawn; what it has played stays in its history.")
+        messages.success(request, f"{row.submission.agent} has withdrawn. Its duels stay in its history.")
     return redirect("web:edition", slug, edition)
 
 

@@ -37,9 +37,9 @@ class SingleElimination(KnockOut):
 
     def check_count(self, count: int) -> None:
         if count < 2:
-            raise Impossible(f"A knock-out needs at least 2 participants, there are {count}; wait for more.")
+            raise Impossible(f"A knock-out needs at least 2 participants, but there are {count}; wait for more.")
         if count < self.fewest:
-            raise Impossible(f"A match for the third place needs 4 participants, there are {count}; leave it out.")
+            raise Impossible(f"A match for third place needs 4 participants, but there are {count}; leave it out.")
 
     def outline(self, history: History) -> Outline:
         slots = bracket.single_elimination(len(history.participants), third_place=self.third_place)
@@ -67,7 +67,7 @@ class DoubleElimination(KnockOut):
     def check_count(self, count: int) -> None:
         if count < self.fewest:
             raise Impossible(
-                f"Double elimination needs at least 3 participants, there are {count}; "
+                f"Double elimination needs at least 3 participants, but there are {count}; "
                 "wait for more, or take a single one."
             )
 

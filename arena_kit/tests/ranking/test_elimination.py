@@ -100,7 +100,7 @@ def test_a_level_meeting_is_extended_and_then_the_better_seed_goes_through() -> 
     plan = form.plan(History(who, level))
     assert (plan.table.rows[0].participant, plan.table.rows[0].notes) == (
         101,
-        ("Round 1: Still level after all extensions: the better seed goes through.",),
+        ("Round 1: Still tied after all extensions: the better seed advances.",),
     )
     decided = form.plan(History(who, (level[0], record(1, (102, 101), DuelState.PLAYED, (4, 2)))))
     assert (decided.table.rows[0].participant, [row.decision for row in decided.meetings]) == (102, [Decision.EXTENDED])
