@@ -57,6 +57,14 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def row_locks_are_in_order() -> None:
+    """Fail any test in which a transaction locks rows against the order of core.jobs.locks (PostgreSQL only)."""
+    from core.jobs.locks import locks_watch  # once Django is set up
+
+    locks_watch()
+
+
+@pytest.fixture(scope="session", autouse=True)
 def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Nothing of a test reaches the data of this folder; nothing waits for a manifest of static files."""
     # Sockets have short paths: pytest's own temporary folders may be too deep for them.

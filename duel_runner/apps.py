@@ -15,8 +15,8 @@ class DuelRunnerConfig(AppConfig):
         # A script may run for minutes.
         scripts = Line(Evaluation, "duel_runner.evaluating.evaluate", {"is_verified": False})
         duels = Line(Duel, "duel_runner.tasks.play_duel")
-        # People wait for what comes first, and it is short beside an edition. By turns neither scripts nor editions
-        # keep the others waiting for long.
+        # People wait for validations, which are short compared with an edition. Turns keep scripts and editions from
+        # delaying each other for long.
         queue_serve("duel", first=[validations, evaluations], by_turns=[recordings, scripts, duels])
         # Of workers that are reserved for what is short.
         queue_serve("quick", first=[validations, evaluations, recordings])

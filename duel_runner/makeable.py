@@ -1,4 +1,4 @@
-"""Work whose environment this worker cannot make ends at once, instead of failing again and again."""
+"""Fails a job at once if this worker cannot make its environment, instead of retrying in vain."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Rest = ParamSpec("Rest")
 def if_makeable(
     action: Callable[Concatenate[AnyPlayed, Lease, Rest], None],
 ) -> Callable[Concatenate[AnyPlayed, Lease, Rest], None]:
-    """Do the work of a job only where its environment can be made; else the job fails, and organisers are called."""
+    """Wrap the work of a job: if its environment cannot be made, fail the job and raise an alarm."""
 
     @wraps(action)
     def guarded(job: AnyPlayed, lease: Lease, /, *arguments: Rest.args, **named: Rest.kwargs) -> None:
-        # First: rules that are gone are another matter.
+        # First, because it raises its own fault for rules that no longer exist.
         spec = rules(job)
         trouble = _trouble(spec.id)
         if trouble is None:
@@ -37,7 +37,7 @@ def if_makeable(
 
 @cache
 def _trouble(spec_id: str) -> Trouble | None:
-    """Tried once in the life of a worker: what is installed does not change under it."""
+    """Return why an environment cannot be made; cached, because packages do not change while a worker runs."""
     return trouble_of(get_spec(spec_id))
 
 

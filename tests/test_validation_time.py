@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from arena_kit.environment.registry import all_specs
+from arena_kit.environment.spec import EnvironmentSpec
 from core.models import Environment, JobFault, JobState, Validation
 from core.tests import factories
 from tests.samples import BALANCING, FIRST, deliver_messages, tic_tac_toe, upload
@@ -54,6 +56,14 @@ def test_an_endless_and_a_hanging_player_keep_a_normal_one_waiting_no_longer_tha
     assert normal_one.matches_done == normal_one.match_count
 
 
+@pytest.mark.parametrize("spec", [spec for spec in all_specs() if spec.seats > 1], ids=lambda spec: spec.public_id)
+def test_with_the_limits_of_the_shipped_games_these_two_keep_others_waiting_for_less_than_a_minute(
+    spec: EnvironmentSpec,
+) -> None:
+    limits = spec.limits
+    assert limits.start_seconds + limits.move_seconds + limits.bank_seconds <= 55
+
+
 def test_a_validation_that_takes_longer_than_its_own_time_ends_although_its_moves_are_in_time(sandbox: str) -> None:
     environment = tic_tac_toe()
     environment.move_seconds, environment.validation_seconds = 3600, 6
@@ -64,4 +74,4 @@ def test_a_validation_that_takes_longer_than_its_own_time_ends_although_its_move
 
     validation = Validation.objects.get()
     assert (validation.state, validation.error_code) == (JobState.FAILED, "validation_time_exhausted")
-    assert "within the 6 s that a validation may take" in validation.error
+    assert "within 6 s, the time limit of a validation" in validation.error

@@ -1,7 +1,6 @@
-"""Uploads on their way in: looked at, given a place of the quota, inspected, stored.
+"""Uploads: checked, given a place in the quota, inspected, stored.
 
-Nothing of this but `upload_reserve` and `reservation_use` is done in a transaction, so an upload that takes long holds
-up nobody else.
+Only `upload_reserve` and `reservation_use` run in a transaction, so a slow upload does not delay other people.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from io import BytesIO
 from typing import BinaryIO, TypeVar, cast
 
+from django.core.cache import cache
 from django.core.files.uploadedfile import UploadedFile
 from django.db import DatabaseError
 from django.utils import timezone
@@ -24,22 +24,26 @@ from arena_kit.upload.archive import ArchiveRefused, inspect_contents
 from arena_kit.upload.inspection import inspect_apart
 from core.errors import QuotaExceeded, Refused
 from core.models import Environment, Submission, SubmissionForm, UploadReservation, User
-from core.models.agent import archive_name
+from core.models.agent import ARCHIVES, archive_name
 from core.people.quotas import quota_check
 
 logger = logging.getLogger(__name__)
 Made = TypeVar("Made")
 
 RESERVED = timedelta(minutes=5)
-"""How long a reservation counts whose process was killed; inspecting and storing take seconds."""
+"""How long a reservation counts after its process was killed; inspecting and storing take seconds."""
 TWIN_SECONDS = 15.0
-"""How long an upload waits for the same archive of the same person, where there is no place for both."""
-LATER = "Your files are inspected when the build begins: the arena inspects other uploads at the moment."
+"""How long an upload waits for the same archive of the same person when the quota has no place for both."""
+UNNAMED = timedelta(days=1)
+"""The age up to which an archive may still wait for the row that names it."""
+SWEPT_AT_ONCE = 500
+"""The archives that one query looks for."""
+LATER = "Your files are inspected when the build begins, because the arena is busy inspecting other uploads."
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An archive whose table of contents may be uploaded to an environment. Its content is not inspected yet."""
+    """An archive whose table of contents is accepted by an environment. Its content is not inspected yet."""
 
     file: UploadedFile[bytes]
     sha256: str
@@ -48,7 +52,7 @@ class Upload:
 
 
 def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_script: bool = False) -> Upload:
-    """Read what is cheap to read of an archive. Raises Refused for what may not be uploaded there."""
+    """Check an archive's table of contents, which is cheap. Raises Refused for an archive that is not allowed."""
     try:
         report = inspect_contents(cast(BinaryIO, archive.file))
     except ArchiveRefused as refusal:
@@ -56,7 +60,7 @@ def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_sc
     is_script = is_script or report.is_script
     if is_script and not environment.takes_scripts:
         raise Refused(
-            f"{environment} takes no scripts: the zip needs player.py at its root, not {report.entry_point}.",
+            f"{environment} accepts no scripts: the zip needs player.py at its root, not {report.entry_point}.",
             field="archive",
             code="script_not_taken",
         )
@@ -72,7 +76,7 @@ def archive_sha256(archive: UploadedFile[bytes]) -> str:
 def upload_reserve(
     *, owner: User, environment: Environment, upload: Upload, makes_agent: bool, address_digest: str = ""
 ) -> UploadReservation:
-    """Take a place of the quota for an upload; the owner is locked by `upload_lock`. Raises QuotaExceeded."""
+    """Take a place in the quota for an upload; the owner is locked by `upload_lock`. Raises QuotaExceeded."""
     now = timezone.now()
     quota_check(
         owner=owner,
@@ -94,28 +98,38 @@ def upload_reserve(
 
 
 def once_there_is_room(admit: Callable[[], Made], *, owner: User, environment: Environment, upload: Upload) -> Made:
-    """What `admit` makes. Where the quota has no place left, the same archive that is just coming in is waited for.
+    """Return the result of `admit`; if the quota is used up, wait for an upload of the same archive and try again.
 
-    A form that was sent twice is one submission, also where the quota has a single place.
+    So a form that was sent twice is one submission, even if the quota has a single place. Only one request of an owner
+    waits at a time, because each waiting request occupies a thread of the site. Raises QuotaExceeded.
     """
     same = UploadReservation.objects.filter(owner=owner, environment=environment, archive_sha256=upload.sha256)
+    waiting = f"upload-twin:{owner.pk}"
     until = time.monotonic() + TWIN_SECONDS
-    was_alone = False
-    while True:
-        try:
-            return admit()
-        except QuotaExceeded:
-            # Twice: it may have come in between the two questions.
-            if was_alone or time.monotonic() > until:
-                raise
-            was_alone = not same.filter(expires_at__gt=timezone.now()).exists()
-        if not was_alone:
-            time.sleep(0.2)
+    is_waiting = was_alone = False
+    try:
+        while True:
+            try:
+                return admit()
+            except QuotaExceeded:
+                # Asked twice, because the other upload may have finished between the two queries.
+                if was_alone or time.monotonic() > until:
+                    raise
+                was_alone = not same.filter(expires_at__gt=timezone.now()).exists()
+                if not was_alone and not is_waiting:
+                    is_waiting = cache.add(waiting, True, TWIN_SECONDS)
+                    if not is_waiting:
+                        raise
+            if not was_alone:
+                time.sleep(0.2)
+    finally:
+        if is_waiting:
+            cache.delete(waiting)
 
 
 @contextmanager
 def reservation_held(reservation: UploadReservation) -> Iterator[None]:
-    """Give the place back at the end, whatever came of the upload: by then a submission counts for itself."""
+    """Release the place at the end, whatever the outcome: by then a submission counts for itself."""
     try:
         yield
     finally:
@@ -123,14 +137,14 @@ def reservation_held(reservation: UploadReservation) -> Iterator[None]:
             UploadReservation.objects.filter(pk=reservation.pk).delete()
             UploadReservation.objects.filter(expires_at__lt=timezone.now()).delete()
         except DatabaseError as error:
-            # It expires by itself.
+            # It expires anyway.
             logger.warning("%s could not be given back: %s", reservation, error)
 
 
 def reservation_use(*, reservation: UploadReservation, owner: User, environment: Environment, upload: Upload) -> None:
-    """Turn a place into a submission; call it in the transaction that makes that. Raises QuotaExceeded.
+    """Turn a place into a submission; call it in the transaction that creates it. Raises QuotaExceeded.
 
-    One that has expired meanwhile is decided about again, with the owner locked by `upload_lock`.
+    An expired reservation is checked against the quota again, with the owner locked by `upload_lock`.
     """
     now = timezone.now()
     count, _ = UploadReservation.objects.filter(pk=reservation.pk, expires_at__gt=now).delete()
@@ -146,9 +160,9 @@ def reservation_use(*, reservation: UploadReservation, owner: User, environment:
 
 
 def upload_inspect(*, upload: Upload, sender: str, tell: Callable[[str], None]) -> None:
-    """Decompress and compile an archive in a process of its own, unless too many are already. Raises Refused.
+    """Decompress and compile an archive in its own process, unless too many are running. Raises Refused.
 
-    Where it is not done here, `tell` is given a sentence: the build does it first, and refuses in the same words.
+    If it is not done here, `tell` gets a sentence, and the build does it first and refuses in the same words.
     """
     try:
         if not inspect_apart(cast(BinaryIO, upload.file.file), sender=sender):
@@ -159,7 +173,7 @@ def upload_inspect(*, upload: Upload, sender: str, tell: Callable[[str], None]) 
 
 @dataclass(slots=True)
 class Stored:
-    """A file in the store that belongs to no row yet."""
+    """A stored file that belongs to no row yet."""
 
     name: str
     is_kept: bool = False
@@ -167,19 +181,43 @@ class Stored:
 
 @contextmanager
 def archive_stored(upload: Upload) -> Iterator[Stored]:
-    """Put an archive into the store, by renaming where it lies beside; it goes again unless it `is_kept`."""
+    """Store an archive, by renaming if it is on the same file system; delete it again unless a row names it."""
     storage = Submission._meta.get_field("archive").storage
     upload.file.seek(0)
     stored = Stored(storage.save(archive_name(None, ""), upload.file))
     try:
         yield stored
     finally:
-        if not stored.is_kept:
-            storage.delete(stored.name)
+        # A cut connection can raise after the commit: then a row names the file, and it stays. If the database does not
+        # answer, `archives_sweep` decides later.
+        with suppress(DatabaseError):
+            if not stored.is_kept and not Submission.objects.filter(archive=stored.name).exists():
+                storage.delete(stored.name)
+
+
+def archives_sweep(*, now: datetime) -> int:
+    """Delete archives that no row names, e.g. of a killed process, if they are older than UNNAMED; return how many."""
+    storage = Submission._meta.get_field("archive").storage
+    if not storage.exists(ARCHIVES):
+        return 0
+    old = []
+    for filename in storage.listdir(ARCHIVES)[1]:
+        name = f"{ARCHIVES}/{filename}"
+        # A deletion may have come first.
+        with suppress(FileNotFoundError):
+            if storage.get_modified_time(name) < now - UNNAMED:
+                old.append(name)
+    count = 0
+    for start in range(0, len(old), SWEPT_AT_ONCE):
+        names = old[start : start + SWEPT_AT_ONCE]
+        for name in set(names) - set(Submission.objects.filter(archive__in=names).values_list("archive", flat=True)):
+            storage.delete(name)
+            count += 1
+    return count
 
 
 def archive_restore(*, submission: Submission, upload: Upload) -> None:
-    """Put an archive that the store has lost back to where its submission looks for it."""
+    """Store an archive again under its submission's name if the store has lost it."""
     storage, name = submission.archive.storage, str(submission.archive.name)
     if not storage.exists(name):
         upload.file.seek(0)

@@ -110,7 +110,7 @@ def test_a_disk_without_room_for_an_upload_is_not_healthy(
 
 @pytest.fixture
 def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """A queue that answers nobody until it is let go. The patience with it ends at once; the others have their time."""
+    """A queue that does not answer until it is released. Waiting for it ends at once; other parts have their time."""
     let_go = threading.Event()
 
     class Impatient(Future[object]):
@@ -171,7 +171,7 @@ def player(worker: Worker) -> Submission:
 
 @pytest.fixture
 def waiting(player: Submission, now: datetime) -> Evaluation:
-    """An evaluation that nobody has taken for six minutes."""
+    """An evaluation that no worker has taken for six minutes."""
     row = factories.evaluation(player, JobState.QUEUED)
     changed(row, created_at=now - timedelta(minutes=6))
     return row

@@ -82,7 +82,7 @@ def database_time() -> datetime:
 
 
 def let_rest(job: Job) -> None:
-    """Let the time pass that a job rests after a fault of the platform."""
+    """Let the delay of a job after a platform fault pass."""
     type(job)._default_manager.filter(pk=job.pk).update(not_before=timezone.now() - timedelta(seconds=1))
 
 
@@ -216,7 +216,7 @@ def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_no
         assert Build.objects.get(pk=build.pk).attempt == attempt
         let_lease_expire(job)
         jobs_requeue_expired()
-        # While it rests or has failed, it stands in nobody's way.
+        # While it is delayed or has failed, it does not block other jobs.
         assert line(Build)[0] == other
         let_rest(build)
 

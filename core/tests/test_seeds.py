@@ -48,7 +48,7 @@ def test_hidden_seeds_are_drawn_anew_for_every_list() -> None:
     drawn = [seed for found in lists if found for seed in found.seeds]
     assert len(set(drawn)) == 100
     assert all(0 <= seed < 2**48 for seed in drawn)
-    # Nobody can try them all: half of them need the highest bit.
+    # They are too many to be tried: half of them need the highest bit.
     assert max(drawn) > 2**46
     assert all(found is not None and not found.is_public for found in lists)
 
@@ -104,13 +104,13 @@ def test_a_final_phase_draws_new_seeds_once_and_reveals_those_before(task: Envir
     assert not set(final.seeds) & set(before.seeds)
     before.refresh_from_db()
     assert before.is_public
-    with pytest.raises(Refused, match="drawn once"):
+    with pytest.raises(Refused, match="drawn only once"):
         final_phase_start(environment=task, by=olga)
     assert task.seed_lists.filter(purpose=SeedPurpose.FINAL).get() == final
 
 
 def test_a_game_has_no_final_phase() -> None:
-    with pytest.raises(Refused, match="not ranked by scores"):
+    with pytest.raises(Refused, match="not ranked by score"):
         final_phase_start(environment=factories.environment(), by=None)
 
 

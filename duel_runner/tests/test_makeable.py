@@ -1,4 +1,4 @@
-"""Work whose environment a worker cannot make: it fails once, organisers are called, and nobody waits for retries."""
+"""Jobs whose environment a worker cannot make fail once, without retries, and raise an alarm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def package_is_gone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The package was there when the arena was started, and is not on this worker."""
+    """Remove a package that existed when the arena was started."""
 
     def make(spec: EnvironmentSpec) -> None:
         raise MissingExtra("CartPole-v1 needs packages that are not installed here.", hint="Run `pip install it`.")
@@ -56,7 +56,7 @@ def test_a_job_fails_at_its_first_attempt_and_calls_the_organisers(kind: type[Jo
     assert alarm.settled_at is None
     assert "Run `pip install it`." in alarm.message
     assert not Environment.objects.get().is_available
-    # The owner learns of it, and of nothing to install.
+    # The owner is told, but not to install anything.
     for text in (job.error, job.log, Notice.objects.get().text):
         assert "pip" not in text
     with pytest.raises(Refused, match="is not available on this arena"):

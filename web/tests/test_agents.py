@@ -109,12 +109,12 @@ def test_who_may_read_the_log_of_a_phase_reads_which_attempts_came_to_nothing(
     job_release(job=build, code="engine_down", error=f"The engine did not answer. {HOSTILE}")
     for person in (cast.alice, cast.olga):
         shown = page(visit(person), agent)
-        assert "Build: 1 attempt that came to nothing" in shown
+        assert "Build: 1 failed attempt" in shown
         assert "<code>engine_down</code>" in shown
         assert "secret-host" not in shown
         assert HOSTILE not in shown
     for other in (None, cast.bob, cast.charlie):
-        assert "came to nothing" not in page(visit(other), agent)
+        assert "failed attempt" not in page(visit(other), agent)
 
 
 def test_versions_that_wait_cost_no_more_queries_the_more_they_are(
@@ -133,7 +133,7 @@ def test_versions_that_wait_cost_no_more_queries_the_more_they_are(
 def test_the_owner_is_told_what_helps_after_a_fault_of_the_platform(cast: Cast, agent: Agent, visit: As) -> None:
     submission = factories.submission(agent)
     factories.build(submission, JobState.FAILED, error="The engine did not answer.", fault=JobFault.PLATFORM)
-    advice = "Upload the same file again"
+    advice = "Upload the same file to try again."
     assert advice in page(visit(cast.alice), agent)
     assert advice not in page(visit(cast.bob), agent)
     factories.build(submission, JobState.FAILED, error="It does not build.")
@@ -188,7 +188,7 @@ def test_a_ready_version_says_when_it_will_play(agent: Agent, client: Client, ca
     assert "the next edition, which starts within minutes." in page(client, agent)
     edition = factories.tournament([rival, factories.ready(factories.agent(cast.bob, agent.environment))])
     Tournament.objects.update(state=TournamentState.RUNNING, ended_at=None)
-    assert f"follows when edition {edition.edition} is over." in page(client, agent)
+    assert f"starts after edition {edition.edition}." in page(client, agent)
     Participant.objects.create(tournament=edition, submission=second)
     assert "It takes part in the" not in page(client, agent)
 
@@ -224,7 +224,7 @@ def test_a_disabled_agent_says_so_with_the_reason_and_takes_no_versions(cast: Ca
     assert 'type="file"' not in shown
     response = visit(cast.alice).post(address(agent) + "versions/", {"archive": archive(FIRST)})
     assert response.status_code == 422
-    assert "disabled by the organisers" in str(response.context["form"].errors["archive"])
+    assert "The organisers have disabled this agent" in str(response.context["form"].errors["archive"])
 
 
 def test_a_new_version_is_the_owners_alone(cast: Cast, agent: Agent, visit: As) -> None:

@@ -64,7 +64,9 @@ def test_an_owner_cancels_a_build_that_waits_and_has_the_upload_back(
     assert used(cast.alice, anna.agent.environment, QuotaName.UPLOADS_PER_DAY) == 0
     entry = AuditEntry.objects.get(action="cancel build")
     assert (entry.operator, entry.object_id, entry.channel) == ("alice", str(build.pk), AuditEntry.Channel.SITE)
-    assertContains(alice.post(f"{HERE}/versions/1/cancel/", follow=True), "neither built, validated nor evaluated")
+    assertContains(
+        alice.post(f"{HERE}/versions/1/cancel/", follow=True), "has no build, validation or evaluation to cancel"
+    )
 
 
 @pytest.mark.parametrize("kind", ["build", "validation"])

@@ -206,7 +206,7 @@ def test_the_board_is_filtered_and_compared_by_keyboard(page: Page, stage: Stage
     expect(page.locator("#leaderboard tbody tr")).to_have_count(2)
     for box in page.get_by_role("checkbox", name="Compare").all():
         box.press("Space")
-    page.get_by_role("button", name="Compare the chosen").press("Enter")
+    page.get_by_role("button", name="Compare selected agents").press("Enter")
     expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
     expect(page.locator(".compared thead th")).to_have_count(2)
 

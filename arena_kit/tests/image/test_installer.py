@@ -1,4 +1,4 @@
-"""The container in which pip runs: what it keeps in, when it ends, and that no wheel runs in it."""
+"""The container in which pip runs: its isolation, its end, and that no code of a wheel runs in it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_container_and_its_volume_go_on_leaving_and_when_their_worker_dies(c
 
     orphan = made(client, dead).__enter__()
     volumes += [mount["Name"] for mount in client.api.inspect_container(orphan._container.id)["Mounts"]]
-    # What the kernel does with the sockets of a process that is gone.
+    # The kernel does this with the sockets of a process that has died.
     orphan._input._response.close()
     deadline = time.monotonic() + 60
     # The engine forgets a container before it removes its volume.

@@ -1,4 +1,4 @@
-"""The description of the API: complete, true, and shown by a page of our own."""
+"""The description of the API: complete, correct, and shown on our own page."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _site() -> WSGIHandler:
 
 
 def _whole(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    """The site as a program that ends every request, which the client that sends them does not."""
+    """Return the site as a WSGI application that closes every response, which the test client does not."""
     response = _site()(environ, start_response)
     try:
         return [b"".join(response)]
@@ -85,6 +85,12 @@ def test_every_operation_says_what_it_is_and_what_may_go_wrong() -> None:
             assert all(answer["description"] or answer["content"] for answer in operation["responses"].values())
 
 
+def test_every_operation_is_in_a_group_of_the_description() -> None:
+    whole = description()
+    used = {tag for operations in whole["paths"].values() for one in operations.values() for tag in one["tags"]}
+    assert used == {tag["name"] for tag in whole["tags"]}
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_the_description_and_its_page_are_everyone_s(client: Client, slash: str) -> None:
@@ -99,15 +105,15 @@ def test_the_description_and_its_page_are_everyone_s(client: Client, slash: str)
 
 @pytest.fixture
 def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[BaseSchema]:
-    """The described API over an arena with something of everything. It never says that it has been asked too often."""
+    """Return the described API over an arena with one of everything, without rate limits."""
     settings.ANONYMOUS_SUBMISSIONS = True
     monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", RATES)
-    # Bad requests are what this is about.
+    # The test sends bad requests on purpose.
     monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
-    # No worker lives here: what is not well is answered with 503, and rightly.
+    # No worker runs here, so /health rightly answers 503.
     parts = ("database", "redis", "broker", "celery_workers", "watchdog", "engine", "storage")
     monkeypatch.setattr(views, "health_components", lambda now: dict.fromkeys(parts, HEALTHY))
-    # As Django's own test client does it: the connection outlives the request.
+    # Like Django's own test client: the database connection outlives the request.
     ends = (signals.request_started, signals.request_finished)
     for end in ends:
         end.disconnect(close_old_connections)
@@ -120,7 +126,7 @@ def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> It
 @pytest.mark.parametrize("examples", [FEW_EXAMPLES, pytest.param(MANY_EXAMPLES, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("is_stranger", [True, False], ids=["stranger", "alice"])
 def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: bool, examples: int) -> None:
-    """What is asked is drawn from the description, sometimes against it; half of it is about something that exists."""
+    """Send random requests that follow or break the description; half of them concern existing objects."""
     _, token = token_create(owner=arena.cast.alice, name="schema", now=timezone.now(), days=1)
     headers = {} if is_stranger else {"Authorization": f"Bearer {token}"}
     for result in api.get_all_operations():
@@ -146,7 +152,7 @@ def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: b
 
 
 def aim(case: schemathesis.Case[Any], arena: Arena) -> dict[str, Any]:
-    """What the parts of an address are for something that exists."""
+    """Return values for the parts of an address that belong to existing objects."""
     path = case.operation.path
     rows = {
         "agents": arena.stage.anna.agent_id,

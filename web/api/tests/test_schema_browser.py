@@ -41,6 +41,6 @@ def test_the_page_shows_and_tries_every_address(
                 field.fill("1")
             block.get_by_role("button", name="Execute").click()
         expect(page.locator("[id$='get_environment_list'] .live-responses-table")).to_contain_text("tic-tac-toe")
-        # Alice has no such token; without the CSRF token the answer would be another.
+        # The token does not exist; without a CSRF token the answer would be a 403.
         expect(page.locator("[id$='delete_token_shown'] .live-responses-table")).to_contain_text("no such token")
     assert [trouble for trouble in troubles if "404" not in trouble] == []
