@@ -273,7 +273,7 @@ def test_an_episode_of_text_is_stepped_by_keys(page: Page, stage: Stage) -> None
     expect(page.locator("#slider")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#text")).to_have_text(FRAMES[1])
-    expect(page.locator("#frame")).to_have_attribute("alt", "State after 1 of 2 steps; the text form says the same")
+    expect(page.locator("#frame")).to_have_attribute("alt", "State after 1 of 2 steps; the text below shows the same")
     page.keyboard.press("End")
     expect(page.locator("#caption")).to_contain_text("End")
     page.keyboard.press("Home")
