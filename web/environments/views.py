@@ -27,13 +27,13 @@ from core.tournaments.selectors import (
 from core.tournaments.tables import DEFAULT_SORT, table_rows
 from web.evaluations.board_views import scored_page
 from web.evaluations.parts import page_number
-from web.forms import AgentForm, agent_form
 from web.people.quota_parts import upload_quotas
 from web.ratings.as_of import AsOfForm
 from web.ratings.parts import with_ratings
 from web.ratings.past_views import past_page
 from web.site.fragments import render_page
 from web.site.refusals import explained
+from web.submissions.forms import AgentForm, agent_form
 from web.tournaments.bracket_views import tournament_page
 from web.tournaments.ladder_views import TABLE, ladder_page, ladder_table
 from web.tournaments.table_parts import SORT_TITLES, TableForm

@@ -26,12 +26,13 @@ from core.submissions.selectors import agent_get, agent_source_visible, version_
 from web.duels.challenge_parts import challenge_part
 from web.environments.views import environment_page
 from web.evaluations.parts import page_number
-from web.forms import ArchiveForm, agent_form, archive_form, refuse
 from web.people.quota_parts import upload_quotas
 from web.ratings.parts import history_plot
+from web.site.forms import refuse
 from web.site.fragments import render_page
 from web.site.limits import answer_refused
 from web.site.refusals import said
+from web.submissions.forms import ArchiveForm, agent_form, archive_form
 from web.submissions.resting import rest
 
 VERSIONS_A_PAGE = 20
