@@ -1,4 +1,7 @@
-"""Forms of the site. They check what a person typed; what is allowed is decided by services."""
+"""Forms for accounts: sign-up, login, second factor, profile and tokens.
+
+A form checks what a person typed. Services decide what is allowed.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from django.utils.crypto import constant_time_compare
 
 from arena_kit.text import plain_line
 from core.models import User
-from core.people.services import email_stored
+from core.people.services import NAME_TAKEN, email_stored
 
 if TYPE_CHECKING:
     UserForm = forms.ModelForm[User]
@@ -22,14 +25,16 @@ else:
 
 
 class SignUpForm(UserForm):
-    # Not the model's: that an e-mail is taken is said by the service, and only to who would have an account otherwise.
-    # So nobody without an invitation, and nobody for nothing, finds out who is here.
+    """Open an account."""
+
+    # The model's field would report a taken address at once. The service reports it, and only when everything else
+    # is right, so that people without an invitation cannot find out which addresses have an account.
     email = forms.EmailField(label="E-mail", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "email"}))
     invitation_code = forms.CharField(max_length=200)
     team = forms.ChoiceField()
     password1 = forms.CharField(
         label="Password",
-        help_text="At least 8 characters, not a common word.",
+        help_text="At least 8 characters, and not a common password.",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     password2 = forms.CharField(
@@ -41,7 +46,7 @@ class SignUpForm(UserForm):
         fields = ["username", "github"]
         labels = {"username": "User name"}
         widgets = {"username": forms.TextInput(attrs={"autocomplete": "nickname"})}
-        help_texts = {"username": "Shown to everyone. Letters, digits and @ . + - _"}
+        help_texts = {"username": "Everyone can see it. Use letters, digits and @ . + - _"}
 
     field_order = ["invitation_code", "email", "username", "team", "github", "password1", "password2"]
 
@@ -59,25 +64,25 @@ class SignUpForm(UserForm):
     def clean_invitation_code(self) -> str:
         code: str = self.cleaned_data["invitation_code"]
         if not constant_time_compare(code, settings.INVITATION_CODE):
-            raise ValidationError("Incorrect invitation code")
+            raise ValidationError("This invitation code is not valid.")
         return code
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
-        # The name is part of an address, where a leading dot has a meaning of its own.
+        # The name is part of addresses, where a leading dot has a special meaning.
         if not name[0].isalnum():
-            raise ValidationError("Begin with a letter or digit.")
+            raise ValidationError("The name must begin with a letter or a digit.")
         if plain_line(name) != name:
-            raise ValidationError("Use letters that everybody can see.")
+            raise ValidationError("The name contains characters that cannot be shown. Use plain letters and digits.")
         if User.objects.filter(username__iexact=name).exists():
-            raise ValidationError("This user name is taken. Please try a different one.")
+            raise ValidationError(NAME_TAKEN)
         return name
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
         password = data.get("password1")
         if password and password != data.get("password2"):
-            self.add_error("password2", "The two passwords differ.")
+            self.add_error("password2", "The two passwords are different.")
         elif password:
             try:
                 validate_password(password, User(username=data.get("username", ""), email=data.get("email", "")))
@@ -87,7 +92,7 @@ class SignUpForm(UserForm):
 
 
 class LoginForm(AuthenticationForm):
-    """By e-mail, in any case."""
+    """Log in with an e-mail address, in upper or lower case."""
 
     error_messages = {
         "invalid_login": "E-mail and password do not match an account.",
@@ -99,11 +104,11 @@ class LoginForm(AuthenticationForm):
         self.fields["username"].widget = forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
 
     def get_invalid_login_error(self) -> ValidationError:
-        """Who knows the password of an account that was closed is told why."""
+        """Tell a person who knows the password of a closed account why it was closed."""
         email, password = self.cleaned_data.get("username", ""), self.cleaned_data.get("password", "")
         closed = User.objects.filter(email=email, is_active=False).exclude(ban_reason="").first()
         if closed is not None and closed.check_password(password):
-            return ValidationError(f"This account was closed by the organisers: {closed.ban_reason}", code="inactive")
+            return ValidationError(f"The organisers closed this account: {closed.ban_reason}", code="inactive")
         return super().get_invalid_login_error()
 
     def clean_username(self) -> str:
@@ -111,16 +116,18 @@ class LoginForm(AuthenticationForm):
 
 
 class CodeForm(forms.Form):
-    """A code of the second factor, or a recovery code."""
+    """Enter a code of the second factor, or a recovery code."""
 
     code = forms.CharField(
         max_length=32,
-        help_text="Six digits of the app on your phone, or one of your recovery codes.",
+        help_text="The six digits that your authenticator app shows, or one of your recovery codes.",
         widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autofocus": True, "inputmode": "text"}),
     )
 
 
 class ProfileForm(UserForm):
+    """Change your own profile."""
+
     team = forms.ChoiceField(required=False)
 
     class Meta:
@@ -138,12 +145,12 @@ class ProfileForm(UserForm):
 
 
 class TokenForm(forms.Form):
-    """A new token for the API."""
+    """Create a token for the API."""
 
-    name = forms.CharField(max_length=50, help_text="What it is for, e.g. the machine that uses it.")
+    name = forms.CharField(max_length=50, help_text="What the token is for, such as the machine that uses it.")
     days = forms.TypedChoiceField(
-        label="How long it is good",
-        choices=[("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("0", "until I revoke it")],
+        label="Valid for",
+        choices=[("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("0", "until I revoke it")],
         coerce=lambda days: int(days) or None,
         initial="90",
     )

@@ -1,4 +1,4 @@
-"""Forms of the site. They check what a person typed; what is allowed is decided by services."""
+"""What the forms of the site share."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from core.errors import Refused
 
 
 def refuse(form: forms.BaseForm, refusal: Refused) -> None:
-    """Show a service's refusal at the field it belongs to."""
+    """Show the refusal of a service at the field that it names, or above the form."""
     form.add_error(refusal.field if refusal.field in form.fields else None, str(refusal))

@@ -1,4 +1,7 @@
-"""Forms of the site. They check what a person typed; what is allowed is decided by services."""
+"""Forms for agents and their versions.
+
+A form checks what a person sent. Services decide what is allowed.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ from web.site.uploads import archive_upload, too_large
 
 
 class ArchiveForm(forms.Form):
-    """A new version of an agent."""
+    """Upload a new version of an agent."""
 
     archive = forms.FileField(
         label="Zip file",
-        help_text="With player.py at its root.",
+        help_text="player.py must be at the root of the zip.",
         widget=forms.FileInput(attrs={"accept": ".zip,application/zip"}),
         error_messages={"empty": "The file is empty.", "required": "Choose a zip file."},
-        # The stored name is the arena's own.
+        # No limit on the name: the arena stores the file under a name of its own.
         max_length=None,
     )
 
@@ -36,7 +39,7 @@ class ArchiveForm(forms.Form):
         self.limit(settings.MAX_UPLOAD_BYTES)
 
     def limit(self, most_bytes: int) -> None:
-        """Let the browser say what is too large before anything is sent. What is sent is checked by the service."""
+        """Let the browser refuse a file above `most_bytes` before it sends it. The service checks the size again."""
         self.fields["archive"].widget.attrs |= {
             "data-max-bytes": str(most_bytes),
             "data-too-large": too_large(most_bytes),
@@ -55,16 +58,18 @@ class ArchiveForm(forms.Form):
 
     @property
     def labels(self) -> Labels:
-        """What the uploader says of it beside the archive."""
+        """Labels that the uploader gave besides the archive."""
         return Labels(algorithm=self.cleaned_data.get("algorithm", ""))
 
 
 class FilesInput(forms.FileInput):
+    """An input that takes several files."""
+
     allow_multiple_selected = True
 
 
 class FilesField(forms.FileField):
-    """One file or several; cleaned it is a list."""
+    """A field for one or more files. Its cleaned value is a list."""
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[bytes]]:
         files = data if isinstance(data, (list, tuple)) else [data]
@@ -72,11 +77,11 @@ class FilesField(forms.FileField):
 
 
 class FilesForm(ArchiveForm):
-    """A new version of an agent that is ranked by its scores: files, packed here, or one zip of them."""
+    """Upload a new version of an agent that is ranked by its scores, as single files, packed here, or as one zip."""
 
     archive = FilesField(
         label="Files",
-        help_text="player.py and what it needs, or a script; one file, several, or a zip of them.",
+        help_text="player.py and the files it needs, or a script. Choose one file, several files, or one zip.",
         widget=FilesInput(attrs={"accept": ".py,.zip,*/*", "data-main": "id_main_file"}),
         error_messages={"empty": "A file is empty.", "required": "Choose a file."},
         max_length=None,
@@ -84,11 +89,11 @@ class FilesForm(ArchiveForm):
     main_file = forms.CharField(
         required=False,
         max_length=200,
-        help_text="Of several Python files, the one that is run. Not needed with player.py.",
+        help_text="The Python file to run, if you upload several and none of them is player.py.",
         widget=forms.TextInput(attrs={"list": "main-files", "autocomplete": "off"}),
     )
     algorithm = forms.CharField(
-        required=False, max_length=100, help_text="How it learned, e.g. Q-learning. Shown on the board."
+        required=False, max_length=100, help_text="How the agent learned, such as Q-learning. Shown on the leaderboard."
     )
 
     def clean_archive(self) -> UploadedFile[bytes]:
@@ -97,11 +102,11 @@ class FilesForm(ArchiveForm):
             raise ValidationError(too_large())
         zips = [file for file in files if (file.name or "").lower().endswith(".zip")]
         if zips and len(files) > 1:
-            raise ValidationError("Choose either one zip or single files, not both.")
+            raise ValidationError("Choose one zip or single files, not both.")
         if zips:
             return zips[0]
         try:
-            # Not cleaned yet, being the later field; checked against the names that are there.
+            # main_file is cleaned after this field, so it is read as sent. pack_files checks it against the names.
             return archive_upload(pack_files(files, self.data.get("main_file", "").strip()), self.files)
         except Refused as refusal:
             if refusal.field == "archive":
@@ -111,32 +116,34 @@ class FilesForm(ArchiveForm):
 
     @property
     def labels(self) -> Labels:
-        """As above, and how many files came."""
+        """Labels that the uploader gave besides the archive, and how many files were uploaded."""
         names = [(file.name or "").lower() for file in self.files.getlist("archive")]
         return replace(super().labels, mode=upload_mode(names))
 
 
 class AgentForm(ArchiveForm):
-    """A new agent."""
+    """Create an agent with its first version."""
 
-    name = forms.CharField(max_length=50, validators=[agent_name], help_text="Letters, digits, - and _.")
+    name = forms.CharField(max_length=50, validators=[agent_name], help_text="Use letters, digits, - and _.")
     is_public = forms.BooleanField(
-        required=False, label="Public", help_text="Everyone may read the source and the logs. Cannot be changed later."
+        required=False,
+        label="Public",
+        help_text="Everyone can read the source and the logs. You cannot change this later.",
     )
     field_order = ["name", "archive", "is_public"]
 
 
 class FilesAgentForm(FilesForm, AgentForm):
-    """A new agent that is ranked by its scores."""
+    """Create an agent that is ranked by its scores, with its first version."""
 
     field_order = ["name", "archive", "main_file", "algorithm", "is_public"]
 
 
 def archive_form(environment: Environment) -> type[ArchiveForm]:
-    """The form for a new version in an environment."""
+    """Return the form for a new version in `environment`."""
     return FilesForm if environment.is_scored else ArchiveForm
 
 
 def agent_form(environment: Environment) -> type[AgentForm]:
-    """The form for a new agent in an environment."""
+    """Return the form for a new agent in `environment`."""
     return FilesAgentForm if environment.is_scored else AgentForm
