@@ -23,6 +23,7 @@ from arena_kit.image.calls import CALL_SECONDS, engine, engine_errors
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.labels import CONTAINER_LABEL
 from arena_kit.image.layer import Pieces
+from arena_kit.image.limits import MEMORY_BYTES
 from arena_kit.log_context import bind
 
 WORK = "/opt/arena-work"
@@ -30,7 +31,6 @@ WORK = "/opt/arena-work"
 SCRATCH = f"{WORK}/scratch"
 UID = 60700
 """Outside every passwd and not that of any player."""
-MEMORY_BYTES = 2 << 30
 FILE_BYTES = 4 << 30
 CONFLICT = 409
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")

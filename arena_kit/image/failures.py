@@ -9,10 +9,16 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from arena_kit.image.container import MEMORY_BYTES
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
-from arena_kit.image.installer import FETCHED_BYTES, INSTALL_SECONDS, MAX_FILES, TIMED_OUT, TOO_LARGE, TOO_MANY_FILES
-from arena_kit.image.layer import too_large, too_many_files
+from arena_kit.image.limits import (
+    FETCHED_BYTES,
+    INSTALL_SECONDS,
+    MAX_FILES,
+    MEMORY_BYTES,
+    TIMED_OUT,
+    TOO_LARGE,
+    TOO_MANY_FILES,
+)
 
 KILLED = (137, -9)
 TERMINATED = 143
@@ -128,3 +134,19 @@ def failure(status: int, output: str) -> BuildFailed | BuilderUnavailable:
     errors = [line for line in output.splitlines() if line.startswith("ERROR:")]
     first = errors[0].removeprefix("ERROR:").strip() if errors else "pip ended without saying why"
     return BuildFailed(f"The requirements cannot be installed: {first}", code="requirements_failed")
+
+
+def too_large(most_bytes: int) -> BuildFailed:
+    """The requirements take too much room."""
+    return BuildFailed(
+        f"The requirements take more than {most_bytes >> 30} GiB on disk. Ask for fewer or smaller packages.",
+        code="requirements_too_large",
+    )
+
+
+def too_many_files(most_files: int) -> BuildFailed:
+    """The requirements consist of too many files."""
+    return BuildFailed(
+        f"The requirements install more than {most_files} files. Ask for fewer packages.",
+        code="requirements_too_many_files",
+    )

@@ -10,32 +10,29 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import docker
 from docker.errors import ImageNotFound
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from arena_kit.image.calls import engine_errors
 from arena_kit.image.container import NameTaken
-from arena_kit.image.errors import BuilderUnavailable, BuildFailed
-from arena_kit.image.failures import failure, missing
-from arena_kit.image.installer import INSTALL_SECONDS, Installer, Wheel
+from arena_kit.image.errors import BuilderUnavailable
+from arena_kit.image.failures import failure
+from arena_kit.image.installer import Installer
 from arena_kit.image.labels import PREFIX_LABEL, REQUIREMENTS_LABEL, WARNINGS_LABEL, WHEELS_LABEL, container_name
 from arena_kit.image.layer import commit_layer
+from arena_kit.image.limits import INSTALL_SECONDS
+from arena_kit.image.wheels import Log, Wheel, fetch_all, warning
 
 RECIPE = "4"
 """Counted up when images are made in another way, so that older ones are not reused."""
-MAX_FALL_BACKS = 5
-"""Lines that may be given up; every one costs a round of pip."""
 WAIT_SECONDS = 1.0
 """Between two looks at another worker that installs the same."""
 NEWS_SECONDS = 5.0
 """Between two lines about it; `log` raises when the build shall end."""
-Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +107,6 @@ def package_image(
         time.sleep(WAIT_SECONDS)
 
 
-def is_met(lines: tuple[str, ...], base: Mapping[str, str]) -> bool:
-    """Whether the base image has all of these as it is; extras and markers are left to pip."""
-    for line in lines:
-        asked = Requirement(line)
-        version = base.get(canonicalize_name(asked.name))
-        if version is None or asked.extras or asked.marker or not asked.specifier.contains(version):
-            return False
-    return True
-
-
 def _existing(client: docker.DockerClient, tag: str) -> PackageImage | None:
     with engine_errors():
         try:
@@ -161,41 +148,3 @@ def _make(
         WHEELS_LABEL: json.dumps({wheel.filename: wheel.sha256 for wheel in wheels}),
     }
     return PackageImage(commit_layer(client, base_id, pip.layer(), tag=tag, labels=labels), wheels, warnings)
-
-
-def fetch_all(pip: Installer, wanted: list[str], base: Mapping[str, str], log: Log) -> list[str]:
-    """Fetch what has wheels; return the lines that the base image's own versions stand in for. Raises BuildFailed."""
-    given_up: list[str] = []
-    while wanted:
-        status, output = pip.fetch(tuple(wanted), log)
-        if status == 0:
-            break
-        absent = missing(status, output)
-        if absent is None:
-            raise failure(status, output)
-        line = next((line for line in wanted if _package_of(line) == absent.name), "")
-        if not line or absent.is_too_new or absent.name not in base:
-            raise absent.failure(line)
-        if len(given_up) == MAX_FALL_BACKS:
-            raise BuildFailed(
-                f"More than {MAX_FALL_BACKS} requirements have no wheel for the Python of the base image, "
-                f"{line} among them. Ask for versions that have one.",
-                code="no_wheel",
-            )
-        wanted.remove(line)
-        given_up.append(line)
-        log(f"No wheel for {line}: trying without it.")
-    return given_up
-
-
-def warning(line: str, here: Mapping[str, str], base: Mapping[str, str]) -> str:
-    """What the owner of a line that was given up should know."""
-    package = _package_of(line)
-    if package in here:
-        # Another requirement brought it along.
-        return f"{line} has no wheel for the Python of the base image; version {here[package]} is used."
-    return f"{line} has no wheel for the Python of the base image; version {base[package]} of the base image is used."
-
-
-def _package_of(line: str) -> str:
-    return canonicalize_name(Requirement(line).name)

@@ -13,7 +13,8 @@ from arena_kit.image import packages
 from arena_kit.image.container import NameTaken, lines
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.image.installer import Installer
-from arena_kit.image.packages import MAX_FALL_BACKS, Network, fetch_all, is_met, package_image, warning
+from arena_kit.image.packages import Network, package_image
+from arena_kit.image.wheels import MAX_FALL_BACKS, fetch_all, is_met, warning
 
 MISSING = (
     "ERROR: Could not find a version that satisfies the requirement {0} (from versions: 2.0, 9.0)\n"
