@@ -21,7 +21,8 @@ from arena_kit.cli.common import (
     positive,
     run_command,
 )
-from arena_kit.cli.needed import check_requirements
+from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.episodes import write_evaluation
 from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
@@ -74,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--records", type=Path, metavar="FILE", help="write the records of all episodes here (a zip)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="write what the player printed here; - for the screen")
     add_sandbox_options(parser)
+    add_install_option(parser)
     return parser
 
 
@@ -89,7 +91,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         if path is not None and not path.parent.is_dir():
             raise BadArgument(f"The folder {path.parent} does not exist.")
     image = player_image(options.player, options.sandbox, folder / "player")
-    check_requirements(options.player, image, sandbox=options.sandbox, base_image=options.base_image)
+    required = requirements_of(options.player, image)
     sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
@@ -97,12 +99,13 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     def launch() -> Container:
         name = f"arena-cli-{os.getpid()}-{next(counter)}"
         labels = {LABEL: str(os.getpid())}
-        return sandbox.launch(Launch(image=image, name=name, limits=spec.limits, labels=labels, core=core))
+        return sandbox.launch(Launch(image, name, limits=spec.limits, labels=labels, core=core, packages=packages))
 
     count = options.episodes or spec.matches_per_validation
     begun = time.monotonic()
     try:
         sandbox.check()
+        packages = install(options.player, required, options)
         with free_core(cores) as core:
             played = run_evaluation(
                 spec,

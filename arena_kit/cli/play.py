@@ -24,7 +24,8 @@ from arena_kit.cli.common import (
     positive,
     run_command,
 )
-from arena_kit.cli.needed import check_requirements
+from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.classic import classic_document, match_result
 from arena_kit.environment.records import DuelRecord, Fault, Outcome
 from arena_kit.environment.registry import all_specs, get_spec
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--logs", type=Path, metavar="FOLDER",
                         help="write the players' and the referee's logs here")  # fmt: skip
     add_sandbox_options(parser)
+    add_install_option(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     return parser
 
@@ -78,13 +80,13 @@ def _parser() -> argparse.ArgumentParser:
 def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:
     match_count = options.matches or spec.matches_per_duel
     parallel = options.parallel or spec.parallel_matches
+    given = (options.player_1, options.player_2)
     names = (display_name(options.player_1), display_name(options.player_2))
     if options.output is not None and str(options.output) != "-" and not options.output.parent.is_dir():
         raise BadArgument(f"The folder {options.output.parent} of the output does not exist.")
     images = [player_image(player, options.sandbox, folder / f"player-{index}")
-              for index, player in enumerate((options.player_1, options.player_2), start=1)]  # fmt: skip
-    for player, image in zip((options.player_1, options.player_2), images, strict=True):
-        check_requirements(player, image, sandbox=options.sandbox, base_image=options.base_image)
+              for index, player in enumerate(given, start=1)]  # fmt: skip
+    required = [requirements_of(player, image) for player, image in zip(given, images, strict=True)]
     sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)
     begun = time.monotonic()
@@ -93,12 +95,14 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
 
     def launch(player: int) -> Container:
         name = f"arena-cli-{os.getpid()}-{player + 1}-{next(counter)}"
+        labels = {LABEL: str(os.getpid())}
         return sandbox.launch(
-            Launch(image=images[player], name=name, limits=spec.limits, labels={LABEL: str(os.getpid())}, core=core)
+            Launch(images[player], name, limits=spec.limits, labels=labels, core=core, packages=packages[player])
         )
 
     try:
         sandbox.check()
+        packages = [install(player, needs, options) for player, needs in zip(given, required, strict=True)]
         with free_core(cores) as core, _progress(match_count, options.quiet) as show:
             played = run_duel(
                 spec,

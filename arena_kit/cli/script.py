@@ -19,7 +19,8 @@ from arena_kit.cli.common import (
     run_command,
     unpack,
 )
-from arena_kit.cli.needed import check_requirements
+from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.needed import requirements_of
 from arena_kit.referee.script import ScriptFailure, ScriptRun, run_script
 from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
@@ -49,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, help="time limit (default 300)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="write the end of its output here; - for the screen")
     add_sandbox_options(parser)
+    add_install_option(parser)
     return parser
 
 
@@ -67,11 +69,11 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         )
     except ValueError as error:
         raise BadArgument(str(error)) from None
-    check_requirements(options.script, image, sandbox=options.sandbox, base_image=options.base_image)
+    required = requirements_of(options.script, image)
     sandbox = chosen_sandbox(options, folder / "channel")
     try:
         sandbox.check()
-        run = run_script(sandbox, launch)
+        run = run_script(sandbox, replace(launch, packages=install(options.script, required, options)))
     except SandboxError as error:
         print(f"arena: the script could not be run ({error.code}): {error}", file=sys.stderr)
         return NOT_RUN

@@ -23,7 +23,7 @@ from arena_kit.image.calls import CALL_SECONDS, engine, engine_errors
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.labels import CONTAINER_LABEL
 from arena_kit.image.layer import Pieces
-from arena_kit.image.limits import MEMORY_BYTES
+from arena_kit.image.limits import MEMORY_BYTES, OUTPUT_CHARACTERS
 from arena_kit.log_context import bind
 
 WORK = "/opt/arena-work"
@@ -35,7 +35,6 @@ FILE_BYTES = 4 << 30
 CONFLICT = 409
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 """The runner's profile and sockets for the internet; `tests/test_seccomp.py` holds the two together."""
-OUTPUT_CHARACTERS = 20_000
 LOG_LINES = 400
 
 

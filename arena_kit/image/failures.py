@@ -24,6 +24,7 @@ KILLED = (137, -9)
 TERMINATED = 143
 NEWER = ("==", "===", ">=", ">", "~=")
 MAX_NAMED = 4
+BASE_IMAGE = "the base image"
 _MISSING = re.compile(r"^ERROR: No matching distribution found for ([^;\n]+?)(?:;.*| \(from .*)?$", re.MULTILINE)
 _FOUND = re.compile(r"satisfies the requirement .*?(?:\(from ([^)\n]+)\) )?\(from versions: (.*)\)$", re.MULTILINE)
 _OTHER_PYTHON = re.compile(r"(\S+) Requires-Python ([^;\n]+)")
@@ -62,12 +63,12 @@ class Missing:
             return False
         return bool(self.versions and asked) and max(asked) > self.versions[-1]
 
-    def failure(self, line: str) -> BuildFailed:
-        """line: that of the owner, if it is known."""
+    def failure(self, line: str, *, where: str = BASE_IMAGE) -> BuildFailed:
+        """line: that of the owner, if it is known. where: what has the Python, in words."""
         shown = line or (f"{self.wanted} (needed by {self.needed_by})" if self.needed_by else self.wanted)
         newest = next((version for version in reversed(self.versions) if not version.is_prerelease), None)
         if newest is None:
-            why = f"no wheel of {self.name} fits the Python of the base image, or there is no such package. "
+            why = f"no wheel of {self.name} fits the Python of {where}, or there is no such package. "
             return BuildFailed(f"{shown}: {why}Check the name, or leave it out.", code="no_wheel")
         python = f"it is for Python {self.other_python}, " if self.other_python else ""
         why = f"no version of {self.name} fits; {python}newest here is {newest}. Ask for a version that there is."

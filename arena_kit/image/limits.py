@@ -10,6 +10,8 @@ TIMED_OUT, TOO_LARGE, TOO_MANY_FILES = 124, 121, 122
 """Exit statuses of WATCH."""
 WATCH_SECONDS = 1.0
 MEMORY_BYTES = 2 << 30
+OUTPUT_CHARACTERS = 20_000
+"""The end of pip's output that is kept."""
 WATCH = """
 import os, subprocess, sys, time
 seconds, pause, most_bytes, most_files = map(float, sys.argv[1:5])

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from arena_kit.image.errors import BuildFailed
-from arena_kit.image.failures import failure, missing
+from arena_kit.image.failures import BASE_IMAGE, failure, missing
 from arena_kit.image.limits import MAX_PACKAGES
 
 MAX_FALL_BACKS = 5
@@ -81,8 +81,13 @@ def is_met(lines: tuple[str, ...], base: Mapping[str, str]) -> bool:
     return True
 
 
-def fetch_all(pip: Fetcher, wanted: list[str], base: Mapping[str, str], log: Log) -> list[str]:
-    """Fetch what has wheels; return the lines that the base image's own versions stand in for. Raises BuildFailed."""
+def fetch_all(
+    pip: Fetcher, wanted: list[str], base: Mapping[str, str], log: Log, *, where: str = BASE_IMAGE
+) -> list[str]:
+    """Fetch what has wheels; return the lines that are replaced by versions that are there. Raises BuildFailed.
+
+    base: versions that are there, by normalised name. where: what has them and the Python, in words.
+    """
     given_up: list[str] = []
     while wanted:
         status, output = pip.fetch(tuple(wanted), log)
@@ -93,10 +98,10 @@ def fetch_all(pip: Fetcher, wanted: list[str], base: Mapping[str, str], log: Log
             raise failure(status, output)
         line = next((line for line in wanted if _package_of(line) == absent.name), "")
         if not line or absent.is_too_new or absent.name not in base:
-            raise absent.failure(line)
+            raise absent.failure(line, where=where)
         if len(given_up) == MAX_FALL_BACKS:
             raise BuildFailed(
-                f"More than {MAX_FALL_BACKS} requirements have no wheel for the Python of the base image, "
+                f"More than {MAX_FALL_BACKS} requirements have no wheel for the Python of {where}, "
                 f"{line} among them. Ask for versions that have one.",
                 code="no_wheel",
             )
@@ -106,13 +111,13 @@ def fetch_all(pip: Fetcher, wanted: list[str], base: Mapping[str, str], log: Log
     return given_up
 
 
-def warning(line: str, here: Mapping[str, str], base: Mapping[str, str]) -> str:
+def warning(line: str, here: Mapping[str, str], base: Mapping[str, str], *, where: str = BASE_IMAGE) -> str:
     """What the owner of a line that was given up should know."""
     package = _package_of(line)
     if package in here:
         # Another requirement brought it along.
-        return f"{line} has no wheel for the Python of the base image; version {here[package]} is used."
-    return f"{line} has no wheel for the Python of the base image; version {base[package]} of the base image is used."
+        return f"{line} has no wheel for the Python of {where}; version {here[package]} is used."
+    return f"{line} has no wheel for the Python of {where}; version {base[package]}, which is there, is used."
 
 
 def _package_of(line: str) -> str:

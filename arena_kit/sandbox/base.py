@@ -35,6 +35,8 @@ class Launch:
     """What to start.
 
     image: name of an image of the engine, or `folder:PATH`. name: unique on the host, doubles as a mutex.
+    packages: where the requirements of a folder are installed: for containers an image that the folder is mounted
+    on, for local processes another folder; '' for no requirements.
     labels: put on the container, so that leftovers of a dead worker can be found.
     core: CPU core to pin to, None for any. fresh: load the player for one duel only, in the process that plays.
     in_background: until it has a slot keep it off its core, where another duel is played, and give way to all others.
@@ -47,6 +49,7 @@ class Launch:
     core: int | None = None
     fresh: bool = False
     in_background: bool = False
+    packages: str = ""
 
 
 class Container(Protocol):

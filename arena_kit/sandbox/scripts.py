@@ -67,7 +67,8 @@ class ScriptLimits:
 class ScriptLaunch:
     """Which script to run: `python -u submission.py ENVIRONMENT_ID` in the folder of the submission's files.
 
-    image, name, labels and core: as of a player's `Launch`. Raises ValueError for an id that no environment can have.
+    image, name, labels, core and packages: as of a player's `Launch`. Raises ValueError for an id that no environment
+    can have.
     """
 
     image: str
@@ -76,6 +77,7 @@ class ScriptLaunch:
     limits: ScriptLimits
     labels: Mapping[str, str]
     core: int | None = None
+    packages: str = ""
 
     def __post_init__(self) -> None:
         if not ENVIRONMENT_ID.fullmatch(self.environment_id):

@@ -85,7 +85,7 @@ def test_the_number_of_rounds_is_bounded() -> None:
 
 
 def test_the_warning_names_the_version_that_is_used() -> None:
-    assert warning("numpy==1.16.4", {}, BASE).endswith("version 1.24.2 of the base image is used.")
+    assert warning("numpy==1.16.4", {}, BASE).endswith("version 1.24.2, which is there, is used.")
     assert warning("numpy==1.16.4", {"numpy": "2.1"}, BASE).endswith("version 2.1 is used.")
 
 
