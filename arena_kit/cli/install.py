@@ -41,14 +41,19 @@ def install(name: str, required: Requirements, options: argparse.Namespace) -> s
     if not required.lines:
         return ""
     is_quiet = getattr(options, "quiet", False)
-    if not is_quiet:
-        print(f"arena: {name} requires {', '.join(required.lines)}.", file=sys.stderr)
     output: deque[str] = deque(maxlen=LAST_LINES)
+
+    def log(line: str) -> None:
+        # Nothing is logged if all of it is there anyway.
+        if not output and not is_quiet:
+            print(f"arena: {name} requires {', '.join(required.lines)}.", file=sys.stderr)
+        output.append(line)
+
     with _failures(name, output):
         if options.sandbox == "docker":
-            packages, warnings = _image(required.lines, options.base_image, output.append)
+            packages, warnings = _image(required.lines, options.base_image, log)
         else:
-            packages, warnings = _folder(required.lines, output.append)
+            packages, warnings = _folder(required.lines, log)
     if not is_quiet:
         for warning in (*required.notes, *warnings):
             print(plain_text(f"arena: {name}: {warning}"), file=sys.stderr)

@@ -27,6 +27,8 @@ from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 
 SCORED, NOT_RUN, NO_SCORE = 0, 1, 3
 FILE = "submission.py"
+DEFAULT_REQUIREMENTS = ("gymnasium",)
+"""What a script without requirements has on a site whose SCRIPT_REQUIREMENTS was not changed."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -70,6 +72,8 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     except ValueError as error:
         raise BadArgument(str(error)) from None
     required = requirements_of(options.script, image)
+    if not required.lines and image.startswith(FOLDER_PREFIX) and not options.no_install:
+        required = replace(required, lines=DEFAULT_REQUIREMENTS)
     sandbox = chosen_sandbox(options, folder / "channel")
     try:
         sandbox.check()

@@ -46,6 +46,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "arena-kit" / "requirements"
 
 
+def use_the_real_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_CONFIG_FILE"):
+        monkeypatch.delenv(name)
+
+
 def installed(cache: Path) -> list[Path]:
     return sorted(path for path in cache.iterdir() if path.is_dir())
 
@@ -94,13 +99,6 @@ def test_an_old_pin_falls_back_to_the_version_that_is_there() -> None:
     assert "4 matches in" in done.stderr
 
 
-def test_without_install_what_is_missing_is_named(cache: Path) -> None:
-    with folders({"player.py": GREETED, "requirements.txt": "arena-test-greeting\n"}) as (wanting,):
-        done = run(wanting, wanting, *BASE, "--no-install", code=2)
-    assert "requires arena-test-greeting, and this Python does not have that." in done.stderr
-    assert not cache.exists()
-
-
 def test_two_at_once_share_one_folder(cache: Path) -> None:
     with folders({"player.py": GREETED, "requirements.txt": "arena-test-greeting\n"}) as (one,):
         command = [sys.executable, "-m", "duel_runner", str(one), str(one), *BASE]
@@ -113,9 +111,18 @@ def test_two_at_once_share_one_folder(cache: Path) -> None:
 
 @pytest.mark.docker
 @pytest.mark.network
+def test_a_script_without_requirements_has_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_the_real_index(monkeypatch)
+    with folders({"submission.py": "import gymnasium\n" + FINE}) as (script,):
+        done = run("script", script, *BASE[:1], "CartPole-v1", "--base-image", settings.PLAYER_BASE_IMAGE)
+    assert f"arena: {script} requires gymnasium." in done.stderr
+    assert "Score: 9" in done.stderr
+
+
+@pytest.mark.docker
+@pytest.mark.network
 def test_a_container_has_what_its_player_requires(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_CONFIG_FILE"):
-        monkeypatch.delenv(name)
+    use_the_real_index(monkeypatch)
     source = player(top="import six; assert six.__version__ == '1.16.0'")
     docker = (*BASE[:2], *BASE[4:], "--sandbox", "docker", "--base-image", settings.PLAYER_BASE_IMAGE)
     with folders({"player.py": source, "requirements.txt": "six==1.16.0\n"}, source) as (one, two):
