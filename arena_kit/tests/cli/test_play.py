@@ -151,6 +151,18 @@ def test_an_image_that_is_not_there_is_said_so() -> None:
     assert "image_missing" in done.stderr
 
 
+def test_a_missing_docker_library_is_named() -> None:
+    without = (
+        "import sys; from arena_kit.cli.main import main; sys.modules['docker'] = None; "
+        "sys.exit(main(['play', *sys.argv[1:]]))"
+    )
+    with folders(GOOD) as (good,):
+        command = [sys.executable, "-c", without, str(good), str(good), "--environment", "quarto"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.partition(":")[0]) == (2, "arena"), done.stderr
+    assert "pip install 'arena-kit[docker]'" in done.stderr
+
+
 # --- What a player requires -------------------------------------------------------------------------------
 
 
