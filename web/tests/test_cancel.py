@@ -137,7 +137,7 @@ class TestAChallenge:
         assert logged_in(cast.bob).post(f"{address}cancel/").status_code == 403
         alice = logged_in(cast.alice)
         assertContains(alice.get(address), "Cancel this challenge</button>")
-        assertContains(alice.post(f"{address}cancel/", follow=True), "1 duel is cancelled.")
+        assertContains(alice.post(f"{address}cancel/", follow=True), "Cancelled 1 duel.")
         made.refresh_from_db()
         assert (made.duels.get().cancel_code, made.ended_at is None) == (CancelCode.BY_OWNER, False)
         assert used(cast.alice, made.submission.agent.environment, QuotaName.CHALLENGES_PER_DAY) == 0
