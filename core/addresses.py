@@ -1,4 +1,4 @@
-"""Where a request comes from. Only the proxies that the settings name are believed."""
+"""The address that a request comes from. Only the proxies named in the settings are trusted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from django.conf import settings
 
 IPV6_PREFIX = 64
-"""What one visitor has of version 6 of the protocol: usually a whole network."""
+"""The prefix length that counts as one visitor in IPv6: a visitor usually has a whole network."""
 
 
 def client_address(meta: Mapping[str, Any]) -> str:
-    """The visitor's address, by the META of a request; empty when nobody can tell.
+    """Return the visitor's address from the META of a request; empty when it is unknown.
 
-    Of X-Forwarded-For the entry counts that the outermost of TRUSTED_PROXIES proxies has written: what stands before
-    it the visitor may have made up.
+    Of X-Forwarded-For, the entry written by the outermost of the TRUSTED_PROXIES proxies counts: the visitor may have
+    invented the entries before it.
     """
     peer = str(meta.get("REMOTE_ADDR") or "")
     forwarded = [part.strip() for part in meta.get("HTTP_X_FORWARDED_FOR", "").split(",") if part.strip()]
@@ -32,7 +32,7 @@ def client_address(meta: Mapping[str, Any]) -> str:
 
 
 def network_of(address: str) -> str:
-    """An address as limits count it: of IPv6 its network. What is no address stands for itself."""
+    """Return an address as limits count it: the network of an IPv6 address. Text that is no address stays as it is."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Tables that only grow: the database itself refuses to change or delete a row of them.
+"""Append-only tables: the database itself refuses to change or delete their rows.
 
-Whoever owns the database can take these triggers away; the site's own code, and what somebody makes it do, cannot
-pass them. Emptying a whole table (TRUNCATE) is left to those who restore a backup.
+The owner of the database can drop these triggers; the site's own code, and an attacker who controls it, cannot pass
+them. TRUNCATE stays possible, so that a backup can be restored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 TABLES = ("core_auditentry", "core_ledgerentry", "core_ledgervoid")
 _NAMES = {"UPDATE": "is_never_changed", "DELETE": "is_never_deleted"}
 FUNCTION = "arena_append_only"
-"""Of PostgreSQL. It stays when the tables go: drop it before a dump with it is put back."""
+"""The trigger function of PostgreSQL. It outlives the tables: drop it before a dump that contains it is restored."""
 _CREATE_FUNCTION = f"""
 CREATE OR REPLACE FUNCTION {FUNCTION}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -24,7 +24,7 @@ END $$
 
 
 def protect(connection: BaseDatabaseWrapper) -> None:
-    """Make the tables append-only, those that there are; does nothing where they are so already."""
+    """Make the existing tables of TABLES append-only; do nothing where they are already."""
     present = set(connection.introspection.table_names()).intersection(TABLES)
     with connection.cursor() as cursor:
         if present and connection.vendor == "postgresql":
@@ -44,9 +44,9 @@ def protect(connection: BaseDatabaseWrapper) -> None:
 
 
 def unprotect(connection: BaseDatabaseWrapper) -> None:
-    """Take the protection away."""
+    """Remove the protection."""
     if connection.in_atomic_block:
-        # A table with checks of foreign keys still to come lets no trigger go.
+        # PostgreSQL drops no trigger of a table while deferred foreign key checks are pending.
         connection.check_constraints()
     with connection.cursor() as cursor:
         for table in set(connection.introspection.table_names()).intersection(TABLES):
@@ -57,7 +57,7 @@ def unprotect(connection: BaseDatabaseWrapper) -> None:
 
 @contextmanager
 def unprotected(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """For a while, as for restoring a backup into the same database."""
+    """Remove the protection for the length of the block, for example to restore a backup into the same database."""
     unprotect(connection)
     try:
         yield

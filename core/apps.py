@@ -17,12 +17,12 @@ def _ensure_schedules(**_: Any) -> None:
 def _protect_tables(using: str, **_: Any) -> None:
     from core.append_only import protect
 
-    # Every time: SQLite makes a table anew to change it, and loses what stood guard over the old one.
+    # After every migration: SQLite recreates a table to change it, and the triggers of the old table are lost.
     protect(connections[using])
 
 
 def _register() -> None:
-    """What core itself has workers do."""
+    """Register the tasks, schedules, steps and listeners of core itself."""
     from core.jobs.bells import CHALLENGE_TASK, DELIVERIES_TASK, MAIL_TASK, WORK
     from core.jobs.registry import failure_listen, schedule_register, step_register, task_register
 
@@ -42,9 +42,9 @@ class CoreConfig(AppConfig):
     name = "core"
 
     def ready(self) -> None:
-        from core import checks, retired_variables  # noqa: F401  (they register checks, and listen to logins)
+        from core import checks, retired_variables  # noqa: F401  (they register checks)
         from core.operations.sentry import sentry_start
-        from core.people import login_log as logins  # noqa: F401  (they register checks, and listen to logins)
+        from core.people import login_log as logins  # noqa: F401  (it listens to logins)
 
         sentry_start()
         _register()

@@ -1,4 +1,4 @@
-"""Answers that are kept for a moment, and a Redis that may be down. The database stays the truth behind both."""
+"""Answers that are cached for a second, and a cache that survives an outage of Redis. The database stays the truth."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 FRESH_SECONDS = 1.0
-"""How old an answer may be."""
+"""Maximum age of an answer."""
 RENEW_SECONDS = 0.75
-"""From this age on one caller computes it anew, while others still take it."""
+"""Age from which one caller computes the answer anew, while the others still take the old one."""
 KEPT_SECONDS = FRESH_SECONDS
-"""After which the cache itself drops an answer, whatever the clocks of two hosts say."""
+"""Time after which the cache itself drops an answer, even if the clocks of two hosts differ."""
 PATIENCE_SECONDS = 1.0
-"""How long a thread waits for another one's answer before it computes its own."""
+"""How long a thread waits for another thread's answer before it computes its own."""
 REST_SECONDS = 5.0
-"""How long a Redis that has failed is not asked, so that nobody waits for it again and again."""
+"""How long Redis is not asked after a failure, so that requests do not wait for it again and again."""
 SILENT_SECONDS = 60.0
-"""Between two warnings that Redis is down."""
+"""Time between two warnings that Redis is down."""
 UP = float("-inf")
-"""Rests until: not at all."""
+"""The value of `Outage._rests_until` while Redis is up."""
 
 _turns: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 _turns_lock = threading.Lock()
 
 
 def cached(key: str, compute: Callable[[], Answer], *, clock: Callable[[], float] = time.time) -> Answer:
-    """What `compute` has returned for this key within the last second, else what it returns now.
+    """Return what `compute` returned for this key within the last second, or call it now.
 
-    Why so short a life, and nothing that is invalidated: a result may be written by any process, by hand or by a
-    restored backup, and a message about it can be lost. An answer that nobody trusts for longer than a second needs no
-    message. It is as old as the moment before it was computed, so it never hides what was committed a second ago. A
-    cache that is empty, flushed or down costs the time of computing, and no answer can be wrong for it.
+    The life is this short, and there is no invalidation, because a result can be written by any process, by hand or by
+    a restored backup, and a message about it can be lost. An answer that is trusted for one second needs no message.
+    Its age counts from before it was computed, so it never hides what was committed more than a second ago. An empty
+    or failed cache costs computing time and never makes an answer wrong.
 
-    One caller computes at a time: shortly before an answer ends whoever is first renews it, by a key that all
-    processes share, and the others take the old one; where there is none the threads of this process wait for the
+    One caller computes at a time: shortly before an answer expires the first caller renews it, through a key that all
+    processes share, and the others take the old answer. Without an old answer the threads of a process wait for the
     first of them, so each process computes once. `compute` must not call `cached`.
 
-    clock: seconds, the same for all hosts; where one is late, the cache itself still drops answers after a second.
+    clock: seconds, the same on all hosts; if one is late, the cache itself still drops answers after a second.
     """
     kept: _Kept[Answer] | None = cache.get(key)
     if kept is not None and _is_fresh(kept, clock()) and not _is_to_renew(key, kept, clock()):
@@ -69,15 +69,15 @@ def cached(key: str, compute: Callable[[], Answer], *, clock: Callable[[], float
 
 
 def count_key(scope: str, who: str) -> str:
-    """Where it is counted how often somebody has done something; when that time ends stands at the same with `:end`.
+    """Return the key of the counter for how often `who` has done something; its end is stored under this plus `:end`.
 
-    Whatever `who` holds, the key is short and plain.
+    The key is short and plain whatever `who` contains.
     """
     return f"throttle:{scope}:{hashlib.blake2b(who.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
 
 
 class _Kept(NamedTuple, Generic[Answer]):
-    """An answer, and when computing it began."""
+    """An answer and the time at which its computation began."""
 
     begun: float
     answer: Answer
@@ -88,7 +88,7 @@ def _is_fresh(kept: _Kept[Any], now: float) -> bool:
 
 
 def _is_to_renew(key: str, kept: _Kept[Any], now: float) -> bool:
-    """Whether it is this caller's turn to renew an answer: the first one's that finds it old enough."""
+    """Return whether this caller renews an answer: the first caller that finds it old enough does."""
     if now - kept.begun < RENEW_SECONDS:
         return False
     return cache.add(f"{key}:renewed:{kept.begun}", True, timeout=KEPT_SECONDS)
@@ -96,7 +96,7 @@ def _is_to_renew(key: str, kept: _Kept[Any], now: float) -> bool:
 
 @contextmanager
 def _turn(key: str) -> Iterator[None]:
-    """The threads of this process one after the other, but none waits for long."""
+    """Let the threads of this process take turns; a thread waits at most PATIENCE_SECONDS."""
     with _turns_lock:
         lock = _turns.setdefault(key, threading.Lock())
     is_mine = lock.acquire(timeout=PATIENCE_SECONDS)
@@ -108,14 +108,14 @@ def _turn(key: str) -> Iterator[None]:
 
 
 class Outage:
-    """Whether Redis is down, as this process knows: all its threads share one."""
+    """Whether Redis is down, as far as this process knows. All its threads share one instance."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._rests_until = self._silent_until = UP
 
     def may_ask(self) -> bool:
-        """Whether to ask Redis now: always while it is up, else one caller every REST_SECONDS."""
+        """Return whether to ask Redis now: always while it is up, otherwise one caller every REST_SECONDS."""
         if self._rests_until == UP:
             return True
         with self._lock:
@@ -126,7 +126,7 @@ class Outage:
             return True
 
     def begin(self, error: Exception) -> None:
-        """Redis has failed: let it rest, and say so once in a while."""
+        """Note that Redis has failed, and log a warning at most every SILENT_SECONDS."""
         with self._lock:
             now = self._clock()
             self._rests_until = now + REST_SECONDS
@@ -141,12 +141,12 @@ class Outage:
         )
 
     def end(self) -> None:
-        """Redis has answered."""
+        """Note that Redis has answered."""
         self._rests_until = UP
 
 
 def _steady(name: str) -> Callable[..., Any]:
-    """A method of a cache that Redis answers, or this process's own memory while Redis is down."""
+    """Make a cache method that asks Redis, or this process's memory while Redis is down."""
 
     def method(self: SteadyRedisCache, *arguments: Any, **named: Any) -> Any:
         if self.outage.may_ask():
@@ -164,9 +164,9 @@ def _steady(name: str) -> Callable[..., Any]:
 
 
 class SteadyRedisCache(BaseCache):
-    """Django's cache in Redis; while that is down, in this process's memory: slower and less shared, never an error.
+    """Django's Redis cache that falls back to this process's memory during an outage: slower, but never an error.
 
-    Bound its time-outs by OPTIONS (socket_timeout, socket_connect_timeout): one caller every REST_SECONDS pays them.
+    Bound its timeouts by OPTIONS (socket_timeout, socket_connect_timeout): one caller every REST_SECONDS waits so long.
     """
 
     outage = Outage()

@@ -1,4 +1,4 @@
-"""System checks: settings that do not fit together are refused at start, with what to do."""
+"""System checks: settings that do not fit together are refused at start, with a hint what to do."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ logger = logging.getLogger(__name__)
 TAG = "arena"
 ENGINE_TAG = "engine"
 SANDBOXES = ("docker", "process")
-# sun_path holds 108 bytes; a random folder name and "/wire.sock" follow.
+# A socket path (sun_path) holds 108 bytes; a random folder name and "/wire.sock" follow CHANNEL_DIR.
 MAX_CHANNEL_PATH = 80
 ENGINE_CHECK_SECONDS = 10
 RATE = re.compile(r"[1-9][0-9]*/[smhd][a-z]*")
 MIN_KEY_CHARACTERS, MIN_KEY_LETTERS = 50, 5
-"""As Django's own check at deployment, security.W009."""
+"""The same values as in Django's deployment check security.W009."""
 MIN_SECRET_CHARACTERS, MIN_SECRET_LETTERS = 8, 4
 PLACEHOLDERS = ("changeme", "changethis", "replace", "yourpassword", "yoursecret", "example", "insecure", "placeholder",
                 "postgres", "password", "invitation", "letmein")  # fmt: skip
-"""How what stands in examples begins, letters only."""
+"""Prefixes of example passwords, letters only."""
 WEAK_HINT = "Choose a random one, and put it into the environment or into the file that NAME_FILE names."
 
 
 @register(TAG)
 def check_sandbox(**_: Any) -> list[CheckMessage]:
-    """arena.E001: SANDBOX is unknown. arena.E002: it does not protect a real site."""
+    """arena.E001: SANDBOX is unknown. arena.E002: the sandbox does not protect a real site."""
     if settings.SANDBOX not in SANDBOXES:
         hint = f"Use one of {', '.join(SANDBOXES)}."
         return [Error(f"SANDBOX is {settings.SANDBOX!r}.", hint=hint, id="arena.E001")]
@@ -55,12 +55,12 @@ def check_sandbox(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_secret_key(**_: Any) -> list[CheckMessage]:
-    """arena.E003: the secret key of a real site is known, or can be guessed."""
+    """arena.E003: the secret key of a real site is published or too short."""
     key = settings.SECRET_KEY
     is_long = len(key) >= MIN_KEY_CHARACTERS and len(set(key)) >= MIN_KEY_LETTERS
     if settings.DEBUG or (is_long and key != settings.INSECURE_SECRET_KEY and not key.startswith("django-insecure-")):
         return []
-    problem = "is one that everybody knows" if is_long else f"has less than {MIN_KEY_CHARACTERS} characters"
+    problem = "is published in the source code" if is_long else f"has fewer than {MIN_KEY_CHARACTERS} characters"
     return [
         Error(
             f"SECRET_KEY {problem}.",
@@ -73,7 +73,7 @@ def check_secret_key(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_secrets(**_: Any) -> list[CheckMessage]:
-    """arena.E011: a secret of a real site is one of those that are tried first."""
+    """arena.E011: a secret of a real site is easy to guess."""
     if settings.DEBUG:
         return []
     database = settings.DATABASES["default"]
@@ -85,14 +85,14 @@ def check_secrets(**_: Any) -> list[CheckMessage]:
         "METRICS_TOKEN": settings.METRICS_TOKEN,
     }
     return [
-        Error(f"{name} is guessed at one of the first tries.", hint=WEAK_HINT, id="arena.E011")
+        Error(f"{name} is easy to guess.", hint=WEAK_HINT, id="arena.E011")
         for name, value in secrets.items()
         if value and is_guessable(value)
     ]
 
 
 def is_guessable(secret: str) -> bool:
-    """Whether a secret is short, a common password, a placeholder, or a few letters over and over."""
+    """Return whether a secret is short, a common password, a placeholder, or a repetition of a few letters."""
     word = secret.casefold()
     if len(word) < MIN_SECRET_CHARACTERS or len(set(word)) < MIN_SECRET_LETTERS:
         return True
@@ -103,7 +103,7 @@ def is_guessable(secret: str) -> bool:
 
 @cache
 def common_passwords() -> frozenset[str]:
-    """Django's list of the passwords that people choose most often."""
+    """Return Django's list of the passwords that people choose most often."""
     return frozenset(CommonPasswordValidator().passwords)
 
 
@@ -123,7 +123,7 @@ def check_channel_dir(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_jobs(**_: Any) -> list[CheckMessage]:
-    """arena.E005: no duel could ever be played."""
+    """arena.E005: no duel can be played."""
     if settings.DUEL_PARALLELISM >= 1:
         return []
     hint = "Set it to 1 or more, or leave it out."
@@ -132,7 +132,7 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_environments(**_: Any) -> list[CheckMessage]:
-    """arena.E006: a file about an environment of the arena itself is wrong. arena.W006: one of your own is left out."""
+    """arena.E006: a file of a shipped environment is wrong. arena.W006: an environment of the organiser is left out."""
     hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/contributor/environments.md."
     try:
         return [Advice(one.because, hint=hint, id="arena.W006") for one in left_out()]
@@ -142,16 +142,16 @@ def check_environments(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_data_dir(**_: Any) -> list[CheckMessage]:
-    """arena.E023: there is no folder for the data, or it cannot be written to."""
+    """arena.E023: the data folder is missing or not writable."""
     problem = data_dir_problem(settings.DATA_DIR)
     return [Error(problem, hint=DATA_DIR_HINT, id="arena.E023")] if problem else []
 
 
 @register(TAG)
 def check_limits(**_: Any) -> list[CheckMessage]:
-    """arena.E010: a quota or a limit is no number that makes sense, or a rate cannot be read."""
+    """arena.E010: a quota or limit is negative, or a rate is malformed."""
     numbers = {**settings.QUOTAS, **{f"anonymous_{name}": number for name, number in settings.QUOTAS_ANONYMOUS.items()}}
-    hint = "Set it in QUOTAS to a number from 0, which is no limit, or leave it out."
+    hint = "Set it in QUOTAS to a number from 0 (no limit), or leave it out."
     found: list[CheckMessage] = [
         Error(f"The quota {name} is {number}.", hint=hint, id="arena.E010")
         for name, number in numbers.items()
@@ -166,7 +166,7 @@ def check_limits(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_monitoring(**_: Any) -> list[CheckMessage]:
-    """arena.E020: LOG_FORMAT is unknown. arena.E021: METRICS_NETWORKS holds what is no network."""
+    """arena.E020: LOG_FORMAT is unknown. arena.E021: METRICS_NETWORKS contains an invalid network."""
     found: list[CheckMessage] = []
     if settings.LOG_FORMAT not in LOG_FORMATS:
         hint = f"Use one of {', '.join(LOG_FORMATS)}, or leave it out."
@@ -182,7 +182,7 @@ def check_monitoring(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_retention(**_: Any) -> list[CheckMessage]:
-    """arena.E022: things cannot be kept for a negative time."""
+    """arena.E022: a retention time is negative."""
     names = sorted(name for name in set(dir(settings)) if name.startswith("KEEP_") and name.endswith("_DAYS"))
     hint = "Set it to a number of days, or to 0 to keep for ever."
     return [
@@ -194,7 +194,7 @@ def check_retention(**_: Any) -> list[CheckMessage]:
 
 @register(TAG, deploy=True)
 def check_services(**_: Any) -> list[CheckMessage]:
-    """arena.W001 and arena.W002, with `check --deploy`: what a busy site should not do without."""
+    """arena.W001 and arena.W002, with `check --deploy`: services that a busy site needs."""
     found: list[CheckMessage] = []
     if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         found.append(
@@ -207,7 +207,7 @@ def check_services(**_: Any) -> list[CheckMessage]:
     if not settings.REDIS_URL:
         found.append(
             Advice(
-                "Messages to workers go through the database, and every process has a cache of its own.",
+                "Messages to workers go through the database, and every process has its own cache.",
                 hint="Set REDIS_URL.",
                 id="arena.W002",
             )
@@ -217,10 +217,10 @@ def check_services(**_: Any) -> list[CheckMessage]:
 
 @register(ENGINE_TAG, deploy=True)
 def check_engine(**_: Any) -> list[CheckMessage]:
-    """arena.W003 and arena.W004, with `check --deploy`: limits that this machine's engine does not keep."""
+    """arena.W003 and arena.W004, with `check --deploy`: limits that this machine's engine does not enforce."""
     if settings.SANDBOX != "docker":
         return []
-    # Here: every command of the site imports this module.
+    # Imported here because every command of the site imports this module.
     from docker.errors import DockerException
     from requests import RequestException
 
@@ -233,22 +233,22 @@ def check_engine(**_: Any) -> list[CheckMessage]:
         finally:
             client.close()
     except (NoEngine, DockerException, RequestException):
-        message = "No Docker engine answers here, so nobody knows which limits it keeps."
-        return [Advice(message, hint="Never mind where no builds and duels run.", id="arena.W003")]
+        message = "No Docker engine answers here, so its limits cannot be checked."
+        return [Advice(message, hint="Ignore this on a machine without builds and duels.", id="arena.W003")]
     hint = (
         "Players can use more than their share: see docs/operator/security-checklist.md, "
         "and run `manage.py sandbox_check`."
     )
     return [
-        Advice(f"The Docker engine does not limit this of a container: {name}.", hint=hint, id="arena.W004")
+        Advice(f"The Docker engine does not enforce this limit of a container: {name}.", hint=hint, id="arena.W004")
         for name in missing
     ]
 
 
 def refuse_unsafe_start() -> None:
-    """Stop a program of the arena that no command line has checked, and log the warnings that one would print.
+    """Check the settings of a program that was not started by a management command, and log the warnings.
 
-    Raises ImproperlyConfigured with what to do.
+    Raises ImproperlyConfigured with the errors and their hints.
     """
     found = run_checks(tags=[TAG])
     for message in found:
@@ -256,4 +256,4 @@ def refuse_unsafe_start() -> None:
             logger.warning("%s %s", message.msg, message.hint or "")
     errors = [message for message in found if message.is_serious()]
     if errors:
-        raise ImproperlyConfigured("The arena does not start like this.\n" + "\n".join(str(error) for error in errors))
+        raise ImproperlyConfigured("The settings of the arena are wrong.\n" + "\n".join(str(error) for error in errors))

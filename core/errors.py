@@ -1,4 +1,4 @@
-"""Errors of the core that a person gets to see."""
+"""Errors of core that people see."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["QuotaExceeded", "Refused", "StoreFailed"]
 
 
 class StoreFailed(Exception):
-    """The artifact store takes no file now: the platform's fault. The message is a sentence for a person."""
+    """The artifact store accepts no file now, a platform fault. The message is a sentence for a person."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)
@@ -16,10 +16,10 @@ class StoreFailed(Exception):
 
 
 class QuotaExceeded(Refused):
-    """A person has used up what they may use for now.
+    """A person has used up a quota for now.
 
-    code: `quota_` and the quota's name. retry_after_seconds: when it is worth trying again; None when waiting alone
-    does not help.
+    code: `quota_` and the quota's name. retry_after_seconds: when a new attempt makes sense; None when waiting does
+    not help.
     """
 
     def __init__(self, message: str, *, code: str, retry_after_seconds: int | None = None) -> None:

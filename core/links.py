@@ -1,6 +1,6 @@
-"""Addresses of the site as they stand in mails, notices and alarms, and in what other programs are told.
+"""Addresses of the site's pages for mails, notices, alarms and other programs.
 
-Core knows pages by what they show; the site registers where each of them is when Django starts.
+Core names a page by what it shows; the site registers the page's address when Django starts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _PAGES: dict[str, str] = {}
 
 
 def site_url() -> str:
-    """Where people reach the site, without a slash at its end: SITE_URL, else the first of ALLOWED_HOSTS."""
+    """Return the site's public address without a trailing slash: SITE_URL, else the first of ALLOWED_HOSTS."""
     if settings.SITE_URL:
         return str(settings.SITE_URL)
     host = next((host.lstrip(".") for host in settings.ALLOWED_HOSTS if host != "*"), "localhost")
@@ -22,15 +22,15 @@ def site_url() -> str:
 
 
 def absolute(address: str) -> str:
-    """The full address of a path of the site."""
+    """Return the full address of a path of the site."""
     return f"{site_url()}/{address.lstrip('/')}"
 
 
 def pages_register(pages: Mapping[str, str]) -> None:
-    """Name the address of each page, as `reverse` knows it, by what the page shows."""
+    """Register pages by what they show, with the names that `reverse` knows."""
     _PAGES.update(pages)
 
 
 def page(name: str, *arguments: object) -> str:
-    """The path of a page. Raises KeyError for one that no room has registered."""
+    """Return the path of a page. Raises KeyError for an unregistered page."""
     return reverse(_PAGES[name], args=arguments)

@@ -1,4 +1,4 @@
-"""Rows as programs list them: what every list needs at hand, and nothing long that it does not show."""
+"""Rows for lists in the API: each query joins what the list shows and leaves out long columns that it does not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from core.submissions.phase_selectors import submissions_with_phases
 
 PLAYERS = ("player_1__agent__owner", "player_2__agent__owner")
 LONG_OF_DUELS = ("log", "verification")
-# A list of seeds is long, and hidden.
+# A list of seeds is long, and secret.
 LONG_OF_EVALUATIONS = ("log", "verification", "metrics", "episodes", "runtime", "seed_list__seeds")
 JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Duel: (("tournament", *PLAYERS), LONG_OF_DUELS),
@@ -34,16 +34,16 @@ JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     Evaluation: (("submission__agent", "seed_list"), LONG_OF_EVALUATIONS),
 }
-"""By kind: the rows to read along with a job, and the columns to leave where they are."""
+"""By kind of job: the rows to join, and the long columns to leave out."""
 
 
 def _own(model: type[Model], *long: str) -> tuple[str, ...]:
-    """The names of a model's own columns but for the long ones."""
+    """Return the names of a model's own columns except the long ones."""
     return tuple(field.name for field in model._meta.concrete_fields if field.name not in long)
 
 
 def _version(path: str) -> tuple[str, ...]:
-    """What lists show of a submission and its agent: tables join it row by row, with all that is asked for."""
+    """Return the columns of a submission and its agent that lists show; fewer columns make the joins cheaper."""
     return tuple(
         f"{path}__{name}"
         for name in ("public_id", "number", "agent__name", "agent__is_public", "agent__owner__username")
@@ -55,14 +55,14 @@ def environment_rows() -> QuerySet[Environment]:
 
 
 def agent_rows() -> QuerySet[Agent]:
-    """Agents with `latest_number`, the number of their newest version."""
-    # Of each agent that is shown, not grouped over all: then no index would give the order.
+    """Return agents with `latest_number`, the number of their newest version."""
+    # A subquery for each listed agent: grouping over all agents could not use an index for the order.
     latest = Submission.objects.filter(agent=OuterRef("pk")).order_by("-number").values("number")[:1]
     return Agent.objects.select_related("environment", "owner").annotate(latest_number=Subquery(latest)).order_by("-pk")
 
 
 def submission_rows() -> QuerySet[Submission]:
-    """Submissions with their phases and promotions, newest first."""
+    """Return submissions with their phases and promotions, newest first."""
     duels = Prefetch("duels", Duel.objects.only("pk", "promotion"))
     promotions = Prefetch("promotions", Promotion.objects.select_related("incumbent").prefetch_related(duels))
     rows = submissions_with_phases().select_related("agent__owner").prefetch_related(promotions)
@@ -70,18 +70,18 @@ def submission_rows() -> QuerySet[Submission]:
 
 
 def tournament_rows() -> QuerySet[Tournament]:
-    """Tournaments without their plans, newest first."""
+    """Return tournaments without their plans, newest first."""
     return Tournament.objects.select_related("environment").order_by("-pk")
 
 
 def participant_rows() -> QuerySet[Participant]:
-    """The table of editions, by rank."""
+    """Return participants by rank."""
     rows = Participant.objects.select_related("submission__agent__owner")
     return rows.only(*_own(Participant), *_version("submission")).order_by("rank", "pk")
 
 
 def registration_rows() -> QuerySet[Registration]:
-    """Registrations, in the order in which they came."""
+    """Return registrations, oldest first."""
     return Registration.objects.select_related("agent__owner").order_by("pk")
 
 
@@ -90,26 +90,26 @@ def season_rows() -> QuerySet[Season]:
 
 
 def duel_rows() -> QuerySet[Duel]:
-    """Duels, newest first."""
+    """Return duels, newest first."""
     shown = (*_version("player_1"), *_version("player_2"), "player_1__agent__environment__slug", "void")
     rows = Duel.objects.select_related("tournament", "player_1__agent__environment", "void", *PLAYERS)
     return rows.only(*_own(Duel, *LONG_OF_DUELS), *shown, "tournament__results").order_by("-pk")
 
 
 def evaluation_rows() -> QuerySet[Evaluation]:
-    """Evaluations without their episodes, newest first."""
+    """Return evaluations without their episodes, newest first."""
     related = ("submission__agent__owner", "environment", "seed_list")
     return Evaluation.objects.select_related(*related).defer(*LONG_OF_EVALUATIONS).order_by("-pk")
 
 
 def rating_rows() -> QuerySet[Rating]:
-    """Ratings, best first."""
+    """Return ratings, best first."""
     related = ("submission__agent__owner", "submission__agent__environment")
     return Rating.objects.select_related(*related).order_by("-value", "pk")
 
 
 def job_rows(kind: str) -> QuerySet[Job]:
-    """Jobs of a kind without their logs, newest first. Raises KeyError for another than those of JOB_MODELS."""
+    """Return jobs of a kind without their logs, newest first. Raises KeyError for a kind that is not in JOB_MODELS."""
     model = JOB_MODELS[kind]
     related, long = JOB_NEEDS.get(model, (("submission__agent",), ("log",)))
     return model._default_manager.select_related(*related).defer(*long).order_by("-pk")

@@ -1,4 +1,4 @@
-"""The mail server as one address, EMAIL_URL."""
+"""The mail server, configured by one address, EMAIL_URL."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
-"""The usual port of each scheme: no TLS, TLS from STARTTLS on, and TLS from the first byte."""
+"""The usual port of each scheme: without TLS, with STARTTLS, and with TLS from the first byte."""
 FORM = "EMAIL_URL must be smtp://, smtp+tls:// or smtps://, then USER:PASSWORD@HOST:PORT."
 
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """What Django's EMAIL_* settings want to know. Without a host mails are written to the log."""
+    """The values of Django's EMAIL_* settings. Without a host mails are written to the log."""
 
     host: str = ""
     port: int = 0
@@ -29,10 +29,10 @@ class MailServer:
 
 
 def mail_server(url: str) -> MailServer:
-    """Read an address such as smtp+tls://user:password@mail.example.org:587; an empty one means the log.
+    """Parse an address such as smtp+tls://user:password@mail.example.org:587; an empty one means the log.
 
-    Letters of the user's name and password that mean something in an address are written as %40 and so on. Raises
-    ImproperlyConfigured, without the address: it may hold a password.
+    Special characters in the user's name and password are percent-encoded, such as %40. Raises ImproperlyConfigured
+    with a message that leaves out the address, since it may contain a password.
     """
     if not url:
         return MailServer()

@@ -1,4 +1,4 @@
-"""Variables that the arena once read. One that is still set is named in a warning: it has no effect any more."""
+"""Variables that the arena no longer reads. One that is still set causes a warning."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ RETIRED: dict[str, str] = {
     "SENTRY_TRACES_SAMPLE_RATE": _FIXED.format("0.1"),
     "PUBLISHER_BRANCH": _FIXED.format("main"),
 }  # fmt: skip
-"""Name of every variable that is not read any more, and what to do instead."""
+"""The name of every variable that is no longer read, and what to do instead."""
 
 
 @register(TAG)
 def check_retired_variables(**_: Any) -> list[CheckMessage]:
-    """arena.W005: a variable is set that the arena does not read any more."""
+    """arena.W005: a variable is set that the arena no longer reads."""
     return [
-        Advice(f"{name} is set, but the arena does not read it any more.", hint=hint, id="arena.W005")
+        Advice(f"{name} is set, but the arena no longer reads it.", hint=hint, id="arena.W005")
         for name, hint in RETIRED.items()
         if settings.VARIABLES.is_set(name)
     ]

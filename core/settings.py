@@ -36,14 +36,14 @@ TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
-    "web.admin.site.OrganiserConfig",  # django.contrib.admin, with every deed of organisers written down
+    "web.admin.site.OrganiserConfig",  # django.contrib.admin, with an audit log of what organisers do
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "core",  # before django_q: its `qcluster` is ours
+    "core",  # before django_q, because core replaces its `qcluster`
     "django_q",
     "axes",
     "django_otp",
@@ -101,7 +101,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
     for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
-# In small letters, so that it is no setting itself: it holds a password.
+# In lower case, so that Django does not take it for a setting: it contains a password.
 mail = mail_server(env.secret("EMAIL_URL"))
 EMAIL_BACKEND = mail.backend
 EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail.host, mail.port, mail.user, mail.password
@@ -111,29 +111,29 @@ EMAIL_TIMEOUT = 10
 EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
 ADMINS = [(address, address) for address in env.words("ADMINS")]
 WEBHOOKS_TO_PRIVATE = env.flag("WEBHOOKS_TO_PRIVATE", False)
-# Receivers on a network of one's own seldom have a certificate.
+# Receivers on a private network seldom have a certificate.
 WEBHOOKS_OVER_HTTP = WEBHOOKS_TO_PRIVATE or DEBUG
 DEFAULT_EXCEPTION_REPORTER_FILTER = "core.operations.error_mails.WithoutSettings"
 DEFAULT_EXCEPTION_REPORTER = "core.operations.error_mails.WithoutRowValues"
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)
-# Forms come from the site itself. A proxy may hide under which scheme and port people reach it; SITE_URL tells.
+# Forms come from the site itself. A proxy may hide the scheme and port that people use, and SITE_URL has them.
 CSRF_TRUSTED_ORIGINS = ["/".join(SITE_URL.split("/")[:3])] if "://" in SITE_URL else []
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
 SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("HSTS_SUBDOMAINS", True)
-# Django's check wants the word `preload`. A site should send it only to be entered into the lists of browsers, which
-# takes months to undo; the proxy in front can send it (docs/operator/configure.md).
+# Django's check wants `preload` in the header. A site should send it only to enter the lists of browsers, which takes
+# months to undo; the proxy in front can send it (docs/operator/configure.md).
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 X_FRAME_OPTIONS = "DENY"
-# Everything comes from here. Frames of matches are pictures made on the spot: data: and blob:.
+# Everything comes from this site. Pages generate the pictures of matches: data: and blob:.
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
     "DIRECTIVES": {
         **{name: ["'none'"] for name in ("default-src", "base-uri", "frame-ancestors")},
@@ -143,22 +143,22 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
         "upgrade-insecure-requests": HTTPS,
     }
 }
-# Organisers log in with a second factor (a code of an app on their phone), or are let in nowhere.
+# Organisers must log in with a second factor (a code from an app on their phone), on every kind of access.
 REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", False)
 OTP_TOTP_ISSUER = SITE_NAME
-# The first makes new hashes; whoever logs in with an older one gets a new one then.
+# The first one makes new hashes; a login with an older hash renews it.
 PASSWORD_HASHERS = [
     f"django.contrib.auth.hashers.{name}PasswordHasher"
     for name in ("Argon2", "PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
 ]
 
 # --- Guesses of passwords ---------------------------------------------------------------------------------
-# Counted in the database, so that all processes agree. Only the pair of account and address is locked: who guesses
-# cannot shut the owner out elsewhere. Many accounts from one address are what the rate limits are for.
+# Counted in the database, so that all processes agree. Only the pair of account and address is locked, so that a
+# guesser cannot lock the owner out elsewhere. The rate limits handle guesses for many accounts from one address.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
-# AXES_RESET_ON_SUCCESS is not needed: web.people.logins does it, for tokens as well.
+# AXES_RESET_ON_SUCCESS is not needed: web.people.logins resets the count, for tokens as well.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False  # web.admin.pages.logins shows them
@@ -175,21 +175,21 @@ DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(
         env.secret("DATABASE_URL", f"sqlite:///{DATA_DIR / 'arena.sqlite3'}"),
         conn_max_age=60,
-        # A database that was restarted costs nobody a request or a message.
+        # A restart of the database causes no failed request or message.
         conn_health_checks=True,
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Immediate transactions wait for the write lock at their start instead of failing in their middle.
+    # Immediate transactions wait for the write lock at their start instead of failing halfway.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 30,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
     DATABASES["default"]["CONN_MAX_AGE"] = 0
-    # A file, so that tests see real locking between threads (pulses) and processes (workers).
+    # A file, so that tests see real locking between threads (heartbeats) and processes (workers).
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
-# Beside the address, so that it may hold any letter and come from a file of its own.
+# Separate from the address, so that it may contain any character and come from its own file.
 POSTGRES_PASSWORD = env.secret("POSTGRES_PASSWORD")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and not DATABASES["default"]["PASSWORD"]:
     DATABASES["default"]["PASSWORD"] = POSTGRES_PASSWORD
@@ -204,7 +204,7 @@ STATICFILES_DIRS = [
     (f"environments/{folder.parent.name.replace('_', '-')}", folder)
     for folder in sorted((BASE_DIR / "environments").glob("*/static"))
 ]
-CHART_LIBRARY = BASE_DIR / "node_modules/uplot/dist"  # of `npm ci`; without it pages show the tables behind charts
+CHART_LIBRARY = BASE_DIR / "node_modules/uplot/dist"  # from `npm ci`; without it pages show tables instead of charts
 STATICFILES_DIRS += [("uplot", CHART_LIBRARY)] * CHART_LIBRARY.is_dir()
 STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "core.storage.LocalStorage"},
@@ -218,7 +218,7 @@ CACHES: dict[str, Any] = {
     "default": {
         "BACKEND": "core.cache.SteadyRedisCache",
         "LOCATION": REDIS_URL,
-        # What is kept can be computed again sooner than anybody should wait for it.
+        # Cached answers can be computed again in less time than a slow cache would take.
         "OPTIONS": {"socket_timeout": 0.25, "socket_connect_timeout": 0.25},
     }
     if REDIS_URL
@@ -227,9 +227,9 @@ CACHES: dict[str, Any] = {
 
 # --- Jobs -------------------------------------------------------------------------------------------------
 QUEUES = ("build", "duel", "tournament", "publish")
-EXTRA_QUEUES = ("quick",)  # served where an operator reserves a worker for it
-# A worker that gives no sign of life for this long counts as dead, and its job goes to another worker. The sign is due
-# every quarter of the lease, and a busy database may be slow to take it: 20 seconds is the least that works.
+EXTRA_QUEUES = ("quick",)  # served only where an operator reserves workers for them
+# A worker without a heartbeat for this long counts as dead, and its job goes to another worker. A heartbeat is due
+# every quarter of the lease, and a busy database may be slow to store it: 20 seconds is the least that works.
 JOB_LEASE_SECONDS = 30
 # A job is tried this many times when the arena itself fails. It is delayed by JOB_REST_SECONDS after the first attempt,
 # then by twice as long each time, up to 10 minutes.
@@ -245,7 +245,7 @@ Q_CLUSTER: dict[str, Any] = {
     "label": "Queues",
     "workers": 1,
     "recycle": 200,
-    # Rows are the truth: a bell is delivered once, and the reaper rings again for what still waits.
+    # Rows are the truth: a bell is delivered once, and the reaper rings again for waiting work.
     "max_attempts": 1,
     "ack_failures": True,
     "timeout": _MESSAGE_SECONDS,
@@ -253,17 +253,17 @@ Q_CLUSTER: dict[str, Any] = {
     "save_limit": 250,
     "catch_up": False,
     "poll": 0.25,
-    "queue_limit": 1,  # a bell that a busy cluster keeps to itself wakes no other one
+    "queue_limit": 1,  # a bell that a busy cluster holds back wakes no other cluster
     **({"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}),
     "ALT_CLUSTERS": {
         **{queue: {} for queue in (*QUEUES, *EXTRA_QUEUES)},
-        # Recycled seldom: a worker's containers go with it.
+        # Recycled seldom, because a worker's warm containers end with it.
         "duel": {"workers": DUEL_PARALLELISM, "recycle": 2000},
     },
 }
 
 # --- Retention --------------------------------------------------------------------------------------------
-# The days of what no two arenas keep differently stand in core.operations.retention.
+# core.operations.retention has the retention times that all arenas share.
 KEEP_LOGS_DAYS = env.number("KEEP_LOGS_DAYS", 0)
 KEEP_RECORDS_DAYS = env.number("KEEP_RECORDS_DAYS", 0)
 KEEP_RECORDINGS_DAYS = env.number("KEEP_RECORDINGS_DAYS", 0)
@@ -277,9 +277,9 @@ PLAYER_RUNTIME = env.text("PLAYER_RUNTIME", "runc")
 PLAYER_CGROUP_PARENT = env.text("PLAYER_CGROUP_PARENT")
 CHANNEL_DIR = Path(env.text("CHANNEL_DIR", "/tmp/rl-arena"))
 WARM_PLAYERS = env.number("WARM_PLAYERS", 32)
-# Containers that fetch wheels get the worker's own way to the package index.
+# Containers that fetch wheels reach the package index in the same way as the worker.
 PIP_CERTIFICATES = env.text("PIP_CERT")
-# Addresses may hold passwords.
+# The addresses may contain passwords.
 PIP_ENVIRONMENT = {
     name: value
     for name, read in (
@@ -305,8 +305,8 @@ MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 # --- Quotas -----------------------------------------------------------------------------------------------
-# The names are those of core.models.QuotaName; 0 means no limit. With DEBUG only those quotas hold that the
-# variable names, so that developers are not in their own way.
+# The names are those of core.models.QuotaName; 0 means no limit. With DEBUG only the quotas that the variable names
+# apply, so that they do not hinder developers.
 _QUOTAS = env.pairs(
     "QUOTAS",
     "uploads_per_day=20,active_agents=10,storage_bytes=2147483648,concurrent_jobs=5,challenges_per_day=20,"
@@ -315,11 +315,11 @@ _QUOTAS = env.pairs(
     unset=0 if DEBUG else None,
 )
 QUOTAS_ANONYMOUS = {name: _QUOTAS.pop(f"anonymous_{name}") for name in ("uploads_per_day", "storage_bytes")}
-QUOTAS = _QUOTAS | {"upload_bytes": 0}  # MAX_UPLOAD_BYTES
+QUOTAS = _QUOTAS | {"upload_bytes": 0}  # the site-wide limit is MAX_UPLOAD_BYTES
 # An agent that forfeits every match of this many duels in a row is paused until it has a new version; 0 means never.
 QUARANTINE_AFTER = 5
 
-# --- Interface for programs -------------------------------------------------------------------------------
+# --- API --------------------------------------------------------------------------------------------------
 ANONYMOUS_SUBMISSIONS = env.flag("ANONYMOUS_SUBMISSIONS", False)
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -360,7 +360,7 @@ LOGGING = log_configuration(LOG_FORMAT, LOG_LEVEL)
 METRICS_TOKEN = env.secret("METRICS_TOKEN")
 METRICS_NETWORKS = env.words("METRICS_NETWORKS")
 METRICS_PORT = env.number("METRICS_PORT", 0)
-# In memory: files that are mapped kill their process when a disk is full. One for each arena and user of a machine.
+# In memory, because mapped files kill their process when a disk is full. One folder for each arena and user.
 _SHARED_MEMORY = Path("/dev/shm")
 METRICS_DIR = Path(
     env.text("METRICS_DIR")

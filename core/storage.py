@@ -1,4 +1,4 @@
-"""The local store of files."""
+"""The local file store."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from django.core.files import File
 from django.core.files.storage import FileSystemStorage
 
 ABANDONED_SECONDS = 24 * 3600.0
-"""An upload that old lost its process before it was stored."""
+"""Age at which an unstored upload counts as abandoned by its process."""
 
 
 def incoming_folder() -> Path:
-    """Where uploads lie until they are stored: on the file system of the store, and never served."""
+    """Return the folder of uploads that are not stored yet: on the store's file system, and never served."""
     return Path(settings.MEDIA_ROOT) / "incoming"
 
 
 def incoming_sweep(*, now: float | None = None) -> int:
-    """Remove uploads whose process was killed; return how many. now: seconds since the epoch."""
+    """Delete uploads whose process was killed; return how many. now: seconds since the epoch."""
     before = (time.time() if now is None else now) - ABANDONED_SECONDS
     count = 0
     for path in incoming_folder().glob("*.upload"):
-        # Its request may end at this moment.
+        # Its request may have ended and removed it.
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_mtime < before:
                 path.unlink()
@@ -33,7 +33,7 @@ def incoming_sweep(*, now: float | None = None) -> int:
 
 
 class LocalStorage(FileSystemStorage):
-    """A folder of this machine. Of a file for which there is no room nothing is left."""
+    """A folder of this machine. A file that does not fit on the disk is deleted completely."""
 
     def _save(self, name: str, content: File[bytes]) -> str:
         try:

@@ -1,4 +1,4 @@
-"""Spans of time as people say them."""
+"""Times and durations in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ STEPS = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (120, 60, "min"))
 
 
 def since(moment: datetime, now: datetime) -> str:
-    """How long ago a moment was, in one unit: 0 s, 95 s, 3 min, 5 h, 2 d. What is yet to come was 0 s ago."""
+    """Return how long ago a moment was, in one unit: 0 s, 95 s, 3 min, 5 h, 2 d. A future moment was 0 s ago."""
     seconds = max(0, int((now - moment).total_seconds()))
     for least, size, unit in STEPS:
         if seconds >= least:
@@ -17,5 +17,5 @@ def since(moment: datetime, now: datetime) -> str:
 
 
 def moment(time: datetime) -> str:
-    """A point in time as sentences name it: 21 Nov 2026, 18:00 UTC."""
+    """Return a point in time for a sentence: 21 Nov 2026, 18:00 UTC."""
     return f"{time.astimezone(UTC):%-d %b %Y, %H:%M} UTC"

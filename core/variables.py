@@ -18,8 +18,8 @@ Value = TypeVar("Value")
 class Variables:
     """Typed access to a mapping of environment variables.
 
-    Every name asked for is remembered in `names`, those of secrets also in `secrets`, so that a test can hold
-    `example.env` to them. A secret may also come from the file that `NAME_FILE` points to.
+    `names` collects every name that is read, and `secrets` those of secrets, so that a test can compare them with
+    `example.env`. A secret may also come from the file that `NAME_FILE` points to.
     """
 
     def __init__(self, source: Mapping[str, str]) -> None:
@@ -32,7 +32,7 @@ class Variables:
         return self._source.get(name, default)
 
     def secret(self, name: str, default: str = "") -> str:
-        """As `text`; when NAME_FILE is set, the stripped content of that file."""
+        """As `text`; if NAME_FILE is set, the stripped content of that file."""
         self.secrets.add(name)
         path = self._source.get(f"{name}_FILE")
         if not path:
@@ -59,11 +59,11 @@ class Variables:
             raise ImproperlyConfigured(f"{name} must be a whole number, not {word!r}.") from None
 
     def decimal(self, name: str, default: float) -> float:
-        """A finite number, not below 0."""
+        """Return a finite number from 0."""
         return self._decimal(name, default, sys.float_info.max, "a number, not below 0,")
 
     def share(self, name: str, default: float) -> float:
-        """A number from 0 to 1."""
+        """Return a number from 0 to 1."""
         return self._decimal(name, default, 1.0, "a number from 0 to 1,")
 
     def _decimal(self, name: str, default: float, most: float, wanted: str) -> float:
@@ -77,16 +77,16 @@ class Variables:
         return value
 
     def words(self, name: str, default: str = "") -> list[str]:
-        """A comma-separated list, spaces around its parts dropped."""
+        """Return a comma-separated list without spaces around its parts."""
         return [part.strip() for part in self.text(name, default).split(",") if part.strip()]
 
     def pairs(
         self, name: str, default: str, read: Callable[[str], Value], *, unset: Value | None = None
     ) -> dict[str, Value]:
-        """A comma-separated list of NAME=VALUE that changes some of the default's pairs, or all.
+        """Parse a comma-separated list of NAME=VALUE that changes some or all of the default's pairs.
 
-        read: makes a value of its text; raises ValueError with what is wanted. unset: what names have that the variable
-        leaves out, where it is not their default.
+        read: converts the text of a value; raises ValueError with what is expected. unset: the value of names that the
+        variable leaves out, if not their default.
         """
         values = {key: read(word) for key, word in _pairs(default).items()}
         if unset is not None:
@@ -95,9 +95,9 @@ class Variables:
         try:
             given = _pairs(text) if name in self._source else {}
         except ValueError as error:
-            raise ImproperlyConfigured(f"{name} must be a list of NAME=VALUE with commas between; {error}") from None
+            raise ImproperlyConfigured(f"{name} must be a comma-separated list of NAME=VALUE; {error}") from None
         if unknown := [key for key in given if key not in values]:
-            raise ImproperlyConfigured(f"{name} knows no {unknown[0]!r}. It knows {', '.join(sorted(values))}.")
+            raise ImproperlyConfigured(f"{name} has no {unknown[0]!r}. It has {', '.join(sorted(values))}.")
         for key, word in given.items():
             try:
                 values[key] = read(word)
@@ -106,12 +106,12 @@ class Variables:
         return values
 
     def is_set(self, name: str) -> bool:
-        """Whether a variable is there, or the NAME_FILE of a secret, also one that nothing reads."""
+        """Return whether a variable, or the NAME_FILE of a secret, is set, even if nothing reads it."""
         return bool(self._source.get(name) or self._source.get(f"{name}_FILE"))
 
 
 def whole_number(word: str) -> int:
-    """A whole number. Raises ValueError with what is wanted."""
+    """Return a whole number. Raises ValueError with what is expected."""
     try:
         return int(word)
     except ValueError:
@@ -125,6 +125,6 @@ def _pairs(text: str) -> dict[str, str]:
         if not sign:
             raise ValueError(f"{part!r} is not NAME=VALUE.")
         if key in found:
-            raise ValueError(f"{key!r} stands in it twice.")
+            raise ValueError(f"{key!r} is in it twice.")
         found[key] = value
     return found

@@ -1,4 +1,4 @@
-"""Which version of the arena this is."""
+"""The version of the arena."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
 
 @cache
 def arena_version() -> str:
-    """The version that pyproject.toml names: the arena runs from its folder and is never installed as a package."""
+    """Return the version in pyproject.toml: the arena runs from its folder and is never installed as a package."""
     with PROJECT.open("rb") as file:
         version: str = tomllib.load(file)["project"]["version"]
     return version

@@ -10,7 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
 name_service("site")
 application = get_wsgi_application()
 
-# Commands check the settings before they begin; a WSGI server would not.
+# Commands check the settings before they begin, but a WSGI server does not.
 from core.checks import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
 
 refuse_unsafe_start()

@@ -33,7 +33,7 @@ def backup(tmp_path: Path) -> Path:
 def test_nothing_is_put_back_under_a_worker_that_lives(backup: Path) -> None:
     worker = worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
     before = state()
-    with pytest.raises(CommandError, match=r"Workers live, .*host:1\. Stop site and workers first"):
+    with pytest.raises(CommandError, match=r"Workers are running, .*host:1\. Stop site and workers first"):
         run("restore", backup, "--replace")
     assert state() == before
     worker_stop(worker=worker)
@@ -51,7 +51,7 @@ def test_nothing_is_put_back_while_others_are_connected_unless_forced(
             cursor.fetchall()
         with pytest.raises(CommandError, match="Other programs are connected"):
             run("restore", backup, "--replace")
-        assert "is back with" in run("restore", backup, "--replace", "--force")
+        assert "is restored with" in run("restore", backup, "--replace", "--force")
     finally:
         other.close()
 
@@ -90,7 +90,7 @@ def test_a_file_that_the_store_does_not_give_is_said_and_costs_no_other(
 
     with monkeypatch.context() as patch:
         patch.setattr(FileSystemStorage, "exists", fail)
-        with pytest.raises(CommandError, match="The store fails at .*ClientError: refused"):
+        with pytest.raises(CommandError, match="The store fails for .*ClientError: refused"):
             run("restore", old, "--replace")
 
 
@@ -102,7 +102,7 @@ def test_a_store_that_is_not_there_does_not_push_out_the_backups_that_have_it_al
     folder.mkdir()
     whole = backup_make(folder, now=NOW)
     settings.MEDIA_ROOT = tmp_path / "not mounted"
-    with pytest.raises(CommandError, match="None of the files .* no older one was deleted"):
+    with pytest.raises(CommandError, match="The store has no file that the rows name.* no older one was deleted"):
         run("backup", folder, "--keep", "1")
     assert whole.path.exists()
     assert len(list(folder.iterdir())) == 2

@@ -87,7 +87,7 @@ def test_the_demo_plays_the_first_tournaments_and_keeps_them(tmp_path: Path, por
     assert processes_of(tmp_path) == []
 
     second, _ = demo(tmp_path, port, "--once", "--matches", "2").communicate(timeout=300)
-    assert "Example agents: already here" in second
+    assert "Example agents: already uploaded" in second
     assert "Tic-tac-toe, edition 1" in second
     assert "edition 2" not in second
 
@@ -101,7 +101,7 @@ def test_a_stop_in_the_middle_leaves_nothing_running(tmp_path: Path, port: int) 
             break
     process.send_signal(signal.SIGTERM)
     rest, _ = process.communicate(timeout=180)
-    assert "Stopped. `make demo` goes on where it was." in rest
+    assert "Stopped. `make demo` continues where it stopped." in rest
     assert process.returncode == 0
     assert processes_of(tmp_path) == []
 
@@ -118,7 +118,7 @@ def test_a_port_in_use_is_named_with_another_to_try(tmp_path: Path) -> None:
 
 def test_a_second_demo_on_the_same_data_is_refused(tmp_path: Path) -> None:
     lock = tmp_path / "demo.lock"
-    with only_one(lock), pytest.raises(CommandError, match="already runs"), only_one(lock):
+    with only_one(lock), pytest.raises(CommandError, match="Another demo is running"), only_one(lock):
         pytest.fail("the lock was given twice")
 
 

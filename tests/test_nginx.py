@@ -107,7 +107,7 @@ def test_who_tries_many_passwords_reads_what_to_do(folder: Path) -> None:
     with nginx(folder) as ask:
         given = [ask("POST", "/login/") for _ in range(TRIES + 1)]
         assert [status for status, _ in given] == [200] * TRIES + [429]
-        assert "Many tries came from your address" in given[-1][1]
+        assert "Too many attempts came from your address" in given[-1][1]
         assert ask("POST", "/login/", header="Retry-After") == (429, "6")
         # Looking costs nothing.
         assert ask("GET", "/login/")[0] == 200
@@ -174,7 +174,7 @@ def test_what_is_too_large_and_a_site_that_is_away_are_said_in_a_sentence(folder
     away = ("proxy_read_timeout 130s;", "proxy_read_timeout 130s; location /away/ { proxy_pass http://127.0.0.1:1; }")
     with nginx(folder, away, ("client_max_body_size 105m;", "client_max_body_size 1k;")) as ask:
         status, page = ask("POST", "/environments/connect-four/agents/", body=b"x" * 2048)
-        assert (status, "larger than the arena takes" in page) == (413, True)
+        assert (status, "larger than the arena accepts" in page) == (413, True)
         status, page = ask("GET", "/away/")
         assert (status, "does not answer at the moment" in page) == (502, True)
         assert ask("GET", "/away/", header="Retry-After") == (502, "")

@@ -97,7 +97,7 @@ def test_a_job_that_cannot_be_given_back_leaves_the_others_their_next_worker(
     assert (poisoned.state, good.state, good.error_code) == (JobState.RUNNING, JobState.QUEUED, "worker_lost")
     # The bell of its queue is rung after the poisoned row, too.
     assert rung()
-    assert f"The lease of {kind} {poisoned.pk} cannot be brought up to date." in caplog.text
+    assert f"The lease of {kind} {poisoned.pk} could not be updated." in caplog.text
     # It is looked at again after a pause, not every few seconds.
     assert poisoned.lease_expires_at is not None
     assert poisoned.lease_expires_at > timezone.now() + timedelta(minutes=1)
@@ -139,7 +139,7 @@ def test_a_promotion_that_cannot_be_decided_leaves_the_others_their_verdict(
     look()
     states = [Promotion.objects.get(pk=row.pk).state for row in promotions]
     assert states == [PromotionState.TESTING, PromotionState.CANCELLED]
-    assert f"Promotion {promotions[0].pk} cannot be brought up to date." in caplog.text
+    assert f"Promotion {promotions[0].pk} could not be updated." in caplog.text
 
 
 def test_a_schedule_without_minutes_leaves_the_others_their_time() -> None:

@@ -1,1 +1,1 @@
-"""What `manage.py demo` is made of: accounts, example agents, child processes and progress."""
+"""The parts of `manage.py demo`: accounts, example agents, child processes and progress."""

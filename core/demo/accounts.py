@@ -18,7 +18,7 @@ PASSWORD_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """How a person logs in. `is_new`: the account was made just now."""
+    """A person's login. is_new: the account was created just now."""
 
     email: str
     password: str
@@ -26,7 +26,7 @@ class Login:
 
 
 def organiser_create(folder: Path) -> Login:
-    """Make sure the organiser exists; its random password is kept in `folder` for the owner's eyes only."""
+    """Make sure the organiser exists; the random password is kept in a file in `folder` for its owner only."""
     return _account(folder / "organiser-password", ORGANISER_EMAIL, "organiser", is_organiser=True)
 
 
@@ -37,7 +37,7 @@ def owner_create(folder: Path) -> User:
 
 
 def secret_key_path(folder: Path) -> Path:
-    """The file with this arena's own secret key, written on the first start."""
+    """Return the file with this arena's own secret key; it is written at the first start."""
     path = folder / "secret-key"
     if not path.exists():
         write_private(path, secrets.token_urlsafe(48))
@@ -58,9 +58,9 @@ def _account(path: Path, email: str, username: str, *, is_organiser: bool) -> Lo
     password = secrets.token_urlsafe(PASSWORD_BYTES)
     user = existing or User(email=email, username=username, is_staff=is_organiser, is_superuser=is_organiser)
     user.set_password(password)
-    # The demo mails nothing, so there is no address to confirm.
+    # The demo sends no mail, so no address can be confirmed.
     user.email_confirmed_at = timezone.now()
-    # The file first: an account whose password nobody knows would be of no use.
+    # The password file comes first: an account with an unknown password would be useless.
     write_private(path, password)
     user.save()
     return Login(email, password, is_new=existing is None)

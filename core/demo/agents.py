@@ -1,4 +1,4 @@
-"""The example agents of the demo, uploaded the way a person would."""
+"""The example agents of the demo, uploaded as a person would upload them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SCORED = {
     "CartPole-v1": ("dummy", "random", "cem"),
     "FrozenLake-v1": ("dummy", "random", "q_learning"),
 }
-"""What the demo ranks by score: whoever learns does so within seconds."""
+"""The agents of environments that the demo ranks by score; those that learn need only seconds."""
 
 
 def examples_upload(owner: User, environments: Sequence[Environment]) -> list[Submission]:
-    """Upload the example players that are not there yet to every environment; return the new submissions."""
+    """Upload the example players that are missing to every environment; return the new submissions."""
     return list(_upload(owner, environments))
 
 
 def images_follow_sandbox(note: Path, sandbox: str) -> int:
-    """Build everything again when the sandbox is another than last time; return how many submissions.
+    """Rebuild everything when the sandbox has changed since the last start; return the number of submissions.
 
-    note: the file that remembers the sandbox. An image of one sandbox means nothing to the other.
+    note: the file that remembers the sandbox. The image of one sandbox is useless to the other.
     """
     previous = note.read_text().strip() if note.exists() else sandbox
     rebuilt = 0
@@ -43,7 +43,7 @@ def images_follow_sandbox(note: Path, sandbox: str) -> int:
 
 
 def scored_upload(owner: User, environments: Sequence[Environment], say: Callable[[str], None]) -> list[Submission]:
-    """As `examples_upload`, for environments that are ranked by score; those that learn are trained first."""
+    """As `examples_upload`, for environments that are ranked by score; agents that learn are trained first."""
     uploaded = []
     for environment in environments:
         for player in SCORED.get(environment.env_id, ()):
@@ -51,7 +51,7 @@ def scored_upload(owner: User, environments: Sequence[Environment], say: Callabl
                 continue
             if EXAMPLES.get(player, Example()).weights:
                 say(f"{player.replace('_', '-')} learns {environment} ...")
-            # What has been learned is kept with the demo's data.
+            # The trained weights are kept with the demo's data.
             archive = make_archive(player, environment.slug, train=True, store=settings.DATA_DIR / "examples")
             uploaded.append(_create(owner, environment, player, archive))
     return uploaded

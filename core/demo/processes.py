@@ -1,4 +1,4 @@
-"""Child processes of the demo: started in groups of their own, their output in files, stopped for certain."""
+"""Child processes of the demo: each has its own process group, writes its output to a file and is always stopped."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LOG_LINES_SHOWN = 15
 class Child:
     """A running program of the demo.
 
-    name: for people. log_path: where its output goes.
+    name: shown to people. log_path: the file that takes its output.
     """
 
     def __init__(self, name: str, command: Sequence[str], *, log_path: Path) -> None:
         self.name = name
         self.log_path = log_path
         with log_path.open("ab") as log:
-            # A session of its own: Ctrl-C reaches the demo alone, which then stops its children in order.
+            # Its own session: Ctrl-C reaches only the demo, which then stops its children in order.
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -38,7 +38,7 @@ class Child:
         return self._process.poll() is None
 
     def last_lines(self) -> str:
-        """The end of its log."""
+        """Return the end of the log."""
         with self.log_path.open(encoding="utf-8", errors="replace") as log:
             return "".join(deque(log, maxlen=LOG_LINES_SHOWN)).rstrip()
 
@@ -47,7 +47,7 @@ class Child:
             self._process.send_signal(signal.SIGTERM)
 
     def stop(self, *, grace_seconds: float) -> None:
-        """Ask it to end, wait, then kill what is left of its group."""
+        """Ask the child to end, wait, then kill what is left of its group."""
         self.ask_to_stop()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=grace_seconds)
@@ -57,9 +57,9 @@ class Child:
 
 
 def port_is_free(host: str, port: int) -> bool:
-    """Whether a server can listen there."""
+    """Return whether a server can listen there."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As the server does it: a connection of the last run in TIME_WAIT is no hindrance.
+        # As the server does: connections of the last run in TIME_WAIT do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -69,7 +69,7 @@ def port_is_free(host: str, port: int) -> bool:
 
 
 def port_answers(host: str, port: int) -> bool:
-    """Whether a server listens there now."""
+    """Return whether a server listens there now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((host, port)) == 0

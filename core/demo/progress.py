@@ -1,4 +1,4 @@
-"""How far the demo is: counts from the rows, and the leaderboards as plain tables."""
+"""The demo's progress: counts from the rows, and the leaderboards as plain tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FINAL = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Jobs done of those known."""
+    """The number of finished jobs out of those known."""
 
     name: str
     done_count: int
@@ -37,7 +37,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far everything is. `is_complete`: nothing is built, and every environment has a board."""
+    """The progress of all parts. is_complete: all builds are over, and every environment has a leaderboard."""
 
     phases: tuple[Part, ...]
     editions: tuple[Part, ...]
@@ -55,7 +55,7 @@ class Progress:
 
 
 def measure(environments: Sequence[Environment]) -> Progress:
-    """Count what is done in these environments."""
+    """Count the finished jobs of these environments."""
     within = Q(submission__agent__environment__in=environments)
     builds = Build.objects.filter(within).aggregate(done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk"))
     validations = Validation.objects.filter(within).aggregate(
@@ -97,13 +97,13 @@ def measure(environments: Sequence[Environment]) -> Progress:
 
 
 def edition_finished(environment: Environment) -> Tournament | None:
-    """The latest finished edition."""
+    """Return the latest finished edition; None without one."""
     editions = Tournament.objects.filter(environment=environment, state=TournamentState.FINISHED)
     return editions.order_by("-edition").first()
 
 
 def leaderboard(tournament: Tournament) -> str:
-    """The standings as a plain text table."""
+    """Return the standings as a plain text table."""
     header = ("rank", "agent", "points", "won", "drawn", "lost", "score")
     rows = [
         (
@@ -121,7 +121,7 @@ def leaderboard(tournament: Tournament) -> str:
 
 
 def score_board(environment: Environment) -> str:
-    """The board of an environment that is ranked by score as a plain text table."""
+    """Return the leaderboard of an environment that is ranked by score as a plain text table."""
     header = ("rank", "agent", "score", "from", "to", "steps/episode")
     rows = []
     for row in board_page(environment, BoardFilter()).rows:

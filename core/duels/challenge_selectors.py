@@ -1,4 +1,4 @@
-"""Challenges: who can be met, and what came of it."""
+"""Challenges: possible opponents, and results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Matches from the challenger's side: forfeits of the other are won, own ones lost."""
+    """Results from the challenger's side: the opponent's forfeits count as won, its own as lost."""
 
     won: int = 0
     drawn: int = 0
@@ -27,14 +27,14 @@ class Tally:
 
     @property
     def share(self) -> Interval | None:
-        """Share of the points, a draw half, with its 95% interval."""
+        """The share of the points, a draw counting half, with its 95% interval."""
         return share_interval(self.won + self.drawn / 2, self.count)
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The result for people, to follow a name."""
         if self.share is None:
-            return "has played no match."
+            return "has not played a match."
         share = self.share
         return (
             f"won {self.won}, drew {self.drawn}, lost {self.lost} of {self.count} matches: {share.value:.0%} of the "
@@ -55,12 +55,12 @@ class Line:
 
     @property
     def sentence(self) -> str:
-        """What came of it, for people."""
+        """The result of this duel, for people."""
         match self.duel.state:
             case JobState.CANCELLED:
                 return f"cancelled. {self.duel.error}"
             case JobState.FAILED:
-                return "could not be played, by a fault of the arena."
+                return "could not be played because of a fault of the arena."
             case JobState.SUCCEEDED:
                 return self.tally.sentence
         return "not played yet."
@@ -74,7 +74,7 @@ class Report:
     lines: tuple[Line, ...]
     total: Tally
     done: int
-    """Duels that are over."""
+    """The number of duels that are over."""
 
     @property
     def is_over(self) -> bool:
@@ -82,42 +82,42 @@ class Report:
 
     @property
     def sentence(self) -> str:
-        """What came of all."""
+        """The result of all duels, for people."""
         return self.total.sentence
 
 
 def active_version(agent: Agent) -> Submission | None:
-    """What plays for an agent now."""
+    """Return the version that plays for an agent now; None without one."""
     rows = Submission.objects.active().filter(agent=agent).select_related("agent__environment")
     return rows.order_by("-number").first()
 
 
 def challenger_hindrance(agent: Agent, version: Submission | None) -> str:
-    """Why an agent cannot challenge anybody now, and what to do: a sentence, empty when it can.
+    """Return a sentence that says why an agent cannot challenge others now and what to do; empty when it can.
 
-    version: what plays for it, of `active_version`.
+    version: the result of `active_version`.
     """
     environment = agent.environment
     if environment.is_scored:
-        return f"{environment} has one seat: nobody can be met there, its board compares scores."
+        return f"{environment} has one seat: agents are compared by their scores there and cannot challenge each other."
     if not environment.is_active:
-        return f"{environment} is closed: nothing new is played there."
+        return f"{environment} is closed: no new matches are played there."
     if agent.is_disabled:
-        return f"{agent} is paused or disabled: its page says why, and what helps."
+        return f"{agent} is paused or disabled: its page says why and what to do."
     if agent.is_resting:
-        return f"{agent} rests: let it take part again first."
+        return f"{agent} is resting: let it play again first."
     if version is None:
         return f"No version of {agent} may play yet: one has to be built and validated first."
     return ""
 
 
 def is_rated(agent: Agent) -> bool:
-    """Whether some version of it has an official rating."""
+    """Return whether any version of an agent has an official rating."""
     return Rating.objects.filter(submission__agent=agent).exists()
 
 
 def top_rivals(agent: Agent) -> list[Submission]:
-    """The active versions of the ten best agents of its environment by official rating, its owner's left out."""
+    """Return the active versions of the ten best agents by official rating, without those of the same owner."""
     rows = Rating.objects.filter(submission__agent__environment=agent.environment_id, rank__isnull=False)
     others = rows.exclude(submission__agent__owner=agent.owner_id).order_by("rank", "pk")
     ranked = list(others.values_list("submission__agent", flat=True))
@@ -129,30 +129,30 @@ def top_rivals(agent: Agent) -> list[Submission]:
 
 
 def challengers(user: User, environment: Environment) -> list[Agent]:
-    """A person's agents that could challenge somebody."""
+    """Return a person's agents that have an active version in an environment."""
     active = Submission.objects.active().filter(agent__owner=user, agent__environment=environment)
     return list(Agent.objects.filter(pk__in=active.order_by().values("agent")).order_by("name"))
 
 
 def challenge_rows() -> QuerySet[Challenge]:
-    """Challenges with their duels, newest first."""
+    """Return challenges with their duels, newest first."""
     duels = Duel.objects.select_related("player_2__agent__owner").defer("log", "history").order_by("number")
     rows = Challenge.objects.select_related("user", "submission__agent__environment", "submission__agent__owner")
     return rows.prefetch_related(Prefetch("duels", duels)).order_by("-pk")
 
 
 def challenge_get(challenge_id: int) -> Report:
-    """A challenge and what came of it so far. Raises Challenge.DoesNotExist."""
+    """Return a challenge with its results so far. Raises Challenge.DoesNotExist."""
     return report_of(challenge_rows().get(pk=challenge_id))
 
 
 def challenge_list(agent: Agent) -> list[Report]:
-    """The latest challenges of an agent, newest first."""
+    """Return the latest challenges of an agent, newest first."""
     return [report_of(row) for row in challenge_rows().filter(submission__agent=agent)[:LISTED]]
 
 
 def report_of(challenge: Challenge) -> Report:
-    """What came of a challenge so far; with rows of `challenge_rows` without a query."""
+    """Return a challenge with its results so far; rows of `challenge_rows` need no query."""
     duels = sorted(challenge.duels.all(), key=lambda duel: duel.number)
     lines = tuple(Line(duel, _tally(duel)) for duel in duels)
     total = Tally(*(sum(getattr(line.tally, name) for line in lines) for name in ("won", "drawn", "lost")))

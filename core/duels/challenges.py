@@ -1,7 +1,7 @@
-"""Challenges: unrated duels that an owner asks for, called off where one of the two may play no more, and reported.
+"""Challenges: unrated duels that an owner asks for. Barring a player cancels them.
 
-Their duels stand in the line of all duels and share it fairly: people who ask for many wait behind those who ask for
-few, and editions and ladders neither starve them nor are starved by them.
+Their duels share the line of all duels fairly: owners who ask for many wait behind owners who ask for few, and neither
+editions and ladders nor challenges starve each other.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from core.notices.services import notify
 from core.people.quotas import challenge_quota_check, owner_lock
 
 logger = logging.getLogger(__name__)
-PLAYS_NO_MORE = "One of its players takes part in nothing any more."
+PLAYS_NO_MORE = "One of its players may no longer take part."
 
 
 def challenge_create(*, user: User, agent: Agent, opponent: Agent | None) -> Challenge:
-    """Have the active version of an agent play that of another one, or the top ten where `opponent` is None, unrated.
+    """Create unrated duels of an agent's active version against another agent, or the top ten if `opponent` is None.
 
-    Raises Refused where that cannot be, saying what to do, and QuotaExceeded.
+    Raises Refused with what to do, and QuotaExceeded.
     """
     with transaction.atomic():
         locked = owner_lock(user)
@@ -48,7 +48,7 @@ def challenge_create(*, user: User, agent: Agent, opponent: Agent | None) -> Cha
         rivals = top_rivals(agent) if opponent is None else [_rival(agent, opponent)]
         if not rivals:
             raise Refused(
-                f"There is no top ten in {environment} yet: nobody but you has a rating there. Wait for an edition."
+                f"There is no top ten in {environment} yet: only your agents have ratings there. Wait for an edition."
             )
         challenge_quota_check(owner=locked, environment=environment, duel_count=len(rivals))
         challenge = Challenge.objects.create(
@@ -64,16 +64,16 @@ def challenge_create(*, user: User, agent: Agent, opponent: Agent | None) -> Cha
                 player_2=rival,
                 seed=secrets.randbelow(2**31),
                 match_count=environment.matches_per_duel,
-                reason=f"{locked.username} has asked for it.",
+                reason=f"{locked.username} asked for it.",
             )
     return challenge
 
 
 def challenge_follow(challenge_id: int) -> bool:
-    """End a challenge whose duels are all over, and tell its owner; return whether this call did."""
+    """End a challenge whose duels are all over, and tell its owner; return whether this call did it."""
     over = _unended().filter(~Exists(_open_duels()), pk=challenge_id)
     with transaction.atomic():
-        # Of two who look at once one ends it.
+        # When two processes get here at once, only one updates the row.
         if not over.update(ended_at=timezone.now()):
             return False
         _tell(challenge_rows().get(pk=challenge_id))
@@ -81,9 +81,9 @@ def challenge_follow(challenge_id: int) -> bool:
 
 
 def challenges_follow() -> int:
-    """Call off duels of those who were barred while they were asked for, and end what is over; return how many ended.
+    """Cancel challenge duels of barred agents and owners, and end the challenges that are over; return how many ended.
 
-    A message may be lost, and a duel that is cancelled or void sends none.
+    This catches what messages miss: a message may be lost, and a cancelled or void duel sends none.
     """
     barred = Q(is_disabled=True) | Q(owner__is_active=False)
     for duel in _challenge_duels(Agent.objects.filter(barred)):
@@ -98,13 +98,13 @@ def challenges_follow() -> int:
 
 
 def challenge_duels_cancel(agents: Collection[Agent], *, code: CancelCode, reason: str) -> None:
-    """Call off the duels of challenges that agents have before them, whoever has asked for them."""
+    """Cancel all open challenge duels of these agents, no matter who asked for them."""
     for duel in _challenge_duels(agents):
         job_cancel_if_open(job=duel, code=code, reason=reason)
 
 
 def challenged_agents(agents: QuerySet[Agent]) -> list[int]:
-    """Keys of those among some agents that have duels of challenges before them."""
+    """Return the keys of those agents that have open challenge duels."""
     duels = Duel.objects.filter(challenge__isnull=False, state__in=OPEN).order_by()
     plays = Q(pk__in=duels.values("player_1__agent")) | Q(pk__in=duels.values("player_2__agent"))
     return list(agents.filter(plays).order_by().values_list("pk", flat=True))
@@ -112,7 +112,7 @@ def challenged_agents(agents: QuerySet[Agent]) -> list[int]:
 
 def _challenger(user: User, agent: Agent) -> Submission:
     if agent.owner_id != user.pk:
-        raise Refused(f"{agent} is not yours: only its owner may let it challenge somebody.", field="agent")
+        raise Refused(f"{agent} is not yours: only its owner may challenge others with it.", field="agent")
     version = active_version(agent)
     why = challenger_hindrance(agent, version)
     if version is None or why:
@@ -124,16 +124,16 @@ def _rival(agent: Agent, opponent: Agent) -> Submission:
     if opponent.environment_id != agent.environment_id:
         raise Refused(f"{opponent} lives in another environment than {agent}.", field="opponent")
     if opponent.owner_id == agent.owner_id:
-        raise Refused(f"{opponent} is yours, too: challenge somebody else's agent.", field="opponent")
+        raise Refused(f"{opponent} is also yours: challenge another person's agent.", field="opponent")
     if opponent.is_disabled or not opponent.owner.is_active:
-        raise Refused(f"{opponent} takes part in nothing at the moment.", field="opponent")
+        raise Refused(f"{opponent} may not take part at the moment.", field="opponent")
     if opponent.is_resting:
-        raise Refused(f"{opponent} rests: its owner lets it take part in nothing new.", field="opponent")
+        raise Refused(f"{opponent} is resting and cannot be challenged.", field="opponent")
     version = active_version(opponent)
     if version is None:
-        raise Refused(f"No version of {opponent} may play at the moment.", field="opponent")
+        raise Refused(f"{opponent} has no version that may play at the moment.", field="opponent")
     if not is_rated(opponent):
-        raise Refused(f"{opponent} has no rating yet: it can be challenged after its first edition.", field="opponent")
+        raise Refused(f"{opponent} has no rating yet: challenge it after its first edition.", field="opponent")
     return version
 
 

@@ -21,28 +21,28 @@ from core.models import Duel, JobState, PlayedJob, Validation
 from core.operations.removed import removed_on
 
 GROUPS = ("player_1", "player_2", "draw", "player_1_error", "player_2_error")
-"""Kinds of results in the order pages show them."""
+"""Kinds of results, in the order in which pages show them."""
 SPOOL_BYTES = 1 << 20
 
 
 class NotStored(Exception):
-    """A file, record or rule that is asked for is not there (any more); the message is a sentence for a person."""
+    """A requested file, record or rule set is not there (any more); the message is a sentence for a person."""
 
 
 class NotKept(NotStored):
-    """It was there, and is not kept any longer."""
+    """The file existed, and its retention time is over."""
 
 
 class NotPlayed(NotStored):
-    """There is nothing to show because the job has not been played, or never will be."""
+    """There is nothing to show because the job has not been played."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchFilter:
-    """Which matches a list shows, as people ask for it in an address; what is not understood is ignored.
+    """Which matches a list shows, as an address asks for them; values that are not understood are ignored.
 
     result: one of GROUPS, or empty for all. first: the player (1 or 2) that moved first, or 0 for both.
-    longest: by number of moves, most first, instead of by number.
+    longest: sort by number of moves, most first, instead of by number.
     """
 
     result: str = ""
@@ -52,7 +52,7 @@ class MatchFilter:
 
 @dataclass(frozen=True, slots=True)
 class MatchGroup:
-    """Matches with the same kind of result; count: all of them, shown or not."""
+    """Matches with the same kind of result. count: all of them, shown or not."""
 
     key: str
     count: int
@@ -60,12 +60,12 @@ class MatchGroup:
 
 
 def duels_next(*, count: int) -> list[Duel]:
-    """The duels that workers will take next, with what it takes to play them."""
+    """Return the duels that workers take next, with all that is needed to play them."""
     return list(line(Duel).select_related(*Duel.RELATED)[:count])
 
 
 def duel_get(duel_id: int) -> Duel:
-    """A duel with everything its page names. Raises Duel.DoesNotExist."""
+    """Return a duel with everything that its page names. Raises Duel.DoesNotExist."""
     related = (
         "tournament",
         "promotion",
@@ -78,14 +78,14 @@ def duel_get(duel_id: int) -> Duel:
 
 
 def validation_get(validation_id: int) -> Validation:
-    """A validation with its agent. Raises Validation.DoesNotExist."""
+    """Return a validation with its agent. Raises Validation.DoesNotExist."""
     return Validation.objects.select_related("submission__agent__environment", "submission__agent__owner").get(
         pk=validation_id
     )
 
 
 def spec_get(job: PlayedJob) -> EnvironmentSpec:
-    """The rules a job was played with. Raises NotStored when this arena no longer has them."""
+    """Return the rules that a job was played with. Raises NotStored when this arena no longer has them."""
     try:
         return get_spec(job.environment_version)
     except UnknownEnvironment:
@@ -96,7 +96,7 @@ def spec_get(job: PlayedJob) -> EnvironmentSpec:
 
 
 def match_get(job: PlayedJob, number: int) -> tuple[MatchRecord, int]:
-    """A match by its number from 1, and how many there are. Raises NotStored."""
+    """Return a match by its number from 1, and the number of matches. Raises NotStored."""
     with records_open(job) as archive:
         try:
             return archive.match(number), archive.match_count
@@ -105,17 +105,17 @@ def match_get(job: PlayedJob, number: int) -> tuple[MatchRecord, int]:
 
 
 def replay_frames(job: PlayedJob, number: int) -> list[ReplayStep]:
-    """Every state of a match, by playing it again. Raises NotStored, also where the record does not fit the rules."""
+    """Return every state of a match by replaying it. Raises NotStored, also where the record does not fit the rules."""
     record, _ = match_get(job, number)
     try:
         return list(replay(spec_get(job), record))
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
-        # A damaged record can hold anything; the rules stumble over it in their own ways.
+        # A damaged record can contain anything, so the rules may raise any of these.
         raise NotStored(f"The record of match {number} does not fit its rules, so it cannot be played again.") from None
 
 
 def match_groups(index: Sequence[MatchSummary], wanted: MatchFilter) -> list[MatchGroup]:
-    """The matches of a duel by kind of result, as far as they are wanted; kinds that did not occur are left out."""
+    """Return the matches of a duel that a filter asks for, grouped by kind of result; empty groups are left out."""
     found: dict[str, list[MatchSummary]] = {}
     for summary in index:
         found.setdefault(_group_of(summary), []).append(summary)
@@ -124,7 +124,7 @@ def match_groups(index: Sequence[MatchSummary], wanted: MatchFilter) -> list[Mat
 
 @contextmanager
 def records_open(job: PlayedJob) -> Iterator[DuelArchive]:
-    """The records of a played job. Raises NotStored."""
+    """Open the records of a played job. Raises NotStored."""
     if not job.records:
         raise NotPlayed(_why_not_played(job))
     with file_open(job.records, f"The records of this {job.KIND} are") as file:
@@ -135,9 +135,9 @@ def records_open(job: PlayedJob) -> Iterator[DuelArchive]:
 
 
 def records_without_traces(job: PlayedJob, players: Sequence[int]) -> IO[bytes]:
-    """A copy of a job's records in which faults of these players (0, 1) keep their sentence but lose their trace.
+    """Return a copy of a job's records in which the faults of these players (0, 1) keep their sentence, not the trace.
 
-    A trace quotes source. Raises NotStored.
+    A trace quotes source code. Raises NotStored.
     """
     with records_open(job) as archive:
         record = archive.record()
@@ -153,7 +153,7 @@ def records_without_traces(job: PlayedJob, players: Sequence[int]) -> IO[bytes]:
 
 @contextmanager
 def file_open(field: FieldFile, what: str) -> Iterator[IO[bytes]]:
-    """A stored file. what: begins the sentence when it is not there. Raises NotStored."""
+    """Open a stored file. what: the start of the sentence for a missing file. Raises NotStored."""
     file = file_get(field, what)
     try:
         yield file
@@ -162,11 +162,11 @@ def file_open(field: FieldFile, what: str) -> Iterator[IO[bytes]]:
 
 
 def file_get(field: FieldFile, what: str) -> IO[bytes]:
-    """As `file_open`, for those who close it themselves."""
+    """As `file_open`, but the caller closes the file."""
     if not field:
         raise NotStored(f"{what} not there.")
     if day := removed_on(field.name):
-        raise NotKept(f"{what} not kept any longer, since {day}.")
+        raise NotKept(f"{what} no longer kept, since {day}.")
     try:
         return cast(IO[bytes], field.storage.open(str(field.name), "rb"))
     except OSError:
@@ -175,8 +175,8 @@ def file_get(field: FieldFile, what: str) -> IO[bytes]:
 
 def _why_not_played(job: PlayedJob) -> str:
     return {
-        JobState.QUEUED: f"This {job.KIND} waits for a worker; its matches can be seen when it has been played.",
-        JobState.RUNNING: f"This {job.KIND} is being played; its matches can be seen when it is over.",
+        JobState.QUEUED: f"This {job.KIND} is waiting for a worker; its matches appear when it has been played.",
+        JobState.RUNNING: f"This {job.KIND} is being played; its matches appear when it is over.",
         JobState.CANCELLED: f"This {job.KIND} was cancelled before it was played.",
     }.get(JobState(job.state), f"This {job.KIND} could not be played, so there is nothing to see.")
 

@@ -46,10 +46,10 @@ def duel_create(
     reason: str = "",
     test: SequentialTest | None = None,
 ) -> Duel:
-    """Have two submissions play each other by today's rules, for exactly one of tournament, promotion and challenge.
+    """Create a duel by today's rules for exactly one of tournament, promotion and challenge.
 
-    number: in the schedule of that, from 1. expected: predicted share of the points of player_1. reason: why they
-    meet. test: ends it early; match_count is the most it takes.
+    number: from 1, within the tournament, promotion or challenge. expected: predicted share of the points of player_1.
+    reason: why the two meet. test: the sequential test that may end the duel early; then match_count is the maximum.
     """
     with transaction.atomic():
         duel = Duel.objects.create(
@@ -75,7 +75,7 @@ def duel_create(
 def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, log: str) -> None:
     """Write a duel's result, artifacts, ledger entries and state together.
 
-    Raises StaleJob when the claim was lost: then nothing is written.
+    Raises StaleJob when the claim was lost; then nothing is written.
     """
     with transaction.atomic():
         found = {"test_result": test_result(duel, record), **result_fields(record.summary)}
@@ -90,7 +90,7 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
         )
         _tell_others(duel)
         if duel.tournament is not None:
-            # Last of all: until the commit all other results of the environment wait.
+            # Last, because all other results of the environment wait from here until the commit.
             ledger_change(
                 environment_id=duel.tournament.environment_id,
                 kind=LedgerChange.Kind.RESULT,
@@ -100,51 +100,51 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
 
 
 def _tell_others(duel: Duel) -> None:
-    """Wake what waits for a duel outside of the ledger."""
+    """Wake the challenge or promotion that waits for a duel."""
     if duel.challenge_id is not None:
         wake("tournament", CHALLENGE_TASK, duel.challenge_id)
     if duel.promotion_id is not None:
-        # The next step of the environment, or the reaper, decides it.
+        # Otherwise the environment's next step or the reaper decides it.
         wake("tournament", TOURNAMENT_TASK, duel.environment.pk)
 
 
 def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:
     """Strike a played duel from standings and ratings. Its entries and records stay as they are.
 
-    In a tournament of organisers it is played again, with all that depended on it, see `meeting_void`.
-    Raises Refused for one that is in neither, is void already, or has no result.
+    In an organiser's tournament the duel and all that depended on it are played again, see `meeting_void`.
+    Raises Refused for an unrated duel, a void duel and one without a result.
     """
     if duel.tournament is None:
-        raise Refused("It is not rated: it stands in no table that it could be taken from.")
+        raise Refused("It is not rated, so there is no table to strike it from.")
     if duel.is_void:
-        raise Refused("It is void already.")
+        raise Refused("It is already void.")
     if duel.state != JobState.SUCCEEDED:
-        raise Refused("It has no result that could be made void; cancel it instead.")
+        raise Refused("It has no result that could be void; cancel it instead.")
     if not duel.tournament.is_automatic:
         meeting_void(duel=duel, reason=reason, user=user)
         return
     with transaction.atomic():
         _, is_new = LedgerVoid.objects.get_or_create(duel=duel, defaults={"reason": reason[:200], "created_by": user})
         if not is_new:
-            raise Refused("It is void already.")
+            raise Refused("It is already void.")
         ledger_change(
             environment_id=duel.tournament.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=duel.tournament
         )
 
 
 def duel_play_again(*, duel: Duel) -> Duel:
-    """Play the pair of a void duel anew, as another duel of the same edition; the void one stays as it is.
+    """Play the pair of a void duel again, as a new duel of the same edition; the void duel stays as it is.
 
-    Raises Refused when it is not void, cannot be played, or its pair has another duel that counts or may yet.
+    Raises Refused when the duel is not void, cannot be played, or its pair has another duel that counts or may count.
     """
     if not duel.is_void:
-        raise Refused("It is not void: only a duel that counts for nobody can be played again.")
+        raise Refused("It is not void: only a void duel can be played again.")
     if duel.tournament_id is None:
-        raise Refused("It is not rated; ask for another one instead.")
+        raise Refused("It is not rated; create a new challenge instead.")
     if duel.tournament is not None and not duel.tournament.is_automatic:
-        raise Refused("Its tournament follows a plan, by which it is played again as far as it is needed.")
+        raise Refused("Its tournament follows a plan, which plays it again if necessary.")
     if duel.its_tournament.is_ladder:
-        raise Refused("A ladder plays no duel again: it chooses what is played next by itself.")
+        raise Refused("A ladder does not repeat duels: it chooses the next ones itself.")
     if any(player.deleted_at is not None or not player.image for player in (duel.player_1, duel.player_2)):
         raise Refused("One of its players has been deleted or has no image.")
     with transaction.atomic():
@@ -160,14 +160,14 @@ def duel_play_again(*, duel: Duel) -> Duel:
         duels = tournament.duels.select_related("void").order_by("number")
         pair = {duel.player_1_id, duel.player_2_id}
         if any({other.player_1_id, other.player_2_id} == pair and not other.is_void for other in duels):
-            raise Refused("It has been played again already, or is about to be.")
+            raise Refused("It has already been played again, or is about to be.")
         again = Duel.objects.create(
             tournament=tournament,
             number=max(other.number for other in duels) + 1,
             round=duel.round,
             player_1=duel.player_1,
             player_2=duel.player_2,
-            # Not those of today: an edition is played with one version of the rules.
+            # Not today's version: an edition is played with one version of the rules.
             environment_version=duel.environment_version,
             seed=duel.seed,
             match_count=duel.match_count,
@@ -177,7 +177,7 @@ def duel_play_again(*, duel: Duel) -> Duel:
 
 
 def result_fields(summary: DuelSummary) -> dict[str, object]:
-    """The fields of a duel's row that follow from its record."""
+    """Return the fields of a duel's row that follow from its record."""
     return {
         "outcome": summary.outcome.value,
         "player_1_wins": summary.wins[0],
@@ -191,9 +191,9 @@ def result_fields(summary: DuelSummary) -> dict[str, object]:
 
 
 def test_result(duel: Duel, record: DuelRecord) -> dict[str, object] | None:
-    """What a duel's sequential test has found, as its row keeps it; None without a test.
+    """Return the finding of a duel's sequential test as its row keeps it; None without a test.
 
-    pairs: those looked at. counts: of them by half points of player_1, 0 to 4. llr: their log-likelihood ratio.
+    pairs: the number of pairs examined. counts: pairs by half points of player_1, 0 to 4. llr: log-likelihood ratio.
     """
     if duel.test is None:
         return None
@@ -202,14 +202,14 @@ def test_result(duel: Duel, record: DuelRecord) -> dict[str, object] | None:
         "state": found.state.value,
         "pairs": found.pairs,
         "counts": list(found.counts),
-        # Versions of NumPy differ in the last digits.
+        # The last digits differ between versions of NumPy.
         "llr": round(found.llr, 4),
         "sentence": found.sentence(str(duel.player_1), str(duel.player_2)),
     }
 
 
 def ledger_entries(duel: Duel, record: DuelRecord) -> Iterator[LedgerEntry]:
-    """One entry per player and seat that it sat in."""
+    """Yield one entry for each player and each seat that it played."""
     submissions = (duel.player_1, duel.player_2)
     by_seats: dict[tuple[int, ...], list[MatchRecord]] = {}
     for match in record.matches:

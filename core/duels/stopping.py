@@ -1,4 +1,4 @@
-"""Which duels end as soon as they are decided."""
+"""The sequential tests that end duels as soon as they are decided."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from core.models import Environment, Tournament
 
 
 def duel_test(*, environment: Environment, match_count: int) -> SequentialTest | None:
-    """The test that ends duels which the arena makes by itself, where the environment says so; None without."""
+    """Return the test for duels that the arena creates itself, where the environment stops early; otherwise None."""
     return _which_is_stronger(environment, match_count) if environment.stops_early else None
 
 
 def tournament_test(*, tournament: Tournament, match_count: int) -> SequentialTest | None:
-    """The test that ends duels of an organisers' tournament, where its settings say so; None without.
+    """Return the test for duels of an organiser's tournament, where its settings stop early; otherwise None.
 
-    Its bounds are those that the first duel was drawn with: like the rules of the game they stay while it is played.
+    The bounds are those of its first duel: like the rules of the game, they stay the same during a tournament.
     """
     if not tournament.settings.get("stops_early"):
         return None
@@ -26,7 +26,7 @@ def tournament_test(*, tournament: Tournament, match_count: int) -> SequentialTe
 
 
 def _which_is_stronger(environment: Environment, match_count: int) -> SequentialTest | None:
-    """Symmetric: neither of the two is the one that has to show something. None for less than a pair of matches."""
+    """Return a symmetric test, in which neither player has to prove more; None for fewer than two matches."""
     if match_count < 2:
         return None
     bound = max(abs(environment.test_elo0), abs(environment.test_elo1))

@@ -1,4 +1,4 @@
-"""Verdicts: what came of playing a finished duel or evaluation again from its record."""
+"""Verdicts: the results of rechecking finished duels and evaluations from their records."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from core.operations.alarms import alarm_raise, alarm_settle
 
 
 def verdict_keep(*, job: Duel | Evaluation, verdict: Verdict, verification: str) -> None:
-    """Keep what came of checking a record; a mismatch raises an alarm, and a later success settles it.
+    """Store the verdict of a recheck; a mismatch raises an alarm, and a later success settles it.
 
-    verification: for everybody, what was checked or what is wrong.
+    verification: for everyone to read, what was checked or what is wrong.
     """
     job.verified_at, job.verdict, job.verification = timezone.now(), verdict, verification
     key = f"{job.KIND}-{job.pk}-does-not-verify"

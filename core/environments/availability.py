@@ -1,4 +1,4 @@
-"""Which environments can be played on this arena: known at start, refused at upload, and told to organisers."""
+"""Which environments can be played on this arena: determined at start, enforced at upload, told to organisers."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from core.operations.alarms import alarm_raise, alarm_settle
 LEFT_OUT_ALARM = "environments-left-out"
 UNAVAILABLE_CODE = "environment_unavailable"
 DEFAULT_PICTURE = "environments/gymnasium/gymnasium.svg"
-"""What is shown of an environment whose picture is not among the files of the site."""
+"""The picture of an environment whose own picture is not among the static files of the site."""
 
 
 def unavailable_sentence(environment: Environment) -> str:
-    """What everybody is told; how to mend it is for organisers."""
-    return f"{environment} is not available on this arena at the moment: the organisers know."
+    """Return the sentence for everyone; the remedy is for organisers only."""
+    return f"{environment} is not available on this arena at the moment. The organisers have been told."
 
 
 def refuse_unavailable(environment: Environment) -> None:
-    """Raise Refused for an upload that could never be played."""
+    """Raise Refused for an upload to an environment that cannot be played here."""
     if not environment.is_available:
         raise Refused(unavailable_sentence(environment), field="archive", code=UNAVAILABLE_CODE)
 
 
 def availability_note(*, environment: Environment, trouble: Trouble | None) -> None:
-    """Write down whether an environment can be made. That it no longer can where agents play is an alarm."""
+    """Store whether an environment can be made. Losing one that has agents raises an alarm."""
     because = "" if trouble is None else f"{trouble.because} {trouble.hint}".strip()
     was_available = environment.is_available
     environment.unavailable_because = because
@@ -46,7 +46,7 @@ def availability_note(*, environment: Environment, trouble: Trouble | None) -> N
 
 
 def environment_lost(*, job: Job, environment: Environment, trouble: Trouble, log: str) -> None:
-    """End a job whose environment its worker cannot make: trying again would not help. Calls the organisers."""
+    """Fail a job whose environment its worker cannot make, without another attempt, and alert the organisers."""
     because = f"{trouble.because} {trouble.hint}".strip()
     Environment.objects.filter(pk=environment.pk).update(unavailable_because=because)
     environment.unavailable_because = because
@@ -56,11 +56,12 @@ def environment_lost(*, job: Job, environment: Environment, trouble: Trouble, lo
 
 
 def left_out_note(*, files: tuple[LeftOut, ...], broken: Mapping[str, Trouble]) -> list[str]:
-    """Call the organisers about environments of their own that are left out; return a sentence for each."""
+    """Raise an alarm about the organisers' environments that are left out; return a sentence for each."""
     sentences = [one.because for one in files] + [trouble.because for trouble in broken.values()]
     if sentences:
         listed = " ".join(sentences)
-        message = f"Of {settings.ENVIRONMENTS_DIR} this is left out: {listed} Mend it and run `sync_environments`."
+        folder = settings.ENVIRONMENTS_DIR
+        message = f"Some environments in {folder} are left out: {listed} Fix them and run `sync_environments`."
         alarm_raise(key=LEFT_OUT_ALARM, message=message)
     else:
         alarm_settle(key=LEFT_OUT_ALARM)
@@ -68,11 +69,11 @@ def left_out_note(*, files: tuple[LeftOut, ...], broken: Mapping[str, Trouble]) 
 
 
 def picture_of(spec: EnvironmentSpec) -> str:
-    """The static path of an environment's card picture, or of the one that stands for all without one."""
+    """Return the static path of an environment's card picture, or of the default picture."""
     try:
         picture = spec.picture
     except Exception:
-        # The folder of broken code cannot be found; why is told where it is tried.
+        # The folder of broken code cannot be found; the attempt to load it reports why.
         return DEFAULT_PICTURE
     return picture if finders.find(picture) else DEFAULT_PICTURE
 

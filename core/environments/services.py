@@ -1,4 +1,4 @@
-"""Environments: the rows follow the specs in code."""
+"""Environments: the rows are kept equal to the specs in code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from core.models import Environment
 def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tuple[Environment, bool]:
     """Create or update the row of a spec; return it and whether it is new. Results are kept.
 
-    Numbers of matches and limits are set for a new environment and by `reset_limits`; else an organiser's stay. Where
-    the rules of a one-seat environment have changed, everyone is evaluated again.
+    Match counts and limits are set for a new environment or with `reset_limits`; otherwise the organiser's values stay.
+    When the rules of a one-seat environment have changed, every agent is evaluated again.
     """
     limits = spec.limits
     rules = {
@@ -54,5 +54,5 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
 
 
 def _can_be_made_by_id(spec: EnvironmentSpec) -> bool:
-    """Whether a script can make the environment: it is given an id of Gymnasium and nothing else."""
+    """Return whether a script can make the environment: it knows only a Gymnasium id and passes no arguments."""
     return spec.gymnasium is not None and not spec.gymnasium.arguments

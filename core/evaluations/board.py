@@ -1,7 +1,7 @@
-"""The board of an environment that is ranked by score: who stands where, filtered and sorted.
+"""The leaderboard of an environment that is ranked by score: rows with their ranks, filtered and sorted.
 
-An agent stands on it with its current evaluation. Verified evaluations come before those that scripts report of
-themselves; equal scores share a rank (1, 1, 3), the earlier one is listed first.
+An agent stands on it with its current evaluation. Verified evaluations come before self-reported ones of scripts;
+equal scores share a rank (1, 1, 3), and the earlier one is listed first.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ SORTS = {
 DEFAULT_SORT = "score_desc"
 MEDALS = {1: "gold", 2: "silver", 3: "bronze"}
 COMPARED = 4
-"""Submissions side by side at most."""
+"""Maximum number of submissions in a comparison."""
 MOST_ROWS = 100
-"""Of a page."""
+"""Maximum number of rows on a page."""
 FURTHEST = 10**9
-"""How far into a board one may leaf: no database counts without end."""
+"""Maximum offset into a board; databases cannot count without bound."""
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 LONGEST_TEXT = 200
-"""Longer ones are in no column that is searched."""
+"""Maximum length of a searched text: no searched column holds a longer one."""
 ONE_DAY = timedelta(days=1)
 Level = tuple[bool, float]
-"""What rows of equal rank share: whether they are verified, and the score."""
+"""Whether a row is verified, and its score: rows of the same level share a rank."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardFilter:
-    """What of a board is wanted; texts are looked for anywhere and in any case, days are whole days in UTC.
+    """Which rows of a board are wanted. Texts match anywhere, in any case; days are whole days in UTC.
 
-    as_of: the board as it stood at a moment, None for now.
+    as_of: the board as it stood at that moment, None for now.
     """
 
     id_query: str = ""
@@ -71,8 +71,8 @@ class BoardFilter:
 class BoardRow:
     """One agent on the board.
 
-    rank, medal: in the whole board, whatever the filter shows. Medals go to the first three ranks, also where scores
-    are negative, and to self-reported rows only while nobody is verified.
+    rank, medal: in the whole board, whatever the filter shows. The first three ranks get medals, even with negative
+    scores; self-reported rows get them only while the board has no verified row.
     """
 
     rank: int
@@ -82,7 +82,7 @@ class BoardRow:
     number: int
     owner: str
     user_label: str
-    """Who an anonymous client said it is, empty otherwise."""
+    """The name that an anonymous client gave, empty otherwise."""
     algorithm: str
     score: float
     score_low: float | None
@@ -97,17 +97,17 @@ class BoardRow:
     evaluation_id: int
     submission_id: int
     difference: Interval | None = None
-    """Paired difference to the row listed above, on the page before if need be, where both played the same seeds."""
+    """Paired difference to the row above, even if that is on the previous page; None without common seeds."""
 
     @property
     def user(self) -> str:
-        """Whom to show: the owner, or what an anonymous client called itself."""
+        """The name to show: that of the owner, or the one that an anonymous client gave."""
         return self.user_label or self.owner
 
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """Some rows of a board. total: how many the filter lets through."""
+    """Some rows of a board. total: the number of rows that match the filter."""
 
     rows: tuple[BoardRow, ...]
     total: int
@@ -117,7 +117,8 @@ class BoardPage:
 class Comparison:
     """Evaluations side by side.
 
-    differences: paired difference of the row's evaluation less the column's on common seeds, None without any.
+    differences: by row and column, the paired difference of the row's evaluation minus the column's on common seeds;
+    None without common seeds.
     """
 
     evaluations: tuple[Evaluation, ...]
@@ -125,9 +126,9 @@ class Comparison:
 
 
 def board_page(environment: Environment, filters: BoardFilter, *, offset: int = 0, limit: int = 50) -> BoardPage:
-    """Rows of a board, at most a second old. limit: at most MOST_ROWS."""
+    """Return rows of a board, at most a second old. limit: at most MOST_ROWS."""
     offset, limit = min(max(0, offset), FURTHEST), min(max(0, limit), MOST_ROWS)
-    # Processes of two versions may share a cache for a while: none may meet the other's rows.
+    # The key contains the columns: processes of two versions may share a cache during an upgrade.
     text = repr((BoardRow.__slots__, environment.pk, filters, offset, limit))
     key = f"board:{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
     started = time.perf_counter()
@@ -138,19 +139,19 @@ def board_page(environment: Environment, filters: BoardFilter, *, offset: int = 
 
 
 def board_rank(evaluation: Evaluation) -> int | None:
-    """The rank of an evaluation, None when it does not stand on the board. At most a second old."""
+    """Return the rank of an evaluation, at most a second old; None when it is not on the board."""
     return cached(f"board-rank:{evaluation.pk}", lambda: _rank(evaluation.pk))
 
 
 def environments_with_boards() -> list[Environment]:
-    """Every active environment that is ranked by score, by name."""
+    """Return every active environment that is ranked by score, by name."""
     return list(Environment.objects.filter(seats=1, is_active=True).order_by("name"))
 
 
 def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
-    """The latest finished evaluations of up to COMPARED submissions, in the order asked for; unknown ids are left out.
+    """Return the latest finished evaluations of up to COMPARED submissions, in the given order, without unknown ids.
 
-    They need not stand on the board: an agent's versions can be compared with each other.
+    They need not be on the board: an agent's versions can be compared with each other.
     """
     wanted = list(dict.fromkeys(public_ids))[:COMPARED]
     latest: dict[UUID, Evaluation] = {
@@ -174,18 +175,18 @@ def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
 
 
 def standing(environment: Environment | int) -> QuerySet[Evaluation]:
-    """The evaluations that stand on an environment's board.
+    """Return the evaluations that stand on an environment's board.
 
-    Those of deleted submissions are not current. Who is barred is looked up by small indexes instead of joining every
-    row with its agent and owner: one index answers what is left.
+    Evaluations of deleted submissions are not current. Barred agents are excluded through small indexes instead of
+    joins with every row, so that one index answers the rest.
     """
     return _not_barred(environment, Evaluation.objects.filter(environment=environment, is_current=True))
 
 
 def stood(environment: Environment, moment: datetime) -> QuerySet[Evaluation]:
-    """The evaluations that stood on the board at a moment: of each agent's newest version that had one the newest.
+    """Return the evaluations that stood on the board at a moment: the newest one of each agent's newest version.
 
-    Versions that were deleted since, and agents that are barred now, are shown no longer.
+    Versions deleted since then and agents that are barred now are left out.
     """
     over = Evaluation.objects.filter(
         environment=environment, state=JobState.SUCCEEDED, ended_at__lte=moment, submission__deleted_at=None
@@ -205,11 +206,11 @@ def _page(environment: Environment, filters: BoardFilter, offset: int, limit: in
     on_board = standing(environment) if filters.as_of is None else stood(environment, filters.as_of)
     wanted = _filtered(on_board, filters)
     order = SORTS.get(filters.sort, SORTS[DEFAULT_SORT])
-    # The row above the first one comes along, to be compared with.
+    # Starts one row earlier, because the first row is compared with the row above it.
     begin = max(0, offset - 1)
     ordered = wanted.order_by(*order).values_list("pk", flat=True)
     if filters.id_query or filters.user or filters.algorithm:
-        # A text is looked for in every row of the board: once, not once more to count.
+        # A text search reads every row of the board, so a separate count would read them all again.
         matching = list(ordered)
         keys, total = matching[begin : offset + limit], len(matching)
     else:
@@ -217,7 +218,7 @@ def _page(environment: Environment, filters: BoardFilter, offset: int, limit: in
     rows = Evaluation.objects.select_related("submission", "agent__owner").defer("log", "metrics", "error")
     found = rows.in_bulk(keys)
     ranks = _ranks(on_board, list(found.values()))
-    # One that has left the board between two of these questions is left out.
+    # Evaluations that left the board between two of these queries are left out.
     listed = [found[key] for key in keys if key in ranks]
     above = {row.pk: before for before, row in pairwise(listed)}
     hidden = keys[: offset - begin]
@@ -229,13 +230,13 @@ def _page(environment: Environment, filters: BoardFilter, offset: int, limit: in
 
 
 def _filtered(rows: QuerySet[Evaluation], filters: BoardFilter) -> QuerySet[Evaluation]:
-    """What the filter lets through. What no row can be, like a score that is not a number, lets nothing through."""
+    """Apply a filter. Values that no row can have, such as a score of NaN, match no row."""
     lowest, highest = _as_float(filters.score_min), _as_float(filters.score_max)
     texts = (filters.id_query, filters.user, filters.algorithm)
     if not all(map(_is_storable, texts)) or any(bound is not None and math.isnan(bound) for bound in (lowest, highest)):
         return rows.none()
     if digits := filters.id_query.replace("-", ""):
-        # Databases show ids with or without hyphens, people copy them with or without.
+        # Databases store ids with or without hyphens, and people copy them with or without.
         bare = Replace(Cast("public_id", TextField()), Value("-"), output_field=TextField())
         rows = rows.alias(digits=_of_submission(bare)).filter(digits__icontains=digits)
     if filters.user:
@@ -254,18 +255,18 @@ def _filtered(rows: QuerySet[Evaluation], filters: BoardFilter) -> QuerySet[Eval
 
 
 def _of_submission(expression: F | Func | Case) -> Subquery:
-    """What the submission of each row says. By a join, PostgreSQL would search those of all environments."""
+    """Return a value of each row's submission. With a join, PostgreSQL would search the rows of all environments."""
     own = Submission.objects.filter(pk=OuterRef("submission")).order_by()
     return Subquery(own.annotate(said=expression).values("said"))
 
 
 def _is_storable(text: str) -> bool:
-    """Whether a database could hold this text in one of the columns that are searched."""
+    """Return whether one of the searched columns could contain this text."""
     return len(text) <= LONGEST_TEXT and not UNSTORABLE.search(text)
 
 
 def _as_float(number: float | None) -> float | None:
-    """Whole numbers may be larger than any float."""
+    """Convert a number, which may be an integer too large for a float."""
     if number is None:
         return None
     try:
@@ -279,18 +280,18 @@ def _midnight(day: date | None) -> datetime | None:
 
 
 def _ranks(on_board: QuerySet[Evaluation], rows: Sequence[Evaluation]) -> dict[int, int]:
-    """The rank of each by its key: one query that reads the board down to the lowest of them."""
+    """Return the rank of each row by its key: one query that reads the board down to the lowest of them."""
     if not rows:
         return {}
     lowest = min(map(_level, rows))
     rank = Window(Rank(), order_by=[F("is_verified").desc(), F("score").desc()])
     ranked = on_board.filter(_at_least(*lowest)).annotate(rank=rank).order_by()
-    # No rank is 0: in one condition with the rank the keys are picked after ranking, alone they would be before.
+    # No rank is 0. Filtering by keys alone would happen before ranking; together with the rank it happens after.
     return dict(ranked.filter(Q(pk__in=[row.pk for row in rows]) | Q(rank=0)).values_list("pk", "rank"))
 
 
 def _medals(on_board: QuerySet[Evaluation], ranks: dict[int, int], rows: Sequence[Evaluation]) -> dict[int, str]:
-    """The medal of each by its key; whether anybody is verified is asked only where it matters."""
+    """Return the medal of each row by its key; a query for verified rows is made only where it matters."""
     earned = {row.pk: MEDALS.get(ranks[row.pk], "") for row in rows}
     reported = [row.pk for row in rows if not row.is_verified and earned[row.pk]]
     if reported and on_board.filter(is_verified__in=[True]).exists():
@@ -304,7 +305,7 @@ def _level(row: Evaluation) -> Level:
 
 
 def _better(is_verified: bool, score: float) -> Q:
-    """Rows above a level. "in": SQLite uses an index for this, not for a bare flag."""
+    """Match rows above a level. SQLite uses an index for "in", but not for a bare boolean."""
     higher = Q(is_verified__in=[is_verified], score__gt=score)
     return higher if is_verified else higher | Q(is_verified__in=[True])
 
@@ -351,7 +352,7 @@ def _row(evaluation: Evaluation, rank: int, medal: str, above: Evaluation | None
 
 
 def _difference(evaluation: Evaluation, other: Evaluation) -> Interval | None:
-    """Paired difference between two evaluations, where both played the same list of seeds to its end."""
+    """Return the paired difference of two evaluations, where both finished the same list of seeds; otherwise None."""
     if evaluation.seed_list_id is None or evaluation.seed_list_id != other.seed_list_id:
         return None
     scores, others = _scores(evaluation), _scores(other)
@@ -361,10 +362,10 @@ def _difference(evaluation: Evaluation, other: Evaluation) -> Interval | None:
 
 @lru_cache(maxsize=1024)
 def _paired(scores: tuple[float, ...], others: tuple[float, ...]) -> Interval:
-    """As computed before: the pairs of a page are the same second after second."""
+    """Cached, because the pairs of a page stay the same for many requests."""
     return paired_difference(scores, others)
 
 
 def _scores(evaluation: Evaluation) -> dict[int, float]:
-    """Score by number of the episode, which is that of its seed in the list."""
+    """Return scores by the episode's number, which is the position of its seed in the list."""
     return {number: score for number, score, _, _ in evaluation.episodes}

@@ -1,4 +1,4 @@
-"""Evaluations, their episodes and recordings as pages show them; hidden seeds never come out of here."""
+"""Evaluations, their episodes and recordings for pages; hidden seeds never leave this module."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What a recorded episode earned, step by step. is_cut: whether its video ends before it does."""
+    """The rewards of a recorded episode, step by step. is_cut: whether the video ends before the episode does."""
 
     rewards: tuple[float, ...]
     returns: tuple[float, ...]
@@ -47,7 +47,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class TextReplay:
-    """The states of an episode in characters, and by which action and with which return each was reached."""
+    """The states of an episode as text, each with the action that led to it and the return so far."""
 
     frames: tuple[str, ...]
     actions: tuple[object, ...]
@@ -55,13 +55,13 @@ class TextReplay:
 
 
 def evaluation_get(evaluation_id: int) -> Evaluation:
-    """An evaluation with everything its page names. Raises Evaluation.DoesNotExist."""
+    """Return an evaluation with everything that its page names. Raises Evaluation.DoesNotExist."""
     recordings = Prefetch("recordings", Recording.objects.defer("log").select_related("practice"))
     return Evaluation.objects.select_related(*Evaluation.RELATED).prefetch_related(recordings).get(pk=evaluation_id)
 
 
 def spec_or_none(version: str) -> EnvironmentSpec | None:
-    """The rules of an id or slug, where this arena still has them."""
+    """Return the rules of an id or slug; None when this arena does not have them."""
     try:
         return get_spec(version)
     except UnknownEnvironment:
@@ -69,12 +69,12 @@ def spec_or_none(version: str) -> EnvironmentSpec | None:
 
 
 def seeds_hidden(evaluation: Evaluation) -> bool:
-    """Whether it was played on seeds that nobody may know yet."""
+    """Return whether an evaluation was played on seeds that are still secret."""
     return evaluation.seed_list is not None and not evaluation.seed_list.is_public
 
 
 def episode_list(evaluation: Evaluation) -> list[Episode]:
-    """The finished episodes, in the order in which they are stored; ask `episodes_visible` first."""
+    """Return the finished episodes in the order in which they are stored; check `episodes_visible` first."""
     seeds = _seeds(evaluation.seed_list)
     return [
         Episode(int(number), float(score), int(length), float(seconds), seeds.get(int(number)))
@@ -84,7 +84,7 @@ def episode_list(evaluation: Evaluation) -> list[Episode]:
 
 @dataclass(frozen=True, slots=True)
 class FullEpisode:
-    """One episode, complete. actions: whole numbers, or lists of numbers where an action is an array."""
+    """One complete episode. actions: whole numbers, or lists of numbers where an action is an array."""
 
     number: int
     seed: int
@@ -95,7 +95,7 @@ class FullEpisode:
 
 
 def episode_get(evaluation: Evaluation, number: int) -> FullEpisode:
-    """One episode of the records; ask `records_visible` first. Raises NotStored."""
+    """Return one episode of the records; check `records_visible` first. Raises NotStored."""
     spec = spec_or_none(evaluation.environment_version)
     with file_open(evaluation.records, "The records of this evaluation are") as file:
         try:
@@ -119,14 +119,14 @@ def _action(action: int | bytes, spec: EnvironmentSpec | None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How the scores of an evaluation are distributed: edges of equal bins, and how many episodes are in each."""
+    """The distribution of an evaluation's scores: edges of equal bins, and the number of episodes in each bin."""
 
     edges: list[float]
     counts: list[int]
 
 
 def score_distribution(evaluation: Evaluation) -> Distribution | None:
-    """All that is told of single episodes while their seeds are hidden; None before the evaluation is over."""
+    """Return the only public view of episodes while seeds are hidden; None before the evaluation is over."""
     scores = [float(row[1]) for row in evaluation.episodes]
     if evaluation.state != JobState.SUCCEEDED or not scores or not math.isfinite(max(scores) - min(scores)):
         return None
@@ -135,7 +135,7 @@ def score_distribution(evaluation: Evaluation) -> Distribution | None:
 
 
 def practice_results(validation: Validation) -> list[Episode]:
-    """What a submission scored on the public seeds, by seed. Raises NotStored."""
+    """Return a submission's results on the public seeds, by seed. Raises NotStored."""
     if not validation.records:
         return []
     with episodes_open(validation) as archive:
@@ -146,7 +146,7 @@ def practice_results(validation: Validation) -> list[Episode]:
 
 @contextmanager
 def episodes_open(job: Evaluation | Validation) -> Iterator[EvaluationArchive]:
-    """The records of the episodes of an evaluation or of practice. Raises NotStored."""
+    """Open the episode records of an evaluation or of practice. Raises NotStored."""
     with file_open(job.records, f"The records of this {job.KIND} are") as file:
         try:
             yield EvaluationArchive(file)
@@ -155,7 +155,7 @@ def episodes_open(job: Evaluation | Validation) -> Iterator[EvaluationArchive]:
 
 
 def mean_so_far(evaluation: Evaluation) -> float | None:
-    """Mean of the episodes that are finished; None on hidden seeds: two means in a row tell a score."""
+    """Return the mean of the finished episodes; None on hidden seeds, where two means in a row reveal a score."""
     if seeds_hidden(evaluation):
         return None
     scores = [float(row[1]) for row in evaluation.episodes]
@@ -163,7 +163,7 @@ def mean_so_far(evaluation: Evaluation) -> float | None:
 
 
 def recording_steps(recording: Recording) -> Steps:
-    """What was earned in a recorded episode. Raises NotStored."""
+    """Return the rewards of a recorded episode. Raises NotStored."""
     data = _json(recording.steps, "The steps of this episode are")
     try:
         facts = data["video"] or {}
@@ -173,7 +173,7 @@ def recording_steps(recording: Recording) -> Steps:
 
 
 def recording_text(recording: Recording) -> TextReplay:
-    """A recorded episode in characters. Raises NotStored."""
+    """Return a recorded episode as text. Raises NotStored."""
     data = _json(recording.text, "The text of this episode is")
     try:
         frames = tuple(str(frame) for frame in data["frames"])
@@ -186,12 +186,12 @@ def recording_text(recording: Recording) -> TextReplay:
 
 
 def submission_by_id(public_id: UUID) -> Submission | None:
-    """A submission by the id that its uploader was given."""
+    """Return a submission by its public id; None for an unknown one."""
     return submissions_with_phases().filter(public_id=public_id).select_related("agent__owner").first()
 
 
 def metric_list(evaluation: Evaluation) -> list[tuple[str, float]]:
-    """What a script reported beside its score: by name, or numbered from 1."""
+    """Return the metrics that a script reported beside its score: by name, or numbered from 1."""
     metrics: object = evaluation.metrics
     if isinstance(metrics, dict):
         return [(str(name), float(value)) for name, value in metrics.items()]

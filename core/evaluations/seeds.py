@@ -1,4 +1,4 @@
-"""Lists of seeds: public ones for practice, hidden ones to rank by."""
+"""Lists of seeds: public ones for practice, hidden ones for ranking."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from core.models import Environment, Evaluation, SeedList, SeedPurpose, User
 
 FIRST_PRACTICE_SEED = 1
 HIDDEN_SEED_BITS = 48
-"""Few enough to be exact numbers in JSON; too many to find by trying the hash of a list, unless it holds one alone."""
+"""Few enough bits for exact numbers in JSON; too many to find two or more seeds by trying hashes of a list."""
 FEWEST_HIDDEN_SEEDS = 2
 
 
 def seed_lists_ensure(*, environment: Environment) -> None:
-    """Give a one-seat environment its list for practice, as long as the row says, and a first list to rank by."""
+    """Make sure that a one-seat environment has a practice list of the configured length and a list for ranking."""
     practice = list(range(FIRST_PRACTICE_SEED, FIRST_PRACTICE_SEED + environment.matches_per_validation))
     newest = environment.seed_lists.filter(purpose=SeedPurpose.PRACTICE).order_by("pk").last()
     if newest is None or newest.seeds != practice:
@@ -30,17 +30,17 @@ def seed_lists_ensure(*, environment: Environment) -> None:
 
 
 def final_phase_start(*, environment: Environment, by: User | None) -> list[Evaluation]:
-    """Draw new hidden seeds once, and evaluate everyone's newest version on them; return the new evaluations.
+    """Draw new hidden seeds once, and evaluate each agent's newest version on them; return the new evaluations.
 
-    From then on the board follows them, and the seeds of the list before are revealed. Raises Refused.
+    From then on the board follows the new seeds, and the previous seeds are revealed. Raises Refused.
     """
     if not environment.is_scored:
-        raise Refused(f"{environment} is not ranked by scores.")
+        raise Refused(f"{environment} is not ranked by score.")
     with transaction.atomic():
         environment = Environment.objects.select_for_update(no_key=True).get(pk=environment.pk)
         before = ranking_list(environment)
         if before is not None and before.purpose == SeedPurpose.FINAL:
-            raise Refused(f"The final phase of {environment} has begun already; its seeds are drawn once.")
+            raise Refused(f"The final phase of {environment} has already begun; its seeds are drawn only once.")
         _create(environment, SeedPurpose.FINAL, _draw(environment), by)
         if before is not None:
             seed_list_reveal(seed_list=before)
@@ -49,11 +49,11 @@ def final_phase_start(*, environment: Environment, by: User | None) -> list[Eval
 
 
 def seed_list_reveal(*, seed_list: SeedList) -> None:
-    """Let everyone read the seeds of a list that no longer ranks. Raises Refused."""
+    """Publish the seeds of a list that no longer ranks. Raises Refused."""
     if seed_list.is_public:
-        raise Refused("Its seeds are public already.")
+        raise Refused("Its seeds are already public.")
     if seed_list == ranking_list(seed_list.environment):
-        raise Refused("Its environment is ranked by these seeds; whoever knew them could be made for them.")
+        raise Refused("These seeds still rank the environment; an agent could be built to fit known seeds.")
     seed_list.revealed_at = timezone.now()
     seed_list.save(update_fields=["revealed_at"])
 

@@ -1,4 +1,4 @@
-"""Evaluations: asked for once a submission may play, finished with their place on the board."""
+"""Evaluations: created once a submission may play, finished together with their place on the board."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from core.operations.metrics import evaluation_completed, matches_played
 from core.submissions.phase_selectors import validation_of
 
 EpisodeRow = tuple[int, float, int, float]
-"""Number, score, length in steps, thinking seconds: what an evaluation's row keeps of each episode."""
+"""What an evaluation's row keeps of each episode: number, score, length in steps, thinking seconds."""
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
 def evaluation_create(*, submission: Submission) -> Evaluation:
-    """Have a submission evaluated: a player on the seeds that its environment is ranked by now, a script as it is."""
+    """Create an evaluation: of a player on the seeds that rank its environment now, of a script without seeds."""
     is_verified = submission.form == SubmissionForm.PLAYER
     with transaction.atomic():
-        # A final phase that begins meanwhile would leave this evaluation behind, on seeds that count no more.
+        # A final phase that begins meanwhile would leave this evaluation on seeds that no longer count.
         environment = _environment_lock(submission)
         seed_list = ranking_list(environment) if is_verified else None
         assert seed_list is not None or not is_verified, "sync_environments gives every one-seat environment a list"
@@ -58,41 +58,41 @@ def evaluation_create(*, submission: Submission) -> Evaluation:
 
 
 def evaluation_ensure(*, submission: Submission) -> None:
-    """Have a player evaluated that was just validated, unless it has a score by today's rules and seeds.
+    """Evaluate a player that was just validated, unless it has a score by today's rules and seeds.
 
-    One that is built again keeps it: what stands on a board does not change with the machine.
+    A rebuilt version keeps its score: the board does not change with the machine.
     """
     with transaction.atomic():
-        # Before it is asked what ranks: a final phase that begins meanwhile does not see yet that this one is valid.
+        # The lock comes first: a final phase that begins meanwhile does not see this submission as valid yet.
         if not is_evaluated(submission, _environment_lock(submission)):
             evaluation_create(submission=submission)
 
 
 def evaluation_again(*, submission: Submission) -> Evaluation:
-    """Evaluate a submission once more, e.g. after a platform fault; the old one stays as history. Raises Refused."""
+    """Evaluate a submission again, e.g. after a platform fault; the old evaluation stays as history. Raises Refused."""
     with transaction.atomic():
         agent_lock(submission.agent_id)
         submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
         if submission.deleted_at is not None:
             raise Refused("A deleted submission cannot be evaluated.")
         if not submission.agent.environment.is_scored:
-            raise Refused(f"{submission.agent.environment} is not ranked by scores.")
-        # Of its latest build: while it is built again it has no image, or one that goes.
+            raise Refused(f"{submission.agent.environment} is not ranked by score.")
+        # The latest build counts: during a rebuild the submission has no image, or one that is about to be removed.
         last = submission.latest_build if submission.form == SubmissionForm.SCRIPT else validation_of(submission)
         if last is None or last.state != JobState.SUCCEEDED:
             raise Refused("Only versions that are built and validated are evaluated; build it again first.")
         if submission.image_removed_at is not None:
-            raise Refused("Its image is not kept any longer; build it again first.")
+            raise Refused("Its image is no longer kept; build it again first.")
         if submission.evaluations.filter(state__in=OPEN).exists():
-            raise Refused("An evaluation of it waits or runs already.")
+            raise Refused("An evaluation of it is already waiting or running.")
         return evaluation_create(submission=submission)
 
 
 def evaluations_renew(*, environment: Environment, reason: str) -> list[Evaluation]:
-    """Evaluate everyone's newest version anew, because rules or seeds have changed; return the new evaluations.
+    """Evaluate each agent's newest version again after a change of rules or seeds; return the new evaluations.
 
-    What stands on the board stays there until its agent's new evaluation is over; what is not evaluated again leaves
-    it. Scripts stay as they are. Call it in a transaction that holds the environment's row. reason: for the
+    An entry stays on the board until its agent's new evaluation is over; entries that are not evaluated again leave
+    it. Scripts stay as they are. Call it in a transaction that holds the environment's row. reason: shown with the
     evaluations that are cancelled because they would not count.
     """
     for evaluation in environment.evaluations.filter(is_verified=True, state__in=OPEN).select_for_update():
@@ -104,7 +104,7 @@ def evaluations_renew(*, environment: Environment, reason: str) -> list[Evaluati
 
 
 def episode_row(record: EpisodeRecord) -> EpisodeRow:
-    """What an evaluation's row keeps of an episode."""
+    """Return what an evaluation's row keeps of an episode."""
     return (record.number, record.score, record.length, round(record.thinking_seconds, 6))
 
 
@@ -117,9 +117,9 @@ def evaluation_succeed(
     artifacts: EvaluationArtifacts,
     log: str,
 ) -> None:
-    """Rank a submission by its episodes. Raises StaleJob when the claim was lost.
+    """Store a submission's result and decide its place on the board. Raises StaleJob when the claim was lost.
 
-    episodes: one row for every seed of the list, in their order.
+    episodes: one row for every seed of the list, in the list's order.
     """
     practice, recorded = _to_record(evaluation, episodes)
     with transaction.atomic():
@@ -140,7 +140,7 @@ def evaluation_succeed(
 
 
 def result_fields(episodes: Sequence[EpisodeRow]) -> dict[str, object]:
-    """The fields of an evaluation's row that follow from its episodes."""
+    """Return the fields of an evaluation's row that follow from its episodes."""
     summary = summarise_scores([score for _, score, _, _ in episodes])
     moves = sum(length for _, _, length, _ in episodes)
     return {
@@ -166,7 +166,7 @@ def script_succeed(
     artifacts: EvaluationArtifacts,
     log: str,
 ) -> None:
-    """Rank a script by the score that it reported. Raises StaleJob when the claim was lost."""
+    """Store the score that a script reported, and its place. Raises StaleJob when the claim was lost."""
     with transaction.atomic():
         agent = agent_lock(evaluation.agent_id)
         job_succeed(
@@ -193,7 +193,7 @@ def evaluation_fail(
     public_error: str = "",
     log: str,
 ) -> None:
-    """The submission failed by a fault of its own: this evaluation gives it no place. Raises StaleJob."""
+    """Fail an evaluation by the submission's own fault, so that it gets no place on the board. Raises StaleJob."""
     with transaction.atomic():
         agent = agent_lock(evaluation.agent_id)
         job_fail(
@@ -235,17 +235,17 @@ def _environment_lock(submission: Submission) -> Environment:
 
 
 def standing_decide(*, agent: Agent) -> None:
-    """Let a locked agent stand on the board with the evaluation that it should stand with, or with none."""
+    """Make the right evaluation of a locked agent its current one, or leave the agent without one."""
     chosen = evaluation_to_stand_with(agent)
     others = Evaluation.objects.filter(agent=agent, is_current=True)
-    # First the old one: there is never more than one.
+    # The old one first: a constraint allows only one current evaluation.
     (others if chosen is None else others.exclude(pk=chosen.pk)).update(is_current=False)
     if chosen is not None and not chosen.is_current:
         Evaluation.objects.filter(pk=chosen.pk).update(is_current=True)
 
 
 def _to_record(evaluation: Evaluation, episodes: list[EpisodeRow]) -> tuple[Validation | None, list[EpisodeRow]]:
-    """The episodes to choose from: those of the evaluation, or of the practice before while the seeds are hidden."""
+    """Return the episodes to record: those of the evaluation, or of practice while the seeds are hidden."""
     if not seeds_hidden(evaluation):
         return None, episodes
     practice = validation_of(evaluation.submission)
@@ -259,7 +259,7 @@ def _to_record(evaluation: Evaluation, episodes: list[EpisodeRow]) -> tuple[Vali
 
 
 def _episodes_to_record(episodes: list[EpisodeRow]) -> dict[Recording.Choice, int]:
-    """The numbers of the best, the median and the worst episode; of equal ones the first. One alone where all are."""
+    """Return the numbers of the best, median and worst episode, the first of equal ones; one alone if all are equal."""
     if not episodes:
         return {}
     ranked = sorted(episodes, key=lambda row: (-row[1], row[0]))

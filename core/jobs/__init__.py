@@ -1,1 +1,1 @@
-"""The job engine: kinds of jobs, who performs them, and how a worker claims the next one."""
+"""The job engine: kinds of jobs, the functions that perform them, and how a worker claims the next one."""

@@ -1,4 +1,4 @@
-"""One row in trouble must not stop the others."""
+"""Error isolation: trouble with one row does not stop the others."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ logger = logging.getLogger(__name__)
 
 
 class apart:  # noqa: N801  (it reads as a statement: with apart(row))
-    """Write down what goes wrong with one thing, so that the caller goes on with the next.
+    """Log an error of one item, so that the caller continues with the next.
 
-    otherwise: done after a failure that is the thing's own; a database that does not answer is not.
+    otherwise: called after an error of the item itself, but not when the database does not answer.
     """
 
     def __init__(self, what: object, *, otherwise: Callable[[], object] | None = None) -> None:
@@ -28,12 +28,12 @@ class apart:  # noqa: N801  (it reads as a statement: with apart(row))
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         if isinstance(error, OperationalError | InterfaceError):
-            logger.warning("%s was left as it is, for the database did not answer: %s", self._what, error)
-            # The next one may find the database again, on a new connection.
+            logger.warning("%s was not updated because the database did not answer: %s", self._what, error)
+            # A new connection may reach the database again for the next item.
             if not connection.in_atomic_block:
                 connection.close()
         elif isinstance(error, Exception):
-            logger.error("%s cannot be brought up to date.", self._what, exc_info=error)
+            logger.error("%s could not be updated.", self._what, exc_info=error)
             if self._otherwise is not None:
                 self._otherwise()
         return isinstance(error, Exception)

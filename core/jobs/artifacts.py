@@ -1,4 +1,4 @@
-"""Files that jobs leave: stored first, named in the row in the same transaction as the result."""
+"""Files of jobs: stored first, then named in the row in the transaction that writes the result."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ logger = logging.getLogger(__name__)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 PROBE_BYTES = 1 << 20
 SWEEP_WINDOW = timedelta(days=1)
-"""Of jobs that ended longer ago the sweep has looked at every one many times."""
+"""The sweep ignores jobs that ended longer ago: it has already examined them many times."""
 
 
 @dataclass(frozen=True, slots=True)
 class DuelArtifacts:
-    """Fields of a played job's row: storage names, empty where there is nothing, and what its play is checked by."""
+    """Fields of a played job's row: storage names (empty without a file), and digests for a recheck."""
 
     matches_done: int
     records: str
@@ -50,7 +50,7 @@ class DuelArtifacts:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationArtifacts:
-    """Fields of an evaluation's row: storage names, empty where there is nothing, and what its play is checked by."""
+    """Fields of an evaluation's row: storage names (empty without a file), and digests for a recheck."""
 
     records: str = ""
     player_log: str = ""
@@ -71,7 +71,7 @@ def evaluation_stored(
 
 @contextlib.contextmanager
 def recording_stored(*, recording: Recording, files: Mapping[str, Path]) -> Iterator[dict[str, str]]:
-    """As `artifacts_stored`, for a drawn episode. files: by field of its row; yields their names in the store."""
+    """As `artifacts_stored`, for a drawn episode. files: by field of the row; yields their storage names."""
     with _storing(recording) as store:
         names = {}
         for field, path in files.items():
@@ -84,10 +84,10 @@ def recording_stored(*, recording: Recording, files: Mapping[str, Path]) -> Iter
 def artifacts_stored(
     *, job: PlayedJob, record: DuelRecord, player_logs: tuple[str, str], digests: tuple[str, str]
 ) -> Iterator[DuelArtifacts]:
-    """Write the artifacts of a played job, outside of any transaction, under names of this claim alone.
+    """Write the artifacts of a played job, outside of any transaction, under names unique to this claim.
 
-    The block names them in the job's row; when it fails to, they are deleted again. digests: content ids of the images
-    that played.
+    The block names them in the job's row; if it fails, they are deleted. digests: content ids of the images that
+    played.
     """
     with _storing(job) as store:
         records = _store_records(store, record)
@@ -100,16 +100,16 @@ def artifacts_stored(
 
 @contextlib.contextmanager
 def sbom_stored(*, build: Build, document: bytes) -> Iterator[str]:
-    """As `artifacts_stored`, for the bill of materials of a build; yields its name, empty without a document."""
+    """As `artifacts_stored`, for a build's bill of materials; yields its name, empty without a document."""
     with _storing(build) as store:
         yield store("sbom.json", ContentFile(document)) if document else ""
 
 
 @contextlib.contextmanager
 def _storing(job: Job) -> Iterator[Callable[[str, File[bytes]], str]]:
-    """What stores a file under a name of this claim alone; if the block fails, files go that no row names.
+    """Yield a function that stores a file under a name unique to this claim; if the block fails, delete unnamed files.
 
-    Raises StoreFailed when the store takes no more.
+    Raises StoreFailed when the store accepts no file.
     """
     stored: list[str] = []
 
@@ -123,8 +123,8 @@ def _storing(job: Job) -> Iterator[Callable[[str, File[bytes]], str]]:
     try:
         yield store
     except BaseException:
-        # The block can also raise after its commit, when a connection is cut: then the files belong to the row.
-        # When the database or the store cannot be asked they stay, until the sweep.
+        # A cut connection can raise here after the commit: then the row names the files, and they stay.
+        # If the database or the store does not answer, the sweep deletes them later.
         with contextlib.suppress(Error, OSError):
             for name in set(stored) - _named(job):
                 default_storage.delete(name)
@@ -132,7 +132,7 @@ def _storing(job: Job) -> Iterator[Callable[[str, File[bytes]], str]]:
 
 
 def _named(job: Job) -> set[str]:
-    """The files that a job's row names."""
+    """Return the files that a job's row names."""
     fields = [field.name for field in job._meta.concrete_fields if isinstance(field, FileField)]
     return set(type(job)._default_manager.filter(pk=job.pk).values_list(*fields).first() or ())
 
@@ -144,7 +144,7 @@ def _store_failed(error: OSError) -> StoreFailed:
 
 
 def store_is_down() -> bool:
-    """Whether the store takes no file now; tried with one of PROBE_BYTES."""
+    """Return whether the store rejects a test file of PROBE_BYTES."""
     name = f"probes/{uuid.uuid4()}"
     try:
         name = default_storage.save(name, ContentFile(bytes(PROBE_BYTES)))
@@ -157,13 +157,13 @@ def store_is_down() -> bool:
 
 
 def artifacts_sweep() -> int:
-    """Delete files of claims that came to nothing, e.g. of killed workers; return how many.
+    """Delete the files of claims without a result, e.g. of killed workers; return how many.
 
-    Only jobs that were claimed before, or ended by no result, can have any; a worker that is refused has had a lease's
-    time to delete its own.
+    Only jobs that were claimed before, or that ended without a result, can have such files. A worker whose result is
+    refused gets the length of a lease to delete its own files.
     """
     count = 0
-    # By the history: attempts that were handed back are not counted, and requeueing begins anew at 1.
+    # By the history: the attempt count leaves out attempts that were handed back and restarts when requeued.
     tried = ~Q(history=[]) | Q(fault=JobFault.PLATFORM) | Q(state=JobState.CANCELLED)
     for model in JOB_MODELS.values():
         if not any(isinstance(field, FileField) for field in model._meta.concrete_fields):
@@ -176,7 +176,7 @@ def artifacts_sweep() -> int:
 
 
 def _sweep(job: Job) -> int:
-    """Delete what lies in a job's folder and its row does not name."""
+    """Delete the files in a job's folder that its row does not name."""
     folder, count = f"{job.KIND}s/{job.pk}", 0
     if not default_storage.exists(folder):
         return 0
@@ -188,7 +188,7 @@ def _sweep(job: Job) -> int:
         if unnamed == names:
             default_storage.delete(f"{folder}/{claim}")
         if unnamed:
-            logger.info("Deleted %s files of a claim of %s %s that came to nothing.", len(unnamed), job.KIND, job.pk)
+            logger.info("Deleted %s files of a claim of %s %s without a result.", len(unnamed), job.KIND, job.pk)
         count += len(unnamed)
     return count
 

@@ -1,8 +1,8 @@
-"""Bells: a message says that there is work. It carries no job, and many that are rung in a moment are one.
+"""Bells: messages that say that a queue has work. They carry no job, and several rung in a moment become one.
 
-What waits stands in rows. A bell that was rung and not answered yet has a row, too: as long as it is young, no
-other message is sent. Losing every message loses nothing but seconds: an old bell is rung anew, and the reaper rings
-the bell of every queue in which work waits.
+The waiting work is in rows. A bell that was rung and not answered has a row too, and while that is young no other
+message is sent. Losing every message costs only seconds: an old bell is rung again, and the reaper rings the bell of
+every queue in which work waits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from core.models import Bell
 logger = logging.getLogger(__name__)
 
 WORK = "work"
-"""The task of a queue's own bell: claim job after job. Its argument is the queue."""
+"""The task of a queue's own bell: do job after job. Its argument is the queue."""
 TOURNAMENT_TASK = "tournaments_advance"
 START_TASK = "tournament_start"
 SCHEDULED_TASK = "tournament_scheduled"
@@ -36,33 +36,33 @@ MAIL_TASK = "mails_send"
 DELIVERIES_TASK = "deliveries_run"
 
 STALE_AFTER = timedelta(seconds=5)
-"""A bell that was not answered for so long is rung again, unless messages still wait in its queue."""
+"""Age at which an unanswered bell is rung again, unless messages still wait in its queue."""
 ANSWER = f"{__name__}.answer"
-"""What every message calls."""
+"""The dotted path of the function that every message calls."""
 
 
 def ring(queue: str) -> None:
-    """Tell the workers of a queue that jobs wait, after the surrounding transaction has committed."""
+    """Tell the workers of a queue that jobs wait, once the surrounding transaction has committed."""
     wake(queue, WORK, queue)
 
 
 def wake(queue: str, task: str, argument: int | str = 0) -> None:
-    """Have a registered task done by a worker of a queue, after the surrounding transaction has committed.
+    """Ask a worker of a queue to run a registered task, once the surrounding transaction has committed.
 
-    Asked for several times before it is begun, it is done once. What was committed stands, whatever becomes of the
-    message.
+    Several requests before it starts make it run once. A failure to send the message does not affect what was
+    committed.
     """
     transaction.on_commit(lambda: _send(queue, task, argument))
 
 
 def answer(task: str, argument: int | str) -> None:
-    """Do what a message asks for. The bell may be rung again from the start: what comes now may not be seen below."""
+    """Run the task of a message. The bell's row goes first, because the task may miss work added from now on."""
     Bell.objects.filter(name=_name(task, argument)).delete()
     TASKS[task](argument)
 
 
 def waiting_count(queue: str) -> int:
-    """Messages that no worker of a queue has taken yet."""
+    """Return the number of messages that no worker of a queue has taken yet."""
     return int(get_broker(queue).queue_size())
 
 
@@ -72,23 +72,23 @@ def _send(queue: str, task: str, argument: int | str) -> None:
         if not _is_to_be_sent(queue, name):
             return
         async_task(ANSWER, task, argument, cluster=queue, task_name=name)
-    # Each broker has errors of its own.
+    # Each broker raises its own errors.
     except Exception as error:
         logger.warning("The bell %s could not be rung: %s: %s", name, type(error).__name__, error)
-        # It is not under way: the next caller shall try again. The database may be away as well.
+        # Without the row the next caller tries again. The database may be away as well.
         with suppress(Error):
             Bell.objects.filter(name=name).delete()
 
 
 def _is_to_be_sent(queue: str, name: str) -> bool:
-    """Whether this caller is the one that sends the message of a bell."""
+    """Return whether this caller sends the message of a bell."""
     bell = Bell.objects.filter(name=name)
     if bell.filter(rung_at__gte=Now() - STALE_AFTER).exists():
         return False
     if queue in settings.EXTRA_QUEUES and not workers_alive(queue).exists():
         return False
     if bell.filter(rung_at__lt=Now() - STALE_AFTER).update(rung_at=Now()):
-        # Its message may be lost. Where messages wait, workers are only busy: more of them would pile up.
+        # Its message may be lost. If messages wait, the workers are only busy, and more messages would pile up.
         return waiting_count(queue) == 0
     return Bell.objects.get_or_create(name=name, defaults={"rung_at": Now()})[1]
 

@@ -1,4 +1,4 @@
-"""Owners stop what they have asked for: builds, validations, evaluations and challenges; never a rated duel."""
+"""Cancellation by owners: of their builds, validations, evaluations and challenges, but never of a rated duel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OVER = "It is over already."
 
 
 def open_phase(submission: Submission) -> Build | Validation | Evaluation | None:
-    """The phase that a version is in, which its owner may cancel."""
+    """Return the open phase of a version, which its owner may cancel; None without one."""
     for kind in PHASES:
         found = kind._default_manager.filter(submission=submission, state__in=OPEN).order_by("-pk").first()
         if isinstance(found, PHASES):
@@ -41,10 +41,10 @@ def open_phase(submission: Submission) -> Build | Validation | Evaluation | None
 
 
 def phase_cancel(*, job: Build | Validation | Evaluation, operator: Operator) -> None:
-    """Cancel a build, validation or evaluation for the owner of its version, who asks for it. Raises Refused.
+    """Cancel a build, validation or evaluation at the request of the version's owner. Raises Refused.
 
     The upload stays charged to the owner's quota once any work on it has begun. A version that still has to play for
-    a rating keeps its build: its coming duels would be void.
+    a rating keeps its build, because its coming duels would be void without it.
     """
     with transaction.atomic():
         agent = agent_lock(job.submission.agent_id)
@@ -55,9 +55,9 @@ def phase_cancel(*, job: Build | Validation | Evaluation, operator: Operator) ->
 
 
 def challenge_cancel(*, challenge: Challenge, operator: Operator) -> int:
-    """Cancel the duels of a challenge that wait or are played, for the owner who has asked for it; return how many.
+    """Cancel the open duels of a challenge at the request of its owner; return how many.
 
-    Those that had begun stay charged to the owner's quota. Raises Refused where all are over.
+    Duels that had begun stay charged to the owner's quota. Raises Refused when all duels are over.
     """
     with transaction.atomic():
         duels = list(challenge.duels.filter(state__in=OPEN).order_by("pk"))
@@ -77,11 +77,11 @@ def _cancel(job: Job) -> None:
         try:
             job_cancel(job=job, code=CancelCode.BY_OWNER, reason=REASON)
         except StaleJob:
-            # A worker has claimed it, given it back or finished it a moment ago.
+            # A worker has just claimed, returned or finished it.
             job.refresh_from_db()
         else:
             return
-    raise Refused("It changes hands just now; try again in a moment.")
+    raise Refused("Its state is changing right now; try again in a moment.")
 
 
 def _check_plays_nothing(submission: Submission) -> None:
@@ -91,5 +91,5 @@ def _check_plays_nothing(submission: Submission) -> None:
     )
     if duels.exists() or running.exists():
         raise Refused(
-            "It takes part in a tournament or a test, for which it is built again. Withdraw it from there, or wait."
+            "It takes part in a tournament or a promotion test that needs this build. Withdraw it from there, or wait."
         )

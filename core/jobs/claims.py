@@ -1,4 +1,4 @@
-"""How a worker gets its next job: the rows say what waits, and one of all that ask for a job gets it."""
+"""How a worker gets its next job: the rows say which jobs wait, and exactly one worker claims each."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from core.jobs.registry import SERVICES, Line, Service
 from core.models import Job
 
 HEADS, LOOKS = 8, 3
-"""How many jobs at the head of a line are tried before it is looked at again, and how often, on SQLite."""
+"""On SQLite: how many jobs at the head of a line are tried before it is read again, and how often it is read."""
 _taken: dict[str, list[Line]] = {}
-"""By queue: the lines that are served by turns, in the order in which this process looks at them next."""
+"""By queue: the lines that take turns, in the order in which this process looks at them next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that the caller runs from now on, and what performs it."""
+    """A job that the caller now runs, and the function that performs it."""
 
     job: Job
     perform: Callable[[Any, Any], None]
 
 
 def claim_next(queue: str, *, worker: str) -> Claim | None:
-    """Claim the next job of a queue for a worker; None where nothing waits that it could have.
+    """Claim the next job of a queue for a worker; None when no job of the queue can be claimed.
 
-    Lines that are served first come in their order. The others come by turns: what this process took last comes last.
+    Lines that are served first come in their order. The others take turns: the line served last comes last.
     """
     service = SERVICES.get(queue, Service())
     by_turns = _taken.setdefault(queue, list(service.by_turns))
@@ -45,12 +45,12 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
 
 
 def is_work_waiting(queue: str) -> bool:
-    """Whether a job of a queue waits that a worker could have now."""
+    """Return whether a queue has a waiting job that a worker could claim now."""
     return any(waiting(one).exists() for one in SERVICES.get(queue, Service()).lines)
 
 
 def waiting(one: Line) -> QuerySet[Job]:
-    """The jobs that stand in a line, in the order in which they are taken."""
+    """Return the jobs that wait in a line, in the order in which they are taken."""
     return line(one.kind).filter(**one.where)
 
 
@@ -60,7 +60,7 @@ def _claim_head(rows: QuerySet[Job], worker: str) -> Job | None:
     for _ in range(LOOKS):
         heads = list(rows.values_list("pk", flat=True)[:HEADS])
         for number in heads:
-            # Other workers look at the same line: one of them may have been quicker.
+            # Another worker may have claimed it since the line was read.
             if (job := job_claim(kind=rows.model, job_id=number, worker=worker)) is not None:
                 return job
         if not heads:
@@ -69,7 +69,7 @@ def _claim_head(rows: QuerySet[Job], worker: str) -> Job | None:
 
 
 def _claim_unlocked(rows: QuerySet[Job], worker: str) -> Job | None:
-    """Claim the first job that no other worker is about to claim."""
+    """Claim the first job that no other worker is claiming."""
     kind = rows.model
     with transaction.atomic():
         free = rows.select_for_update(skip_locked=True, of=("self",), no_key=True)

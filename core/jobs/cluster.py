@@ -1,8 +1,8 @@
-"""django-q's cluster, so that its workers give back what they do when asked to stop, and none takes the others along.
+"""django-q's cluster with two changes: workers return their jobs when asked to stop, and a killed one ends the cluster.
 
-The processes of a cluster share queues whose locks die with whoever holds them: a worker that is killed while it waits
-for its next message would leave all others waiting for ever. So a cluster that loses a process to a signal ends as a
-whole, and what keeps it running (`run_workers`, the container's restart policy) starts a new one.
+The processes of a cluster share queues with locks. A worker that is killed while it waits for a message keeps its lock,
+and all others would wait for ever. So a cluster that loses a process to a signal ends as a whole, and its supervisor
+(`run_workers`, the container's restart policy) starts a new one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from core.operations.exposition import serve
 
 
 class NoLock:
-    """In the place of a lock that a killed worker could take with it; its timer is one word, written at once."""
+    """A lock that does nothing, so that a killed worker cannot keep it; the timer is one word, written atomically."""
 
     def acquire(self, *_: Any) -> bool:
         return True
@@ -42,7 +42,7 @@ class NoLock:
 
 
 class ArenaSentinel(Sentinel):  # type: ignore[misc]  # django-q ships no types
-    """Looks after a cluster's processes."""
+    """The process that supervises a cluster's workers."""
 
     def spawn_worker(self) -> None:
         timer = Value("f", -1.0, lock=NoLock())  # type: ignore[call-overload]  # typeshed knows only real locks
@@ -62,12 +62,12 @@ class ArenaSentinel(Sentinel):  # type: ignore[misc]  # django-q ships no types
         for process in (*self.pool, self.pusher, self.monitor):
             if process is not None and process.is_alive():
                 process.kill()
-        # Not by an exception: what would be waited for may never come.
+        # No exception: the normal way out would wait for processes that may never end.
         os._exit(1)
 
 
 class ArenaCluster(Cluster):  # type: ignore[misc]  # django-q ships no types
-    """A cluster whose end is noticed. Its reapers start with it."""
+    """A cluster whose exit code is returned. It starts its reapers."""
 
     running: ArenaCluster | None = None
 
@@ -76,7 +76,7 @@ class ArenaCluster(Cluster):  # type: ignore[misc]  # django-q ships no types
         pid: int = super().start()
         for reaper in reapers(Conf.CLUSTER_NAME):
             reaper.start()
-        # Only now, as the reapers: its processes have been forked from one without threads.
+        # Threads start only after the fork of the cluster's processes.
         if settings.METRICS_PORT:
             serve(settings.METRICS_PORT)
         return pid
@@ -86,6 +86,6 @@ class ArenaCluster(Cluster):  # type: ignore[misc]  # django-q ships no types
         super().sig_handler(number, frame)
 
     def wait(self) -> int:
-        """Return the exit code of its sentinel once it has ended: 0 when it was asked to."""
+        """Return the exit code of the sentinel once it has ended: 0 when it was asked to stop."""
         self.sentinel.join()
         return int(self.sentinel.exitcode)

@@ -1,4 +1,4 @@
-"""A worker's sign of life: what it is, what it is on, and how it fares, in its row, every few seconds."""
+"""A worker's heartbeat: every few seconds its row says what it is, which job it runs, and how it fares."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 5.0
 ENGINE_BEATS = 6
-"""Every so many beats a worker looks whether its engine answers."""
+"""Number of heartbeats between two checks whether the worker's engine answers."""
 ENGINE_SECONDS = 5
 ENGINE_QUEUES = ("build", "duel", "quick")
-"""Those whose workers start containers."""
+"""The queues whose workers start containers."""
 
 
 @dataclass(slots=True)
 class Activity:
-    """What this process does, and how it has fared. Written by the thread that works, read by the heartbeat's."""
+    """The current job and counters of this process. Written by the working thread, read by the heartbeat's thread."""
 
     job_kind: str = ""
     job_id: int | None = None
@@ -48,17 +48,17 @@ class Activity:
         self.jobs_done += is_done
 
     def fault(self, sentence: str) -> None:
-        """The platform has failed on a job here."""
+        """Count a platform fault on a job of this process."""
         self.faults += 1
         self.last_fault = sentence
 
 
 activity = Activity()
-"""Of this process."""
+"""The activity of this process."""
 
 
 class Heartbeat:
-    """Keeps the row of one worker process up to date, in a thread of its own, until the process ends.
+    """Keeps the row of one worker process up to date, in its own thread, until the process ends.
 
     name: of the worker. queue: whose jobs it performs.
     """
@@ -74,12 +74,12 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
-        """Begin; a process that multiprocessing ends in order says so in its row."""
+        """Start the thread; the row is closed when multiprocessing ends the process in order."""
         self._thread.start()
         Finalize(self, self.stop, exitpriority=20)
 
     def stop(self) -> None:
-        """Say that this worker ends."""
+        """Stop the thread, which then writes that this worker has ended."""
         self._stop.set()
         self._thread.join()
 
@@ -92,7 +92,7 @@ class Heartbeat:
         fields = asdict(now) | self._engine
         if now.faults > self._faults_told:
             fields["last_fault_at"] = Now()
-        # Pruned while this process was stopped, or emptied under it: it appears anew.
+        # If the row was pruned or deleted meanwhile, the worker appears anew.
         if self._worker is None or not worker_beat(worker=self._worker, news=fields):
             self._worker = worker_appear(
                 name=self._name,
@@ -128,6 +128,6 @@ class Heartbeat:
         try:
             write()
         except Error:
-            # The next beat may find the database again, on a new connection.
+            # A new connection may reach the database again at the next heartbeat.
             connection.close()
-            logger.warning("No sign of life of %s could be written.", self._name, exc_info=True)
+            logger.warning("The heartbeat of %s could not be written.", self._name, exc_info=True)

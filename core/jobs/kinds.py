@@ -1,4 +1,4 @@
-"""The kinds of background work, by name. Imports nothing but rows, so that every module may read it."""
+"""The kinds of background work, by name. Imports only models, so that every module can import it."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ JOB_MODELS: dict[str, type[Job]] = {
     model.KIND: model for model in (Build, Validation, Duel, Evaluation, Recording, Publication)
 }
 LOST_CODE = "worker_lost"
-"""The error code of an attempt whose lease has ended."""
+"""The error code of an attempt whose lease expired."""

@@ -1,4 +1,4 @@
-"""What workers and organisers do with jobs of any kind."""
+"""The operations of workers and organisers on jobs of any kind."""
 
 from __future__ import annotations
 
@@ -32,34 +32,33 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 Named = ParamSpec("Named")
 
 WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Pauses between attempts to write a result while the database is away."""
+"""Pauses between attempts to write a result while the database does not answer."""
 
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
-"""What a job that leaves its worker no longer has."""
+"""Fields of a job that leaves its worker."""
 AGAIN: dict[str, int | None] = {**UNCLAIMED, "sort_key": FRONT}
-"""What a job is that waits again: whatever lost its worker need not wait for a whole edition."""
+"""Fields of a job that waits again: it goes to the front, so that a lost worker does not cost it its place."""
 LOG_LIMIT_CHARACTERS = 64 * 1024
 HISTORY_LIMIT = 20
-"""Attempts that a job's history keeps, the latest of them."""
+"""Maximum number of attempts in a job's history; the latest ones are kept."""
 POISON_PAUSE = timedelta(minutes=5)
-"""How long an expired lease is left alone that could not be taken back because something is wrong with its row."""
+"""How long an expired lease is left alone after an error in its row prevented taking it back."""
 REST_LIMIT = timedelta(minutes=10)
-"""How long a job rests at most after a failure by the platform: the first time JOB_REST_SECONDS, then twice as long
-after every other."""
+"""Maximum delay of a job after a platform fault. The first delay is JOB_REST_SECONDS, and each one doubles the last."""
 
 
 def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
-    """Try to write a job's result again while the database is away: that costs less than playing again.
+    """Retry the write of a job's result while the database does not answer: that costs less than playing again.
 
-    write: takes a running job and all else by name, and writes in one transaction, by `transition`. So nothing is
-    written twice: where only the answer to a COMMIT was lost, the row says that the result is there. `job_succeed` and
-    `job_fail` are written so by themselves; who calls them in a transaction of theirs has that one tried again.
+    write: takes a running job and everything else by name, and writes in one transaction, by `transition`. So the
+    result is never written twice: if only the answer to a COMMIT was lost, the row has the result. `job_succeed` and
+    `job_fail` retry by themselves; inside a caller's transaction, only the caller can retry.
     """
 
     @functools.wraps(write)
     def patient(*arguments: Named.args, **named: Named.kwargs) -> None:
         job = next(value for value in named.values() if isinstance(value, Job))
-        # Within a transaction of the caller's there is nothing to try again.
+        # Inside a caller's transaction a retry is useless.
         pauses = iter(() if connection.in_atomic_block else WRITE_AGAIN_SECONDS)
         was_away = False
         while True:
@@ -67,13 +66,13 @@ def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
                 return write(*arguments, **named)
             except StaleJob:
                 ended = type(job)._default_manager.filter(pk=job.pk, claim_token=job.claim_token)
-                # A last attempt whose lease ended meanwhile ended without this result.
+                # A last attempt whose lease expired meanwhile ended without this result.
                 ended = ended.exclude(error_code=LOST_CODE)
                 if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
                     return None
                 raise
             except Error as error:
-                # The last is what a driver calls a connection that broke in the middle of an answer.
+                # Drivers raise a bare DatabaseError when a connection breaks in the middle of an answer.
                 is_away = isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
                 if not is_away or (pause := next(pauses, None)) is None:
                     raise
@@ -92,7 +91,7 @@ def job_enqueue(*, job: Job) -> None:
 
 
 def job_wake(*, job: Job) -> None:
-    """End the rest of a waiting job, and ring the bell of its queues."""
+    """End the delay of a waiting job, and ring the bell of its queues."""
     type(job)._default_manager.filter(pk=job.pk, state=JobState.QUEUED).update(not_before=None)
     job_ring(job=job)
 
@@ -104,18 +103,18 @@ def job_ring(*, job: Job) -> None:
 
 
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
-    """Claim a waiting job for `worker`; None when it is gone, taken or over, or rests."""
+    """Claim a waiting job for `worker`; None when it is gone, taken, over or delayed."""
     rested = Q(not_before=None) | Q(not_before__lte=Now())
     waiting = kind._default_manager.filter(rested, pk=job_id, state=JobState.QUEUED)
-    # With all that its worker needs, in one query.
+    # One query reads everything that the worker needs.
     job = waiting.select_related(*kind.RELATED).first()
     return job if job is not None and job_take(job=job, worker=worker) else None
 
 
 def job_take(*, job: Job, worker: str) -> bool:
-    """Claim a job that was read a moment ago, along with its RELATED, and may be run; False when somebody was quicker.
+    """Claim a waiting job that was just read along with its RELATED; False when another worker was quicker.
 
-    What the database's clock says (`started_at`, `lease_expires_at`) is in the row only.
+    Times by the database's clock (`started_at`, `lease_expires_at`) are in the row only, not in `job`.
     """
     try:
         transition(
@@ -141,7 +140,7 @@ def job_take(*, job: Job, worker: str) -> bool:
 
 
 def job_heartbeat(*, job: Job, log: str | None = None, progress: Mapping[str, object] | None = None) -> None:
-    """Renew the lease of a running job, and write how far it is. Raises StaleJob when the claim is lost."""
+    """Renew the lease of a running job and write its progress. Raises StaleJob when the claim was lost."""
     fields: dict[str, object] = {"lease_expires_at": _in(timedelta(seconds=settings.JOB_LEASE_SECONDS))}
     if log is not None:
         fields["log"] = log_tail(log)
@@ -162,9 +161,9 @@ def job_succeed(*, job: Job, log: str = "", **fields: object) -> None:
 def job_fail(
     *, job: Job, fault: JobFault, code: str, error: str, public_error: str = "", log: str = "", **fields: object
 ) -> None:
-    """Finish a running job as failed, with a typed code and a sentence for a person, and tell who listens.
+    """Finish a running job as failed, with a typed code and a sentence for a person, and call the failure listeners.
 
-    public_error: what a stranger may read of a player's fault; a fault of the platform is told to everybody in full.
+    public_error: what strangers may read of a player's fault; everyone may read a platform fault in full.
     """
     public = error if fault == JobFault.PLATFORM else public_error
     said = {"error_code": code[:50], "error": error, "public_error": public}
@@ -176,7 +175,7 @@ def job_fail(
 def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool = True) -> None:
     """Give a running job back after a platform fault; without attempts left it fails.
 
-    It rests first, so that an outage does not use up all attempts at once; the reaper ends its rest.
+    rests: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
     """
     history = _history(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
@@ -198,14 +197,14 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
 
 
 def rest_after(attempt: int) -> timedelta:
-    """How long a job rests when this attempt was failed by the platform."""
+    """Return the delay of a job after a platform fault in this attempt."""
     return min(timedelta(seconds=settings.JOB_REST_SECONDS * 2.0 ** (attempt - 1)), REST_LIMIT)
 
 
 def job_hand_back(*, job: Job, log: str = "") -> None:
-    """Give a running job back because its worker is asked to stop; this costs it no attempt.
+    """Give a running job back because its worker was asked to stop; the attempt does not count.
 
-    The reaper rings for it: a bell that is rung at once might be answered by the very workers that stop.
+    The reaper rings its bell later: a bell rung now might be answered by a worker that is stopping too.
     """
     code, error = "worker_stopped", "Its worker was stopped."
     transition(
@@ -224,17 +223,17 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
 
 
 def job_prioritise(*, job: Job, priority: int) -> None:
-    """Have a waiting job taken earlier or later than its turn. priority: -10 to 10. Raises Refused."""
+    """Move a waiting job forward or back in its line. priority: -10 to 10. Raises Refused."""
     if not -PRIORITIES <= priority <= PRIORITIES:
         raise Refused(f"A priority is a whole number from {-PRIORITIES} to {PRIORITIES}.", field="priority")
     if not priority_write(rows=type(job)._default_manager.filter(pk=job.pk), priority=priority):
-        raise Refused("It does not wait for its first worker: only such jobs have a place in line that can change.")
+        raise Refused("Only a job that waits for its first worker has a place in line that can change.")
 
 
 def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
-    """Cancel a waiting or running job. A worker that still runs it is refused when it comes back.
+    """Cancel a waiting or running job. The result of a worker that still runs it is refused.
 
-    code: what code decides by later; reason: the same for people, in any words.
+    code: for later decisions in code. reason: for people, in any words.
     """
     transition(
         job,
@@ -242,7 +241,7 @@ def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
         expected_token=job.claim_token,
         **UNCLAIMED,
         ended_at=Now(),
-        # It may have rested after a fault of the platform, which was counted then.
+        # It may carry an earlier platform fault, which was counted at the time.
         fault=JobFault.NONE,
         error_code="cancelled",
         error=reason,
@@ -252,7 +251,7 @@ def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
 
 
 def job_cancel_if_open(*, job: Job, code: CancelCode, reason: str) -> None:
-    """As `job_cancel`, but content with a job that is over, also one that has ended a moment ago."""
+    """As `job_cancel`, but do nothing for a job that is over or ends at this moment."""
     for _ in range(3):
         if job.is_over:
             return
@@ -280,10 +279,10 @@ def job_requeue(*, job: Job, reason: str) -> None:
 
 
 def jobs_requeue_expired() -> int:
-    """Give back what has lost its lease; return how many. The worker is taken for dead.
+    """Give back the jobs whose lease expired, because their workers are taken for dead; return how many.
 
-    Such a job has rested for the length of its lease. A row that cannot be given back does not stop the others: it is
-    written down, and looked at again after a pause.
+    They are not delayed: they have already waited for the length of a lease. A row that cannot be given back does not
+    stop the others: the error is logged, and the row is tried again after a pause.
     """
     return sum(
         _requeue_expired(model, number)
@@ -298,7 +297,7 @@ def _expired(model: type[AnyJob]) -> QuerySet[AnyJob]:
 
 def _requeue_expired(model: type[Job], number: int) -> bool:
     with apart(f"The lease of {model.KIND} {number}", otherwise=partial(_put_off, model, number)), transaction.atomic():
-        # Again, with its row held: a heartbeat may have come meanwhile, and none may come now.
+        # The row is read again under a lock: a heartbeat may have renewed the lease since.
         job = _expired(model).select_for_update(of=("self",), no_key=True).filter(pk=number).first()
         if job is None:
             return False
@@ -313,13 +312,13 @@ def _put_off(model: type[Job], number: int) -> None:
 
 
 def jobs_end_rest() -> int:
-    """Put those jobs back in line that have rested enough; return how many. The database's clock counts."""
+    """Put delayed jobs whose time has come back in line; return how many. The database's clock counts."""
     rested = {"state": JobState.QUEUED, "not_before__lte": Now()}
     return sum(model._default_manager.filter(**rested).update(not_before=None) for model in JOB_MODELS.values())
 
 
 def log_tail(log: str) -> str:
-    """The part of a log that is kept: its end, without what a database cannot store."""
+    """Return the part of a log that is kept: its end, without characters that a database cannot store."""
     clean = log.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
     if len(clean) <= LOG_LIMIT_CHARACTERS:
         return clean
@@ -327,14 +326,14 @@ def log_tail(log: str) -> str:
 
 
 def _in(span: timedelta) -> ExpressionWrapper[CombinedExpression]:
-    # The database's clock, so that a worker with a wrong clock neither loses nor keeps a claim by it.
+    # The database's clock, so that a wrong clock of a worker neither loses nor keeps a claim.
     return ExpressionWrapper(Now() + span, output_field=DateTimeField())
 
 
 def _history(job: Job, code: str, error: str) -> list[dict[str, object]]:
-    """The attempts of a running job that came to nothing, with the one that ends now. Times are the database's.
+    """Return the failed attempts of a running job, including the one that ends now. Times are the database's.
 
-    Only who holds the claim may write it, so what is read here is still so when it is written.
+    Only the holder of the claim may write the history, so it cannot change between this read and the write.
     """
     rows = type(job)._default_manager.filter(pk=job.pk).annotate(now=Now())
     found = rows.values_list("history", "worker", "started_at", "now").first()

@@ -1,4 +1,4 @@
-"""The lines of waiting jobs, one for each kind (two of evaluations): which is next, and how many are before one."""
+"""The lines of waiting jobs, one for each kind (two for evaluations): their order, and a job's place."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 
 
 def line(kind: type[AnyJob]) -> QuerySet[AnyJob]:
-    """The jobs of a kind that wait for a worker, in the order in which they are taken; without those that rest."""
+    """Return the jobs of a kind that wait for a worker, in the order in which they are taken, without delayed ones."""
     return kind._default_manager.filter(state=JobState.QUEUED, not_before=None).order_by("sort_key", "pk")
 
 
 def places_of(kind: type[AnyJob], ids: Collection[int]) -> dict[int, int]:
-    """Which in their lines jobs of a kind are, from 1, by id; without those that do not stand there. One query."""
-    # As an index can answer it: a range, less what comes after the job within its own sort key.
+    """Return the places of jobs in their lines, from 1, by id, without jobs that are not in line. One query."""
+    # In a form that an index can answer: a range, minus the later jobs with the same sort key.
     same_line = line(kind).order_by().filter(**{name: OuterRef(name) for name in kind.LINES})
     before = same_line.filter(sort_key__lte=OuterRef("sort_key")).exclude(
         sort_key=OuterRef("sort_key"), pk__gt=OuterRef("pk")

@@ -1,4 +1,4 @@
-"""What the log says of a job: what it is about, when it begins, and how it ends."""
+"""Log records of jobs: their subject, their start and their end."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ EVENTS = {
     JobState.CANCELLED: "job_cancelled",
     JobState.QUEUED: "job_retried",
 }
-"""What has become of a job that its worker leaves. One that is still RUNNING has not been written to."""
+"""The event of a job that a worker leaves, by state. A job that is still RUNNING was not written."""
 REFUSED = "job_refused"
-"""Its worker had lost it: whoever took it says what became of it."""
+"""The event of a worker that had lost the job; the worker that took it logs the outcome."""
 
 
 def job_about(job: Job, worker: str) -> dict[str, object]:
-    """The fields of every record that is written while a job runs. job: read along with its RELATED."""
+    """Return the fields of every log record while a job runs. job: read along with its RELATED."""
     fields: dict[str, object] = {
         "job_kind": job.KIND,
         "job_id": job.pk,
@@ -41,19 +41,19 @@ def job_about(job: Job, worker: str) -> dict[str, object]:
 
 
 def log_start(job: Job) -> None:
-    """A worker begins with a job."""
+    """Log that a worker starts a job."""
     logger.info("job_started")
 
 
 def log_end(job: Job, *, is_refused: bool) -> None:
-    """A worker is done with a job, whatever came out. is_refused: it was no longer this worker's."""
+    """Log that a worker has finished with a job. is_refused: the worker had lost the job."""
     event = REFUSED if is_refused else EVENTS.get(JobState(job.state))
     if event is None:
         return
     fields: dict[str, object] = {"duration_ms": round((seconds_running(job) or 0.0) * 1000, 1)}
     if job.error_code:
         fields |= {"fault": job.fault, "error_code": job.error_code}
-    # A player's fault is its owner's to see to.
+    # A player's fault concerns its owner, not the operators.
     is_ours = event == "job_failed" and job.fault == JobFault.PLATFORM
     logger.log(logging.ERROR if is_ours else logging.INFO, event, extra=fields)
 

@@ -1,4 +1,4 @@
-"""The reaper: takes back what dead workers leave, in every cluster and every few seconds, whatever becomes of bells."""
+"""The reaper: takes back the work of dead workers, in every cluster, every few seconds, even if all bells are lost."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ HOST_CHORE_SECONDS = 60.0
 
 
 class Reaper:
-    """A thread of a cluster's first process, in which nothing else is done that could hold it up.
+    """A thread of a cluster's first process, which does no other work that could delay it.
 
-    look: what is done every so many seconds; it may raise what it likes.
+    look: called every `seconds`; it may raise any exception.
     """
 
     def __init__(self, look: Callable[[], object] | None = None, seconds: float = LOOK_SECONDS) -> None:
@@ -43,7 +43,7 @@ class Reaper:
         self._thread.start()
 
     def end(self) -> None:
-        """Return once it has stopped looking."""
+        """Stop the thread and wait for its end."""
         self._ended.set()
         self._thread.join()
 
@@ -52,33 +52,34 @@ class Reaper:
             try:
                 self._look()
             except (Error, RedisError) as error:
-                logger.warning("The reaper cannot see all: %s", error)
+                logger.warning("The reaper could not finish a round: %s", error)
             except Exception:
-                logger.exception("The reaper stumbled.")
+                logger.exception("The reaper failed.")
             finally:
-                # A new one each time: the database may have been restarted meanwhile.
+                # A new connection for each round: the database may have been restarted.
                 connection.close()
 
 
 def reapers(queue: str) -> list[Reaper]:
-    """Those of a cluster: one for the rows, and one for each chore of its host, which an engine may delay."""
+    """Return a cluster's reapers: one for the rows, and one for each chore of its host, which an engine may delay."""
     chores = [chore for chore in CHORES if queue in chore.queues]
     return [Reaper(), *(Reaper(chore, HOST_CHORE_SECONDS) for chore in chores)]
 
 
 def look_around() -> None:
-    """Clear up after dead workers of this host, then look after the rows."""
+    """Clean up after dead workers of this host, then look after the rows."""
     with apart("The folders of dead workers"):
         remove_abandoned(FOLDERS, PREFIX)
-    # First: that no bell can be rung is no reason not to call anybody.
+    # First, so that alarms are raised even when no bell can be rung.
     with apart("The watch over the queues"):
         watch(worker=worker_name())
     look()
 
 
 def look() -> None:
-    """Take jobs from dead workers, bring schedules back from a wrong clock, ring for all that waits, and do what else
-    was registered. One step in trouble does not stop the others.
+    """Take jobs back from dead workers, mend schedules, ring for waiting work and run the registered steps.
+
+    An error in one step does not stop the others.
     """
     for step in (jobs_requeue_expired, jobs_end_rest, schedules_mend, queues_ring):
         with apart(step.__name__):

@@ -1,4 +1,4 @@
-"""The schedules that the arena itself needs, as rooms have registered them."""
+"""The schedules of the arena itself, as rooms have registered them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from core.jobs.bells import ANSWER
 from core.jobs.registry import PLANS
 
 RETIRED = ("leftovers",)
-"""Names of schedules that the arena once had, and that are removed where they are left."""
+"""Names of former schedules, whose rows are removed."""
 
 
 def schedules_mend() -> None:
-    """Have schedules run again that a worker whose clock is ahead has put off: for all others until their time comes.
+    """Bring back schedules that a worker with a fast clock has put off for all others.
 
-    The database's clock counts. Organisers may have made the intervals longer, so theirs count, not those above.
+    The database's clock counts, and so do the intervals that organisers have set.
     """
     for schedule in Schedule.objects.filter(name__in=PLANS, schedule_type=Schedule.MINUTES):
         with apart(f"The schedule {schedule.name}"):
@@ -29,9 +29,9 @@ def schedules_mend() -> None:
 
 
 def schedules_ensure() -> None:
-    """Create the arena's schedules, where they are missing; organisers may change when they run, not what.
+    """Create missing schedules of the arena; organisers may change when they run, not what they run.
 
-    Does nothing while django-q's table is not there yet, e.g. when a single app is migrated.
+    Does nothing while django-q's table does not exist, e.g. when a single app is migrated.
     """
     if Schedule._meta.db_table not in connection.introspection.table_names():
         return
@@ -39,7 +39,7 @@ def schedules_ensure() -> None:
     for name, plan in PLANS.items():
         rows = Schedule.objects.filter(name=name)
         called = message_of(plan.task)
-        # Tasks are renamed with the code.
+        # The path of a task changes with the code.
         rows.exclude(**called).update(**called)
         if not rows.exists():
             Schedule.objects.create(
@@ -53,5 +53,5 @@ def schedules_ensure() -> None:
 
 
 def message_of(task: str, argument: int = 0) -> dict[str, str]:
-    """The fields of a schedule's row that have a registered task done."""
+    """Return the fields of a schedule's row that run a registered task."""
     return {"func": ANSWER, "args": repr((task, argument))}

@@ -1,4 +1,4 @@
-"""Where a worker process puts its temporary files, so that none outlasts it even when it is killed."""
+"""A worker process's folder for temporary files, which is removed even when the process is killed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from arena_kit.folders import OwnFolder
 
 PREFIX = f"arena-worker-{os.getuid()}-"
 FOLDERS = Path(tempfile.gettempdir())
-"""Of the host, as this process found it when it began."""
+"""The host's folder for temporary files, as it was when this process began."""
 
 
 def work_in_own_folder(**_: Any) -> None:
-    """From now on make this process's temporary files in a folder that goes with it; a receiver of `post_spawn`."""
-    # Players of the process sandbox pass through it to what is theirs.
+    """Put this process's temporary files into its own folder, removed at its end; a receiver of `post_spawn`."""
+    # Execute permission for all: players of the process sandbox reach their own files through this folder.
     folder = OwnFolder(FOLDERS, PREFIX, mode=0o711)
     tempfile.tempdir = str(folder.path)
     Finalize(folder, folder.close, exitpriority=0)

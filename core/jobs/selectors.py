@@ -1,4 +1,4 @@
-"""Jobs as pages show them."""
+"""Jobs for pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.models import Job, JobState
 
 @dataclass(frozen=True, slots=True)
 class QueueCount:
-    """How many jobs of a kind wait and run."""
+    """The number of waiting and running jobs of a kind."""
 
     kind: str
     waiting: int
@@ -23,7 +23,7 @@ class QueueCount:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt at a job that came to nothing. number: as the job counted then; requeueing begins anew at 1."""
+    """A failed attempt at a job. number: as counted then; requeueing begins again at 1."""
 
     number: int
     worker: str
@@ -34,7 +34,7 @@ class Attempt:
 
 
 def attempts_of(job: Job) -> list[Attempt]:
-    """The attempts at a job that came to nothing, the first one first, as far back as they are kept."""
+    """Return the failed attempts at a job, first one first, as far back as they are kept."""
     return [
         Attempt(
             number=row["number"],
@@ -49,7 +49,7 @@ def attempts_of(job: Job) -> list[Attempt]:
 
 
 def queue_counts() -> list[QueueCount]:
-    """What waits and runs, by kind. One query for each."""
+    """Return the number of waiting and running jobs by kind, with one query for each."""
     found = []
     for kind, model in JOB_MODELS.items():
         is_open = model._default_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING))

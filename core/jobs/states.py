@@ -1,4 +1,4 @@
-"""The lifecycle of jobs: which moves exist, and the one function that makes them."""
+"""The lifecycle of jobs: the allowed transitions, and the one function that makes them."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 
 
 class IllegalTransition(Exception):
-    """The lifecycle has no such move: a mistake in the code."""
+    """The lifecycle has no such transition: a mistake in the code."""
 
 
 class StaleJob(Exception):
-    """The row is no longer as the caller knows it: somebody else claimed, finished or cancelled the job."""
+    """The row has changed since the caller read it: another process has claimed, finished or cancelled the job."""
 
 
 def transition(job: Job, to: JobState, *, expected_token: UUID | None, **fields: Combinable | Any) -> None:
-    """Move a job from the state the caller knows to another, writing `fields` along with it.
+    """Move a job from the state that the caller knows to another, and write `fields` with it.
 
-    One compare-and-set UPDATE on (id, state, claim_token). On return `job` holds the plain values of
-    `fields`; values computed by the database are read back by `job.refresh_from_db()`.
-    Raises IllegalTransition when the lifecycle has no such move, StaleJob when the row has moved on.
+    One compare-and-set UPDATE on (id, state, claim_token). On return `job` has the plain values of `fields`;
+    `job.refresh_from_db()` reads those that the database computed.
+    Raises IllegalTransition when the lifecycle has no such transition, StaleJob when the row has changed.
     """
     origin = JobState(job.state)
     if to not in TRANSITIONS[origin]:
-        raise IllegalTransition(f"A {job.KIND} in the state “{origin.label}” cannot get the state “{to.label}”.")
+        raise IllegalTransition(f"A {job.KIND} in the state “{origin.label}” cannot enter the state “{to.label}”.")
     rows = type(job)._default_manager.filter(pk=job.pk, state=origin, claim_token=expected_token)
     if rows.update(state=to, **fields) != 1:
         raise StaleJob(f"{job.KIND} {job.pk} is no longer {origin} under this claim.")
@@ -51,7 +51,7 @@ def transition(job: Job, to: JobState, *, expected_token: UUID | None, **fields:
             setattr(job, name, value)
     if to == JobState.RUNNING:
         job.running_since = time.monotonic()
-    # Every job passes here exactly once for each move that was written.
+    # Every written transition of a job passes here exactly once.
     job_moved(
         kind=job.KIND,
         to=to.value,
@@ -63,9 +63,10 @@ def transition(job: Job, to: JobState, *, expected_token: UUID | None, **fields:
 
 
 def wait_until(rows: QuerySet[AnyJob], *, moment: Combinable, code: str, error: str) -> int:
-    """Have those of some jobs that wait begin at a moment only, by a fault of the platform that costs no attempt.
+    """Delay those of some jobs that wait until a moment, because of a platform fault, without costing an attempt.
 
-    No move, so `transition` has no part in it; jobs that were claimed or are over stay as they are. Returns how many.
+    The state does not change, so `transition` is not used; claimed and finished jobs stay as they are. Returns how
+    many were delayed.
     """
     return rows.filter(state=JobState.QUEUED).update(
         not_before=moment,
@@ -78,5 +79,5 @@ def wait_until(rows: QuerySet[AnyJob], *, moment: Combinable, code: str, error: 
 
 
 def seconds_running(job: Job) -> float | None:
-    """How long ago this process has claimed a job; None where another did."""
+    """Return the seconds since this process claimed a job; None when another process did."""
     return None if job.running_since is None else time.monotonic() - job.running_since

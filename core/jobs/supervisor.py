@@ -1,4 +1,4 @@
-"""Keeps long-running child processes alive and leaves none of them behind."""
+"""A supervisor that keeps long-running child processes alive and leaves none of them behind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO
 
 BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 HEALTHY_SECONDS = 60.0
-"""A child that has lived this long starts again at the beginning of BACK_OFF_SECONDS."""
+"""Lifetime after which a child's next restart uses the first pause of BACK_OFF_SECONDS again."""
 STEP_SECONDS = 0.5
 
 
@@ -27,9 +27,9 @@ class _Child:
 
 
 class Supervisor:
-    """Runs one command under several names, each with its own variables, and starts again what dies.
+    """Runs one command under several names, each with its own variables, and restarts children that end.
 
-    clock: seconds, monotonic. write: takes a line for people; lines of the children come with their name in front.
+    clock: seconds, monotonic. write: takes a line for people; each line of a child is prefixed with its name.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class Supervisor:
         self._stopping = False
 
     def ask_to_stop(self) -> None:
-        """Make `run` return soon; may be called by a signal handler (so it takes no lock)."""
+        """Make `run` return soon. Takes no lock, so a signal handler may call it."""
         self._stopping = True
 
     def run(self, *, grace_seconds: float) -> None:
-        """Keep everything running until asked to stop, then end it all."""
+        """Keep all children running until asked to stop, then end them."""
         try:
             while not self._stopping:
                 self.step()
@@ -61,11 +61,11 @@ class Supervisor:
             self.end(grace_seconds=grace_seconds)
 
     def step(self) -> None:
-        """Look at every child once: start what is due, note what has died."""
+        """Check every child once: start those that are due, note those that have ended."""
         for name, child in self._children.items():
             now = self._clock()
             if child.process is not None and child.process.poll() is not None:
-                # What the dead one had started would go on working beside its successor.
+                # Processes that the child had started would run on beside its successor.
                 _kill_group(child.process)
                 child.deaths = child.deaths + 1 if now - child.started_at < HEALTHY_SECONDS else 1
                 pause = BACK_OFF_SECONDS[min(child.deaths, len(BACK_OFF_SECONDS)) - 1]
@@ -75,7 +75,7 @@ class Supervisor:
                 child.process, child.started_at = self._start(name), now
 
     def end(self, *, grace_seconds: float) -> None:
-        """Ask all children to end, wait, and kill what is left of their groups."""
+        """Ask all children to end, wait, then kill what is left of their groups."""
         processes = [child.process for child in self._children.values() if child.process is not None]
         for process in processes:
             with suppress(ProcessLookupError):
@@ -98,7 +98,7 @@ class Supervisor:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            # A group of its own: Ctrl-C reaches the supervisor alone, which then ends the children in order.
+            # Its own group: Ctrl-C reaches only the supervisor, which then ends the children in order.
             start_new_session=True,
         )
         assert process.stdout is not None
@@ -109,7 +109,7 @@ class Supervisor:
         with output:
             for line in output:
                 text = line.rstrip()
-                # A record in JSON says itself where it is from, and would be none any more.
+                # A JSON record names its process itself, and a prefix would make it invalid.
                 self._write(text if text.startswith("{") else f"[{name}] {text}")
 
 

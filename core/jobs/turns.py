@@ -1,15 +1,15 @@
 """Fair lines between owners and between environments: a flow with much work waits behind those with little.
 
-Every job belongs to a flow: that of the owner who waits for it, or that of the tournament that it is played in. When a
-job is put in line it gets a turn, a whole number. The jobs of a flow get turns one after the other, beginning with the
-highest turn that was ever begun: a flow that comes now is served with the next round, however many jobs another one
-has in line. This is start-time fair queueing (Goyal, Vin and Cheng, 1996) with jobs of equal length. Within a turn
-environments go in rounds: first one job of each, then the second of each. A step of priority is worth a fixed number
-of turns, so a job is overtaken by a bounded number of others, and nothing starves.
+Every job belongs to a flow: that of the owner who waits for it, or that of its tournament. A job that is put in line
+gets a turn, a whole number. The jobs of a flow get consecutive turns, beginning with the highest turn that was ever
+begun, so a new flow is served in the next round, however many jobs another flow has in line. This is start-time fair
+queueing (Goyal, Vin and Cheng, 1996) with jobs of equal length. Within a turn environments go in rounds: first one job
+of each, then the second of each. A step of priority is worth a fixed number of turns, so a job is overtaken by a
+bounded number of others, and no job starves.
 
-Turn, priority and the round of its environment make the sort key of a job. Workers take what has the lowest
-(sort_key, id). What was begun before and waits again goes first. The place of a job is a count over an index, and so
-never a guess.
+Turn, priority and the round of its environment make a job's sort key. Workers take the job with the lowest
+(sort_key, id). A job that was begun before and waits again goes first. The place of a job is counted over an index, so
+it is exact.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from django.db.models import F, Max, QuerySet
 from core.models import Duel, Job, JobState, Tournament
 
 FIRST = 1
-"""The first turn."""
+"""The lowest turn."""
 FRONT = -(2**40)
-"""The sort key of jobs that were begun before."""
+"""The sort key of jobs that were begun before and wait again."""
 TURNS_PER_PRIORITY = 25
-"""How many turns earlier a job is taken by each step of its priority, or later where that is negative."""
+"""How many turns earlier a job is taken for each step of its priority; later for negative steps."""
 _ROUNDS = 1024
-"""The rounds of one turn: more jobs of one environment than that share the last."""
+"""The number of rounds in a turn; further jobs of one environment share the last round."""
 
 
 def line_up(*, job: Job) -> None:
@@ -45,7 +45,7 @@ def line_up(*, job: Job) -> None:
 
 
 def duels_line_up(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
-    """As `line_up`, for new duels of a tournament that are not saved yet, in their order: two queries for all."""
+    """As `line_up`, for unsaved new duels of a tournament, in their order, with two queries for all of them."""
     rows = Duel.objects.order_by()
     flow = _flow_of_tournament(tournament.pk)
     first = _next_turn(rows, flow)
@@ -56,14 +56,14 @@ def duels_line_up(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
 
 
 def sort_key_of(turn: int, jobs_before: int = 0, priority: int = 0) -> int:
-    """The sort key of a job. jobs_before: how many of its environment wait in its turn already."""
+    """Return the sort key of a job. jobs_before: the number of jobs of its environment that wait in its turn."""
     return (turn - TURNS_PER_PRIORITY * priority) * _ROUNDS + min(jobs_before, _ROUNDS - 1)
 
 
 def priority_write(*, rows: QuerySet[Job], priority: int) -> int:
-    """Give waiting jobs a priority, and move them in their lines; return how many that were.
+    """Give waiting jobs a priority and move them in their lines; return how many were moved.
 
-    What was begun before stays in front.
+    Jobs that were begun before stay in front.
     """
     step = TURNS_PER_PRIORITY * _ROUNDS
     waiting = rows.filter(state=JobState.QUEUED).exclude(sort_key=FRONT)
@@ -71,12 +71,12 @@ def priority_write(*, rows: QuerySet[Job], priority: int) -> int:
 
 
 def _line(job: Job) -> QuerySet[Job]:
-    """The jobs that are or were in the line of a job: one line moves faster than another."""
+    """Return the jobs that are or were in a job's line: lines move at different speeds, so each has its own turns."""
     return type(job)._default_manager.filter(**{name: getattr(job, name) for name in job.LINES}).order_by()
 
 
 def _flow(job: Job) -> tuple[str, int]:
-    """The flow of a job, and the key of its environment."""
+    """Return a job's flow and the key of its environment."""
     owner, environment = type(job)._default_manager.values_list(job.OWNER, job.ENVIRONMENT).get(pk=job.pk)
     if isinstance(job, Duel) and job.tournament_id is not None:
         return _flow_of_tournament(job.tournament_id), environment
@@ -88,9 +88,9 @@ def _flow_of_tournament(tournament_id: int) -> str:
 
 
 def _next_turn(rows: QuerySet[Job], flow: str) -> int:
-    """The turn of a flow's next job."""
+    """Return the turn of a flow's next job."""
     begun = rows.filter(turn__gt=FIRST, attempt__gt=0).aggregate(turn=Max("turn"))["turn"] or FIRST
-    # What was cancelled before it was begun has cost no time.
+    # A job that was cancelled before it began has cost no time.
     served = rows.filter(flow=flow).exclude(state=JobState.CANCELLED, attempt=0).order_by("-turn")
     last = served.values_list("turn", flat=True).first() or 0
     return max(begun, last + 1)

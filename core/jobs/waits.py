@@ -1,4 +1,4 @@
-"""Why a job is not being done: its place in line, or what it is stuck on, typed and in a sentence."""
+"""Why a job is not running: its place in line, or the obstacle, as a code and a sentence."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from core.models import Alarm, Job, JobState
 from core.operations.alarms import standstill_key
 
 ENGINE_DOWN_CODE = "engine_unavailable"
-"""The code of a fault of the platform that says: no container engine answered."""
+"""The code of the platform fault that no container engine answered."""
 
 
 class WaitCode(models.TextChoices):
     """What a job waits for."""
 
-    IN_LINE = "in_line", "others are before it"
-    RESTING = "resting", "it rests after a fault of the arena"
+    IN_LINE = "in_line", "other jobs are before it"
+    RESTING = "resting", "it is delayed after a fault of the arena"
     WORKER_STOPPED = "worker_stopped", "its worker was stopped, another one takes it"
     WORKER_LOST = "worker_lost", "its worker was lost, another one takes it"
     NO_WORKER = "no_worker", "no worker serves its queue"
     ENGINE_DOWN = "engine_down", "the container engine does not answer"
-    STANDS_STILL = "stands_still", "nothing is finished in its queue"
+    STANDS_STILL = "stands_still", "its queue has stopped finishing jobs"
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why a job is not being done.
+    """Why a job is not running.
 
-    place: in the line of its kind, from 1; None when it does not stand there. until: when it is tried again, where
-    that is known.
+    place: in the line of its kind, from 1; None when it is not in line. until: the time of the next attempt, where it
+    is known.
     """
 
     code: WaitCode
@@ -50,13 +50,13 @@ class Wait:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it takes more than patience."""
+        """Whether waiting alone does not help."""
         return self.code in (WaitCode.NO_WORKER, WaitCode.ENGINE_DOWN, WaitCode.STANDS_STILL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """Who serves a queue. deaf: workers whose engine does not answer. still_since: when a standstill was noticed."""
+    """A queue's workers. deaf: those whose engine does not answer. still_since: when it was seen to stand still."""
 
     workers: int = 0
     deaf: int = 0
@@ -64,12 +64,12 @@ class _Queue:
 
 
 def wait_of(job: Job) -> Wait | None:
-    """Why a job is not being done; None when it is, or is over."""
+    """Return why a job is not running; None when it runs or is over."""
     return waits_of([job]).get((job.KIND, job.pk))
 
 
 def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
-    """As `wait_of` for many jobs, by kind and id. A query for each kind, two for all; none where nobody waits."""
+    """As `wait_of` for many jobs, by kind and id. One query for each kind and two more; none when no job waits."""
     now = timezone.now()
     found: dict[tuple[str, int], Wait] = {}
     in_line: dict[type[Job], list[Job]] = defaultdict(list)
@@ -90,7 +90,7 @@ def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
 
 
 def _rest(job: Job, now: datetime) -> Wait | None:
-    """Of a job that waits outside of its line, or whose worker has fallen silent."""
+    """Return the wait of a job that is delayed, or whose worker stopped answering; otherwise None."""
     if job.state == JobState.RUNNING and job.lease_expires_at is not None and job.lease_expires_at < now:
         return Wait(WaitCode.WORKER_LOST, "Its worker has stopped answering; another one takes it within a minute.")
     if job.state != JobState.QUEUED or job.not_before is None:
@@ -111,20 +111,20 @@ def _rest(job: Job, now: datetime) -> Wait | None:
 
 
 def _in_line(queue: _Queue, place: int | None) -> Wait:
-    # A job that was claimed a moment ago has no place any more.
+    # A job that was claimed a moment ago no longer has a place.
     where = "it is next in the queue" if place in (1, None) else f"it is number {place} in the queue"
     if not queue.workers:
         return Wait(WaitCode.NO_WORKER, f"No worker serves its queue now; {where}.", place)
     if queue.deaf == queue.workers:
         return Wait(WaitCode.ENGINE_DOWN, f"The container engine does not answer; {where}.", place)
     if queue.still_since is not None:
-        still = f"Its queue stands still; the organisers were called at {_clock(queue.still_since)}"
+        still = f"Its queue has stopped finishing jobs; the organisers were alerted at {_clock(queue.still_since)}"
         return Wait(WaitCode.STANDS_STILL, f"{still}. {where[0].upper()}{where[1:]}.", place)
     return Wait(WaitCode.IN_LINE, f"{where[0].upper()}{where[1:]}.", place)
 
 
 def _serving(queues: Mapping[str, _Queue], job: Job) -> _Queue:
-    """Those whom a job waits for."""
+    """Combine the queues that a job waits for."""
     serving = [queues.get(queue, _Queue()) for queue in queues_of(job)]
     still_since = serving[0].still_since if serving else None
     return _Queue(sum(queue.workers for queue in serving), sum(queue.deaf for queue in serving), still_since)

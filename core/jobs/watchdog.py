@@ -1,4 +1,4 @@
-"""Watching over the queues: an alarm where work waits and nothing is finished, until something is again."""
+"""The watchdog: raises an alarm while work waits in a queue and nothing is finished."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from core.operations.alarms import alarm_raise, alarm_settle, standstill_key
 logger = logging.getLogger(__name__)
 
 WATCH = "watchdog"
-"""The duty's name."""
+"""The name of the duty."""
 EVERY = timedelta(seconds=30)
 GAP = timedelta(minutes=3)
-"""After so long without it the watch is taken to have been off: what stood still then is nobody's alarm."""
+"""Time without a watch after which the watch counts as off: earlier waiting raises no alarm."""
 
 
 def watch(*, worker: str) -> bool:
-    """Look once after everything that waits; False when another worker has done so a moment ago.
+    """Check all queues once; return False when another worker did so a moment ago.
 
-    Whoever works calls it: as long as one worker of any queue lives, somebody watches. worker: who does it.
+    Workers of every queue call this, so one living worker keeps the watch. worker: the caller's name.
     """
     duty = duty_take(name=WATCH, every=EVERY, worker=worker)
     if duty is None:
@@ -46,7 +46,7 @@ def watch(*, worker: str) -> bool:
 def duty_take(*, name: str, every: timedelta, worker: str) -> Duty | None:
     """Claim a duty that is due; None when it was done within `every`. The clock is the database's.
 
-    It counts as done from now on: a worker that dies amid it costs one turn, so its work must be safe to do later.
+    It counts as done from now on: a worker that dies during it skips one turn, so its work must be safe to do later.
     """
     due = Duty.objects.filter(name=name, done_at__lte=Now() - every)
     since = Case(When(done_at__lt=Now() - GAP, then=Now()), default=F("since"))
@@ -61,10 +61,10 @@ def duty_take(*, name: str, every: timedelta, worker: str) -> Duty | None:
 
 
 def queue_watch(*, queue: str, since: datetime, now: datetime) -> None:
-    """Raise the alarm of a queue that stands still, settle it when it does so no more. since: watched without a gap."""
+    """Raise the alarm of a queue that stands still, or settle it. since: start of the watch without a gap."""
     patience = timedelta(minutes=settings.QUEUE_STALL_MINUTES)
     message = ""
-    # After a night in which nobody worked, everything has waited long: the workers get their time first.
+    # After a night without workers everything has waited long, so the workers get their time first.
     if patience and now - since >= patience:
         message = _standstill(queue, now - patience)
     key = standstill_key(queue)
@@ -75,7 +75,7 @@ def queue_watch(*, queue: str, since: datetime, now: datetime) -> None:
 
 
 def _standstill(queue: str, before: datetime) -> str:
-    """Why a queue with work from before a moment has finished nothing since: a sentence; empty when it has."""
+    """Return why a queue with work from before a moment has finished nothing since; empty when it has."""
     kinds = kinds_of(queue)
     last = max(filter(None, map(_last_finished, kinds)), default=None)
     if last is not None and last >= before:
@@ -88,17 +88,17 @@ def _standstill(queue: str, before: datetime) -> str:
         return ""
     workers = list(workers_alive(queue).values_list("engine_error", flat=True))
     if not workers:
-        return f"No worker serves the queue {queue}, and work waits there. Start one: manage.py run_workers {queue}."
+        return f"The queue {queue} has waiting work but no worker. Start one: manage.py run_workers {queue}."
     if all(workers):
-        return f"The workers of the queue {queue} have no container engine, and work waits there. {workers[0]}"
+        return f"The queue {queue} has waiting work, but its workers have no container engine. {workers[0]}"
     when = f"since {last.astimezone(UTC):%d %b, %H:%M} UTC" if last is not None else "so far"
-    return f"Nothing has been finished in the queue {queue} {when}, although work waits there and workers live."
+    return f"Nothing has been finished in the queue {queue} {when}, although work waits there and workers are alive."
 
 
 def _last_finished(kind: type[Job]) -> datetime | None:
-    """When a job of a kind was last finished: neither cancelled nor failed by the platform."""
+    """Return when a job of a kind last ended other than by cancellation or a platform fault."""
     ways = ({"state": JobState.SUCCEEDED}, {"state": JobState.FAILED, "fault": JobFault.PLAYER})
-    # Each by itself and in the order of an index, or all that was ever done would be looked at.
+    # One query for each, in the order of an index; a combined query would read the whole history.
     ends = [
         kind._default_manager.filter(**way).order_by("-ended_at").values_list("ended_at", flat=True) for way in ways
     ]
@@ -106,6 +106,6 @@ def _last_finished(kind: type[Job]) -> datetime | None:
 
 
 def _is_overdue(queue: str, before: datetime) -> bool:
-    """Whether a schedule of a queue has not been run: that is all the work that the queue of tournaments has."""
+    """Return whether a schedule of a queue is overdue: the tournament queue has no other work."""
     due = Schedule.objects.filter(name__in=PLANS, cluster=queue, next_run__lt=before).exclude(repeats=0)
     return bool(due.exists())

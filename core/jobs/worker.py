@@ -1,4 +1,4 @@
-"""How a worker works: claim the next job, keep its lease alive, finish it or give it back; and again."""
+"""The loop of a worker: claim the next job, keep its lease alive, finish it or give it back."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
 
 AWAKE_SECONDS = 60.0
-"""How long a worker goes from job to job before it looks at the other messages of its queue."""
+"""How long a worker does job after job before it looks at the other messages of its queue."""
 NEWS_SECONDS = 1.0
-"""New log lines and progress reach the row at most this often."""
+"""Minimum time between two writes of new log lines and progress to the row."""
 
 PERSISTS: dict[str, Callable[[], bool]] = {
     "engine_unavailable": engine_is_down,
     "store_full": store_is_down,
     "store_failed": store_is_down,
 }
-"""By the code of a fault that would meet every job: whether it is still there."""
+"""By the code of a fault that affects every job: a function that says whether it still exists."""
 
 _trouble: Callable[[], bool] | None = None
-"""Of the last job that this process gave back for such a fault. While it is there no other job is taken, so that an
-outage does not use up the attempts of all that wait."""
+"""The check for the last such fault of this process. While it returns True the process takes no job, so that an outage
+does not use up the attempts of all waiting jobs."""
 
 _stopping = mmap.mmap(-1, 8)
-"""When the workers were asked to stop, 0 before: a float that a process shares with all that it forks. The clock is
-monotonic and that of the whole machine."""
+"""The time at which the workers were asked to stop, 0 before: a float that a process shares with its forks. The clock
+is monotonic and the same for the whole machine."""
 FINISH_SHARE, HAND_BACK_SHARE = 1 / 2, 3 / 4
-"""Of STOP_GRACE_SECONDS: what runs may end within the first share; then it is given back as soon as it looks, and after
-the second share also where it does not look. At the end of the grace the process is killed."""
+"""Shares of STOP_GRACE_SECONDS. Within the first share a running job may end; then it is given back as soon as it
+checks for a stop, and after the second share without such a check. At the end of the grace the process is killed."""
 
 
 class PlatformFault(Exception):
-    """The arena, not the submission, failed: the job is tried again on the platform's own budget."""
+    """The arena failed, not the submission: the job is retried on the platform's own budget."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)
@@ -69,28 +69,28 @@ class PlatformFault(Exception):
 
 
 class Performed(Enum):
-    """What a worker has done in one step."""
+    """The result of one step of a worker."""
 
     NOTHING = "nothing"
-    """There was no job to do, or none that this worker may begin."""
+    """There was no job that this worker may start."""
     DONE = "done"
     GIVEN_BACK = "given back"
     REFUSED = "refused"
-    """Another worker holds the job by now, or it was cancelled: what this worker has made of it counts for nothing."""
+    """Another worker holds the job now, or it was cancelled: this worker's result does not count."""
 
 
 class WorkerStopped(Exception):
-    """This worker was asked to stop: what it does is given back and starts again elsewhere."""
+    """This worker was asked to stop: its job is given back and starts again elsewhere."""
 
 
 def ask_to_stop() -> None:
-    """Let this process and those it has forked begin nothing more; may be called by a signal handler."""
+    """Keep this process and its forks from starting more jobs; a signal handler may call this."""
     if not is_stopping():
         struct.pack_into("d", _stopping, 0, time.monotonic())
 
 
 def is_stopping() -> bool:
-    """Whether this process was asked to stop."""
+    """Return whether this process was asked to stop."""
     return _asked_at() > 0
 
 
@@ -100,31 +100,31 @@ def _asked_at() -> float:
 
 
 def _has_grace(share: float) -> bool:
-    """Whether this share of the grace is not over yet, or this process goes on anyway."""
+    """Return whether this process was not asked to stop, or this share of the grace is not over yet."""
     return not is_stopping() or time.monotonic() < _asked_at() + share * settings.STOP_GRACE_SECONDS
 
 
 def worker_name() -> str:
-    """This process, as shown beside the jobs it runs."""
+    """Return the name of this process, as pages show it beside jobs."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def work(queue: str) -> None:
-    """Answer the bell of a queue: do job after job, until none waits or it is time to look at other messages.
+    """Answer the bell of a queue: do job after job until none waits or it is time for other messages.
 
-    A bell wakes one worker. Where there is more to do than its first job, that worker rings for the next one.
+    A bell wakes one worker. If more work waits than its first job, that worker rings for the next one.
     """
     until = time.monotonic() + AWAKE_SECONDS
     outcome = step(queue, before=partial(_ring_if_work_waits, queue))
     while outcome in (Performed.DONE, Performed.REFUSED) and time.monotonic() < until:
         outcome = step(queue)
-    # A worker that has just failed at a job goes to the end of the line of workers: others may be well.
+    # A worker that has just failed at a job goes to the end of the line of workers, since others may not fail.
     if outcome is not Performed.NOTHING:
         _ring_if_work_waits(queue)
 
 
 def step(queue: str, *, before: Callable[[], None] | None = None) -> Performed:
-    """Claim the next job of a queue and do it; NOTHING where none waits, or where this worker begins nothing.
+    """Claim the next job of a queue and do it; NOTHING when none waits or this worker may start none.
 
     before: called between the claim and the work.
     """
@@ -141,22 +141,22 @@ def _ring_if_work_waits(queue: str) -> None:
         if is_work_waiting(queue):
             ring(queue)
     except Error as error:
-        # The reaper rings when the database is back; what was claimed is to be done now.
-        logger.warning("It could not be seen whether more work waits in the queue %s: %s", queue, error)
+        # The reaper rings once the database is back; the claimed job comes first.
+        logger.warning("The queue %s could not be checked for more work: %s", queue, error)
 
 
 def is_well() -> bool:
-    """Whether what troubled this process is over; for the jobs that it leaves alone the reaper rings again."""
+    """Return whether this process's last lasting fault is over; the reaper rings again for the jobs left waiting."""
     global _trouble  # noqa: PLW0603  # one for each process, like the process itself
     if _trouble is not None and _trouble():
-        logger.warning("This worker takes no job: what failed the last one is not over yet.")
+        logger.warning("This worker takes no job: the fault of its last job is not over yet.")
         return False
     _trouble = None
     return True
 
 
 def perform(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
-    """Do a job that was claimed: run `action`, which finishes it; give it back when the platform fails."""
+    """Run a claimed job's `action`, which finishes it; give the job back when the platform fails."""
     outcome = Performed.GIVEN_BACK
     activity.begin(job)
     with bound(**job_about(job, worker_name())):
@@ -175,7 +175,7 @@ def _do(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
             lease.raise_if_lost()
             action(job, lease)
         except WorkerStopped:
-            logger.info("%s %s is given back: this worker stops.", job.KIND, job.pk)
+            logger.info("%s %s is given back because this worker stops.", job.KIND, job.pk)
             _give_back(job, lambda: job_hand_back(job=job, log=lease.text))
             return Performed.GIVEN_BACK
         except StaleJob:
@@ -191,9 +191,9 @@ def _do(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
             _give_back(job, lambda: job_release(job=job, code=code, error=error, log=lease.text))
             return Performed.GIVEN_BACK
         except Exception:
-            logger.exception("%s %s broke a worker.", job.KIND, job.pk)
+            logger.exception("%s %s raised an error in the arena's own code.", job.KIND, job.pk)
             error = "Something went wrong inside the arena, not in the submission."
-            activity.fault(f"{job.KIND} {job.pk}: the code of the arena broke (internal_error); see the worker's log.")
+            activity.fault(f"{job.KIND} {job.pk}: the arena's code raised (internal_error); see the worker's log.")
             _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=lease.text))
             return Performed.GIVEN_BACK
     return Performed.DONE
@@ -201,21 +201,21 @@ def _do(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
 
 def _give_back(job: Job, write: Callable[[], None]) -> None:
     close_old_connections()
-    # A result that could not be written has left its state in memory only; the row decides whether it is still ours.
+    # A result that was not written changed the state in memory only; the row decides whether the claim still holds.
     job.state = JobState.RUNNING
     try:
         write()
     except StaleJob:
-        logger.warning("%s %s was taken from this worker meanwhile.", job.KIND, job.pk)
+        logger.warning("%s %s was taken from this worker.", job.KIND, job.pk)
     except Error as error:
-        # Then nobody renews its lease, and when that ends it is given back.
+        # Its lease is no longer renewed; when that expires, the reaper gives it back.
         logger.warning("%s %s could not be given back: %s", job.KIND, job.pk, error)
 
 
 class Lease:
-    """The sign of life of a running job: renews its lease and carries its log and progress to the row.
+    """Renews the lease of a running job, and carries its log and progress to the row.
 
-    `lost` is set once another worker holds the job or it was cancelled; long work calls `raise_if_lost` now and then.
+    `lost` is set once the claim is lost; long work calls `raise_if_lost` regularly.
     """
 
     def __init__(self, job: Job) -> None:
@@ -226,7 +226,7 @@ class Lease:
         self._progress: dict[str, object] = {}
         self._news = False
         self._stop = threading.Event()
-        # A thread begins without what the log knows of this job.
+        # A new thread does not inherit the log context of this job.
         run = partial(copy_context().run, self._run)
         self._thread = threading.Thread(target=run, name=f"lease-{job.KIND}-{job.pk}", daemon=True)
 
@@ -250,17 +250,17 @@ class Lease:
         self._news = True
 
     def show(self, text: str) -> None:
-        """Show something below the log for as long as the job runs, e.g. the end of a program's output."""
+        """Show a text below the log while the job runs, e.g. the end of a program's output."""
         self._news |= text != self._shown
         self._shown = text
 
     def progress(self, **fields: object) -> None:
-        """Fields of the row that say how far the job is; values must not be changed afterwards."""
+        """Set fields of the row that show progress; the values must not be changed afterwards."""
         self._progress = fields
         self._news = True
 
     def raise_if_lost(self) -> None:
-        """Raise StaleJob when the job is no longer ours, WorkerStopped when it shall be given back."""
+        """Raise StaleJob when the claim is lost, WorkerStopped when the job must be given back."""
         if not _has_grace(FINISH_SHARE):
             raise WorkerStopped
         if self.lost.is_set():
@@ -275,22 +275,21 @@ class Lease:
         except StaleJob:
             self.lost.set()
         except Error:
-            # The lease outlasts several beats; the next one may find the database again, on a new connection. It comes
-            # soon, as with all news.
+            # The lease outlasts several heartbeats, and the next one may find the database again on a new connection.
             self._news = True
             connection.close()
             logger.warning("No heartbeat for %s %s.", self._job.KIND, self._job.pk, exc_info=True)
 
     def _hand_back(self) -> None:
-        """Give the job back under an action that does not look; what it comes to will be refused."""
-        # A copy: the action goes on with its own.
+        """Give the job back although its action does not check for a stop; the action's result will be refused."""
+        # A copy, because the action continues with its own instance.
         job = copy(self._job)
         job.state = JobState.RUNNING
-        logger.warning("%s %s is given back: this worker stops, and it did not end in time.", job.KIND, job.pk)
+        logger.warning("%s %s is given back: it did not end before this worker stops.", job.KIND, job.pk)
         try:
             job_hand_back(job=job, log=self.text)
         except (StaleJob, Error) as error:
-            # It has just ended, or its lease gives it back.
+            # It has just ended, or the reaper gives it back when its lease expires.
             logger.info("%s %s was not given back: %s", job.KIND, job.pk, error)
         self.lost.set()
 

@@ -1,4 +1,4 @@
-"""Who works now."""
+"""The known workers and their states."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from django.db.models.functions import Now
 from core.models import Worker
 
 SILENT_AFTER = timedelta(seconds=30)
-"""A worker that has given no sign of life for so long is taken for dead; it gives six in that time."""
+"""Time without a heartbeat after which a worker is taken for dead; it sends six in that time."""
 
 
 class WorkerState(models.TextChoices):
-    """Whether a worker works. Derived from its row by the database's clock, never stored."""
+    """The state of a worker, derived from its row by the database's clock and never stored."""
 
     ALIVE = "alive", "alive"
     LOST = "lost", "lost"
@@ -23,13 +23,13 @@ class WorkerState(models.TextChoices):
 
 
 def workers_alive(queue: str | None = None) -> QuerySet[Worker]:
-    """The workers that live, of one queue or of all."""
+    """Return the living workers, of one queue or of all."""
     alive = Worker.objects.filter(stopped_at=None, seen_at__gte=Now() - SILENT_AFTER)
     return alive if queue is None else alive.filter(queue=queue)
 
 
 def worker_rows() -> QuerySet[Worker]:
-    """All workers that are known, with `state`, a value of WorkerState: those that live, and who has left of late."""
+    """Return all known workers, also those that ended recently, with `state`, a value of WorkerState."""
     state = Case(
         When(stopped_at__isnull=False, then=Value(WorkerState.STOPPED.value)),
         When(seen_at__lt=Now() - SILENT_AFTER, then=Value(WorkerState.LOST.value)),

@@ -1,4 +1,4 @@
-"""What the processes that perform jobs write about themselves."""
+"""The rows that worker processes write about themselves."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django.db.models.functions import Now
 from core.models import Worker
 
 KEPT = timedelta(days=1)
-"""How long the row of a worker that has ended, or has fallen silent, can be looked at."""
+"""How long the row of a worker is kept after its last heartbeat."""
 
 
 def worker_appear(*, name: str, **fields: object) -> Worker:
-    """A process begins to work; the row of an earlier one of its name becomes its own."""
+    """Register a new process; it takes over the row of an earlier process of the same name."""
     fresh: dict[str, object] = {
         "engine": "",
         "engine_error": "",
@@ -33,15 +33,15 @@ def worker_appear(*, name: str, **fields: object) -> Worker:
 
 
 def worker_beat(*, worker: Worker, news: Mapping[str, object]) -> bool:
-    """A sign of life, with what has changed; False when its row is gone."""
+    """Write a heartbeat with what has changed; return False when the row is gone."""
     return Worker.objects.filter(pk=worker.pk).update(seen_at=Now(), **news) == 1
 
 
 def worker_stop(*, worker: Worker) -> None:
-    """A worker ends in order."""
+    """Note that a worker has ended in order."""
     Worker.objects.filter(pk=worker.pk).update(seen_at=Now(), stopped_at=Now(), job_kind="", job_id=None)
 
 
 def workers_prune() -> int:
-    """Forget the workers that ended, or were last heard of, long ago; return how many."""
+    """Delete the workers whose last heartbeat was long ago; return how many."""
     return Worker.objects.filter(seen_at__lt=Now() - KEPT).delete()[0]

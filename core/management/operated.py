@@ -1,4 +1,4 @@
-"""The command line as `manage.py` runs it: commands that change data go into the audit log."""
+"""The command line of `manage.py`: commands that change data are recorded in the audit log."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ CHANGING = frozenset({
     "axes_reset_logs", "axes_reset_username", "backup", "changepassword", "createsuperuser", "flush",
     "loaddata", "migrate", "recheck", "recompute", "restore", "retention", "sync_environments", "tournament",
 })  # fmt: skip
-"""Commands by which somebody changes what the arena holds, or takes all of it away."""
+"""Commands that change, export or delete data of the arena."""
 _SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*|-t", re.IGNORECASE)
-"""Options whose value is nobody's business; -t is that of `addstatictoken`."""
+"""Options whose values are secret; -t is that of `addstatictoken`."""
 
 
 class Operated(ManagementUtility):
-    """Django's command line. Only what a person types comes this way: programs use `call_command`."""
+    """Django's command line. Only commands that people type come this way; programs use `call_command`."""
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
         command = super().fetch_command(subcommand)
-        # Before Django's own checks ask the database, whose file may be in there.
+        # Before Django's own checks open the database, whose file may be in this folder.
         if command.requires_system_checks == ALL_CHECKS and (problem := data_dir_problem(settings.DATA_DIR)):
             sys.exit(f"{problem} {DATA_DIR_HINT}")
         if subcommand in CHANGING:
@@ -55,7 +55,7 @@ def _written_down(run: Callable[[list[str]], None]) -> Callable[[list[str]], Non
 
 
 def _write(argv: list[str], status: object) -> None:
-    # Here: the settings are not loaded before a command runs.
+    # Imported here, because the settings are loaded only when a command runs.
     from django.db import DatabaseError
 
     from core.models import AuditEntry
@@ -67,7 +67,7 @@ def _write(argv: list[str], status: object) -> None:
     try:
         audit_record(operator=operator, action=argv[1], note=note)
     except DatabaseError as error:
-        sys.stderr.write(f"This was not written into the audit log: {error}\n")
+        sys.stderr.write(f"This command could not be recorded in the audit log: {error}\n")
 
 
 def _without_secrets(words: list[str]) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _without_secrets(words: list[str]) -> Iterator[str]:
 
 
 def who_types() -> str:
-    """The user of this machine who runs the command, also behind sudo."""
+    """Return the user of this machine who runs the command, even behind sudo."""
     behind_sudo = os.environ.get("SUDO_USER", "")
     if behind_sudo:
         return behind_sudo

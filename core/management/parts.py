@@ -1,4 +1,4 @@
-"""A command of several parts: `manage.py COMMAND PART ...`."""
+"""Commands with several parts: `manage.py COMMAND PART ...`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 
 class CommandOfParts(BaseCommand):
-    """Runs the part that is named first; each part is a command of its own, without a name on the command line."""
+    """Runs the part named first; each part is a command class that has no name of its own on the command line."""
 
     parts: ClassVar[dict[str, type[BaseCommand]]]
 

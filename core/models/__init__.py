@@ -1,4 +1,4 @@
-"""The arena's rows, one concept a file."""
+"""The arena's rows, one concept per file."""
 
 from core.models.agent import Agent, Submission, SubmissionForm
 from core.models.alarm import Alarm

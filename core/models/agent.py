@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 agent_name = RegexValidator(
     r"\A[A-Za-z0-9](?:[A-Za-z0-9_-]{0,48}[A-Za-z0-9])?\Z",
-    "Use letters, digits, hyphens and underscores only, beginning and ending with a letter or digit.",
+    "Use only letters, digits, hyphens and underscores, with a letter or digit at both ends.",
 )
 
 
 class Agent(models.Model):
-    """What a user uploads and names; it lives in one environment and has numbered submissions."""
+    """An agent that a user uploads and names; it belongs to one environment and has numbered submissions."""
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="agents")
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="agents")
     name = models.CharField(max_length=50, validators=[agent_name])
-    is_public = models.BooleanField(default=False, help_text="Source and logs can be read by everyone.")
-    is_disabled = models.BooleanField(default=False, help_text="A disabled agent takes part in nothing.")
+    is_public = models.BooleanField(default=False, help_text="Everyone can read its source and logs.")
+    is_disabled = models.BooleanField(default=False, help_text="A disabled agent does not take part.")
     disabled_reason = models.CharField(max_length=200, blank=True)
-    is_resting = models.BooleanField(default=False, help_text="Its owner lets it take part in nothing new.")
+    is_resting = models.BooleanField(default=False, help_text="Its owner keeps it out of everything new.")
     quarantined_at = models.DateTimeField(
-        null=True, editable=False, help_text="Set where the arena itself has disabled it, because it crashed."
+        null=True, editable=False, help_text="When the arena disabled it for crashing; empty otherwise."
     )
     quarantined_number = models.PositiveIntegerField(
         null=True, editable=False, help_text="The version that crashed; a later one that validates ends the quarantine."
     )
     forgiven_entry = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="Crashes up to this entry of the ledger count no more."
+        default=0, editable=False, help_text="Crashes up to this ledger entry no longer count."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -66,26 +66,26 @@ class Agent(models.Model):
 
     @property
     def is_quarantined(self) -> bool:
-        """Whether it was disabled by the arena itself, for crashing."""
+        """Whether the arena disabled it for crashing."""
         return self.quarantined_at is not None
 
 
 def archive_name(submission: Submission | None, filename: str) -> str:
-    """Where an uploaded archive is stored; nothing of the user's file name is kept."""
+    """Return the storage name of an uploaded archive; nothing of the user's file name is kept."""
     return f"archives/{uuid.uuid4()}.zip"
 
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def valid(self) -> SubmissionQuerySet:
-        """Submissions that may play: validated, agent and owner in play."""
+        """Return submissions that may play: validated, with agent and owner not barred."""
         return self.validated().filter(agent__is_disabled=False, agent__owner__is_active=True)
 
     def active(self) -> SubmissionQuerySet:
-        """Submissions that may play for their agent; of each agent the newest one does."""
+        """Return submissions that may play for their agent; the newest one of each agent does."""
         return self.valid().filter(is_benched=False, agent__is_resting=False)
 
     def validated(self) -> SubmissionQuerySet:
-        """Submissions that could play: latest build and validation succeeded, image kept."""
+        """Return submissions that can play: latest build and validation succeeded, image kept."""
         latest = {"submission": models.OuterRef("pk")}
         builds = apps.get_model("core", "Build").objects.filter(**latest).order_by("-pk")
         validations = apps.get_model("core", "Validation").objects.filter(**latest).order_by("-pk")
@@ -101,7 +101,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
 
 
 class SubmissionForm(models.TextChoices):
-    """What a submission is."""
+    """The kind of a submission."""
 
     PLAYER = "PLAYER", "player"
     SCRIPT = "SCRIPT", "script"
@@ -113,7 +113,7 @@ class Submission(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="submissions")
     number = models.PositiveIntegerField(help_text="From 1 within the agent.")
     public_id = models.UUIDField(
-        unique=True, default=uuid.uuid4, help_text="By which clients of the API know it; they may choose it."
+        unique=True, default=uuid.uuid4, help_text="Its id for clients of the API, who may choose it."
     )
     form = models.CharField(
         max_length=6,
@@ -121,15 +121,15 @@ class Submission(models.Model):
         default=SubmissionForm.PLAYER,
         help_text="A script plays its environment itself and reports its score.",
     )
-    algorithm = models.CharField(max_length=100, blank=True, help_text="What its owner calls the method.")
+    algorithm = models.CharField(max_length=100, blank=True, help_text="The owner's name for the method.")
     address_digest = models.CharField(
         max_length=32,
         blank=True,
         editable=False,
-        help_text="Of an anonymous client: a hash of its address and the day, by which its quota is counted.",
+        help_text="For an anonymous client: a hash of its address and the day, which its quota is counted by.",
     )
     user_label = models.CharField(
-        max_length=100, blank=True, help_text="Who an anonymous client said it is; nobody has checked it."
+        max_length=100, blank=True, help_text="The name that an anonymous client gave; it is not verified."
     )
     archive = models.FileField(upload_to=archive_name, max_length=200)
     archive_sha256 = models.CharField(max_length=64)
@@ -137,15 +137,15 @@ class Submission(models.Model):
     image = models.CharField(max_length=200, blank=True, help_text="Set by the build.")
     image_digest = models.CharField(max_length=100, blank=True)
     image_removed_at = models.DateTimeField(
-        null=True, editable=False, help_text="Its image is not kept any longer since then: it plays no more."
+        null=True, editable=False, help_text="When its image was removed; it can no longer play."
     )
     needs_fresh_container = models.BooleanField(
-        default=False, help_text="Cannot be forked: found out by the validation."
+        default=False, help_text="It cannot be forked; the validation found this out."
     )
-    warnings = models.JSONField(default=list, help_text="Sentences of the build for the owner.")
+    warnings = models.JSONField(default=list, help_text="Warnings of the build for the owner, as sentences.")
     is_benched = models.BooleanField(
         default=False,
-        help_text="It does not play for its agent: the newest one that is not benched does.",
+        help_text="It does not play for its agent; the newest version that is not benched does.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
@@ -174,12 +174,12 @@ class Submission(models.Model):
 
     @property
     def launched_image(self) -> str:
-        """What a sandbox launches: the content id, which no other image can take, or a folder."""
+        """The image that a sandbox launches: a content id, which no other image can have, or a folder."""
         return self.image_digest or self.image
 
     @property
     def latest_build(self) -> Build | None:
-        """The build that counts (uses a prefetch of `builds` when there is one)."""
+        """The newest build (uses a prefetch of `builds` if there is one)."""
         return max(self.builds.all(), key=lambda job: job.pk, default=None)
 
     @property

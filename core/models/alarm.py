@@ -4,9 +4,9 @@ from django.db import models
 
 
 class Alarm(models.Model):
-    """Something that an organiser must look at; shown on top of the admin until it is settled."""
+    """A problem that an organiser must look at; shown at the top of the admin until it is settled."""
 
-    key = models.CharField(max_length=100, unique=True, help_text="What it is about; raised twice, it is one alarm.")
+    key = models.CharField(max_length=100, unique=True, help_text="Names the problem; raising it twice is one alarm.")
     message = models.TextField(help_text="A sentence for a person.")
     address = models.CharField(max_length=200, blank=True, help_text="Path of the page to look at.")
     raised_at = models.DateTimeField()

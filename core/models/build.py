@@ -14,8 +14,8 @@ class Build(Job):
     ENVIRONMENT = "submission__agent__environment"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="builds")
-    base_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Of the base image.")
-    requirements_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Of its packages.")
+    base_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Digest of the base image.")
+    requirements_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Digest of packages.")
     sbom = models.FileField(
         upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="Software bill of materials."
     )

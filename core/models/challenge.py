@@ -1,4 +1,4 @@
-"""Unrated duels that an owner has asked for."""
+"""Unrated duels that an owner asks for."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class ChallengeKind(models.TextChoices):
 
 
 class Challenge(models.Model):
-    """Unrated duels of a submission against others, asked for by its owner; its report is read off the duels."""
+    """Unrated duels of a submission against others, at its owner's request; the report is derived from the duels."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="challenges")
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="challenges")
     kind = models.CharField(max_length=7, choices=ChallengeKind.choices)
     created_at = models.DateTimeField(auto_now_add=True)
-    ended_at = models.DateTimeField(null=True, blank=True, help_text="When its owner was told of the report.")
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="When its owner got the report.")
 
     class Meta:
         ordering = ["-pk"]

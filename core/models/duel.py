@@ -22,14 +22,14 @@ class DuelOutcome(models.TextChoices):
 
 
 class Duel(PlayedJob, Checkable):
-    """N matches between two submissions. FAILED by a platform fault means void: it counts for nobody.
+    """N matches between two submissions. A duel that FAILED by a platform fault is void and does not count.
 
-    It belongs to a tournament, or to a promotion or a challenge: those two are not in the ledger.
+    It belongs to a tournament, a promotion or a challenge; only duels of tournaments are in the ledger.
     """
 
     KIND = "duel"
     OWNER = "player_1__agent__owner"
-    """Of a promotion or a challenge: its own agent sits first."""
+    """In promotions and challenges, the agent that asked for the duel is player_1."""
     ENVIRONMENT = "player_1__agent__environment"
     RELATED = ("tournament", "player_1__agent__environment", "player_2__agent__environment")
 
@@ -38,30 +38,30 @@ class Duel(PlayedJob, Checkable):
     challenge = models.ForeignKey(Challenge, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
     number = models.PositiveIntegerField(help_text="Order in the schedule, from 1.")
     round = models.PositiveIntegerField(help_text="Round of the schedule, from 1.")
-    # Without indexes of their own: those below begin with them.
+    # No separate indexes: the indexes below begin with these columns.
     player_1 = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="duels_as_player_1", db_index=False)
     player_2 = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="duels_as_player_2", db_index=False)
     outcome = models.CharField(max_length=8, choices=DuelOutcome.choices, blank=True, editable=False)
     player_1_wins = models.PositiveIntegerField(default=0, editable=False)
     player_2_wins = models.PositiveIntegerField(default=0, editable=False)
-    player_1_errors = models.PositiveIntegerField(default=0, editable=False, help_text="Matches forfeited.")
+    player_1_errors = models.PositiveIntegerField(default=0, editable=False, help_text="Matches that it forfeited.")
     player_2_errors = models.PositiveIntegerField(default=0, editable=False)
     draws = models.PositiveIntegerField(default=0, editable=False)
     player_1_score = models.FloatField(default=0.0, editable=False)
     player_2_score = models.FloatField(default=0.0, editable=False)
     expected = models.FloatField(
-        null=True, editable=False, help_text="Predicted share of the points for player 1 when it was made, 0 to 1."
+        null=True, editable=False, help_text="Share of the points predicted for player 1 at the start, 0 to 1."
     )
-    reason = models.CharField(max_length=200, blank=True, editable=False, help_text="Why the two meet, as a sentence.")
+    reason = models.CharField(max_length=200, blank=True, editable=False, help_text="A sentence why the two meet.")
     test = models.JSONField(null=True, editable=False, help_text="The sequential test that may end it early.")
-    test_result = models.JSONField(null=True, editable=False, help_text="What that test has found.")
+    test_result = models.JSONField(null=True, editable=False, help_text="The result of that test.")
 
     class Meta(PlayedJob.Meta):
         ordering = ["tournament", "number"]
         indexes = [
             *PlayedJob.Meta.indexes,
             models.Index(fields=["tournament", "round"], name="duel_of_round"),
-            # The latest duels of a player.
+            # For the latest duels of a player.
             models.Index(fields=["player_1", "-id"], name="duel_of_player_1"),
             models.Index(fields=["player_2", "-id"], name="duel_of_player_2"),
         ]
@@ -108,13 +108,13 @@ class Duel(PlayedJob, Checkable):
 
     @property
     def its_tournament(self) -> Tournament:
-        """The tournament of a duel that is known to have one."""
+        """The tournament of a duel that must have one."""
         assert self.tournament is not None
         return self.tournament
 
     @property
     def environment(self) -> Environment:
-        """Where it is played."""
+        """The environment in which it is played."""
         return self.player_1.agent.environment
 
     @property

@@ -1,4 +1,4 @@
-"""Environments as the site knows them; the rules are code, see the package `environments`."""
+"""Environments as rows; their rules are code in the folder `environments`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from core.models.quota import QuotaNumbers
 
 
 class Play(models.TextChoices):
-    """What the arena has agents play by itself, with two seats and more."""
+    """What agents play without an organiser, in environments with two or more seats."""
 
-    EDITIONS = "EDITIONS", "an edition of everybody after every change"
-    LADDER = "LADDER", "a ladder without end"
-    NOTHING = "NOTHING", "nothing: tournaments of organisers only"
+    EDITIONS = "EDITIONS", "an edition of all agents after every change"
+    LADDER = "LADDER", "an endless ladder"
+    NOTHING = "NOTHING", "nothing: only organisers' tournaments"
 
 
 class Environment(QuotaNumbers):
@@ -23,55 +23,55 @@ class Environment(QuotaNumbers):
 
     slug = models.SlugField(max_length=50, unique=True)
     env_id = models.CharField(max_length=100, unique=True, help_text="Its name for clients of the API.")
-    version = models.PositiveIntegerField(help_text="Version of the rules that new duels are played with.")
+    version = models.PositiveIntegerField(help_text="Version of the rules for new duels.")
     name = models.CharField(max_length=100)
     description = models.TextField(help_text="Markdown.")
     image = models.CharField(max_length=100, help_text="Static path of the picture.")
     seats = models.PositiveSmallIntegerField()
     is_active = models.BooleanField(
-        default=True, help_text="Inactive environments take no uploads and start no editions."
+        default=True, help_text="Inactive environments accept no uploads and start no editions."
     )
     unavailable_because = models.TextField(
         blank=True,
         editable=False,
-        help_text="Why its rules cannot be run on this arena, for organisers; empty where they can.",
+        help_text="Why its rules cannot run on this arena, for organisers; empty where they can.",
     )
-    matches_per_duel = models.PositiveIntegerField(help_text="Even: seats alternate. Not used with one seat.")
+    matches_per_duel = models.PositiveIntegerField(help_text="Even, because seats alternate. Unused with one seat.")
     matches_per_validation = models.PositiveIntegerField(
         validators=[MinValueValidator(1)], help_text="With one seat: practice episodes."
     )
     episodes_per_evaluation = models.PositiveIntegerField(
-        default=0, help_text="Length of the next hidden list of seeds. Used with one seat only."
+        default=0, help_text="Length of the next hidden list of seeds. Only for one seat."
     )
     play = models.CharField(
-        max_length=8, choices=Play.choices, default=Play.EDITIONS, help_text="What agents play by themselves."
+        max_length=8, choices=Play.choices, default=Play.EDITIONS, help_text="What agents play without an organiser."
     )
     active_per_owner = models.PositiveIntegerField(
-        default=2, help_text="Agents of one owner in a ladder, or registered for a tournament. 0: no limit."
+        default=2, help_text="Maximum number of an owner's agents in a ladder or tournament. 0: no limit."
     )
     has_gate = models.BooleanField(
-        default=False, help_text="New versions play only once a test has shown that they are better."
+        default=False, help_text="A new version plays only after a test has shown that it is better."
     )
     stops_early = models.BooleanField(
-        default=False, help_text="Duels of automatic tournaments end as soon as a test has decided them."
+        default=False, help_text="Duels of automatic tournaments end as soon as a test decides them."
     )
     test_elo0 = models.FloatField(default=0.0, help_text="Lower bound of the test, in normalised Elo.")
     test_elo1 = models.FloatField(default=50.0, help_text="Upper bound of the test, in normalised Elo.")
-    test_alpha = models.FloatField(default=0.05, help_text="Chance to call better what is at the lower bound.")
-    test_beta = models.FloatField(default=0.05, help_text="Chance to miss what is at the upper bound.")
+    test_alpha = models.FloatField(default=0.05, help_text="Probability to accept a version at the lower bound.")
+    test_beta = models.FloatField(default=0.05, help_text="Probability to miss a version at the upper bound.")
     test_cap = models.PositiveIntegerField(default=500, help_text="Pairs of matches after which it ends undecided.")
     takes_scripts = models.BooleanField(
-        default=False, help_text="Whether scripts that report their score themselves may be submitted."
+        default=False, help_text="Whether scripts, which report their score themselves, may be submitted."
     )
     parallel_matches = models.PositiveIntegerField(default=32)
     cpu_count = models.FloatField(default=1.0)
     memory_limit_bytes = models.PositiveBigIntegerField()
-    move_seconds = models.FloatField(help_text="Time of a move that costs nothing.")
-    bank_seconds = models.FloatField(help_text="Time of a match on top of it.")
+    move_seconds = models.FloatField(help_text="Free time for each move.")
+    bank_seconds = models.FloatField(help_text="Additional time for the whole match.")
     start_seconds = models.FloatField(help_text="Time to load the player.")
-    duel_seconds = models.FloatField(help_text="Time of a whole duel.")
+    duel_seconds = models.FloatField(help_text="Time for a whole duel.")
     validation_seconds = models.FloatField(
-        default=120.0, help_text="Time of a whole validation, the start of its player included."
+        default=120.0, help_text="Time for a whole validation, including the start of its player."
     )
 
     class Meta:
@@ -98,22 +98,22 @@ class Environment(QuotaNumbers):
 
     @property
     def spec_id(self) -> str:
-        """Id of the spec that new duels are played with, e.g. `connect-four-v1`."""
+        """Id of the spec for new duels, e.g. `connect-four-v1`."""
         return f"{self.slug}-v{self.version}"
 
     @property
     def is_available(self) -> bool:
-        """Whether its rules can be run on this arena: nothing that they need is missing or broken."""
+        """Whether its rules can run on this arena: nothing that they need is missing or broken."""
         return not self.unavailable_because
 
     @property
     def is_scored(self) -> bool:
-        """Whether submissions are ranked by what they score alone, not by duels."""
+        """Whether submissions are ranked by their scores instead of by duels."""
         return self.seats == 1
 
     @property
     def limits(self) -> Limits:
-        """What a player may use here."""
+        """What a player may use in this environment."""
         return Limits(
             cpu_count=self.cpu_count,
             memory_limit_bytes=self.memory_limit_bytes,

@@ -14,7 +14,7 @@ from core.models.verdict import Checkable
 
 
 class SeedPurpose(models.TextChoices):
-    """What a list of seeds is for."""
+    """The purpose of a list of seeds."""
 
     PRACTICE = "PRACTICE", "practice"
     RANKING = "RANKING", "ranking"
@@ -22,20 +22,20 @@ class SeedPurpose(models.TextChoices):
 
 
 class SeedList(models.Model):
-    """The seeds of an evaluation's episodes. Those of a practice list are public, others until they are revealed.
+    """The seeds of an evaluation's episodes. Practice lists are public, other lists only once they are revealed.
 
-    An environment is ranked by the newest list that is not for practice.
+    The newest list that is not for practice ranks an environment.
     """
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="seed_lists")
     purpose = models.CharField(max_length=8, choices=SeedPurpose.choices)
     seeds = models.JSONField(help_text="Whole numbers, in the order of the episodes.")
     sha256 = models.CharField(
-        max_length=64, help_text="Of the seeds as decimal numbers, each ended by a line feed: public from the start."
+        max_length=64, help_text="Hash of the seeds as decimal numbers, each ended by a line feed; always public."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
-    revealed_at = models.DateTimeField(null=True, blank=True, help_text="From then on everyone may read the seeds.")
+    revealed_at = models.DateTimeField(null=True, blank=True, help_text="When the seeds became public.")
 
     class Meta:
         ordering = ["pk"]
@@ -57,14 +57,15 @@ ORDER_SECRET_BYTES = 32
 
 
 def new_order_secret() -> str:
-    """What the order of an evaluation's episodes is drawn from, in hex."""
+    """Return a new secret, in hex, that the order of an evaluation's episodes is drawn from."""
     return secrets.token_hex(ORDER_SECRET_BYTES)
 
 
 class Evaluation(Job, Checkable):
     """Episodes of one submission in a one-seat environment, played under the referee; or one run of a script.
 
-    The first is verified: the arena held the environment. A script reports its score itself. FAILED counts for nobody.
+    Episodes are verified, because the arena runs the environment; a script reports its own score. A FAILED evaluation
+    does not count.
     """
 
     KIND = "evaluation"
@@ -76,23 +77,23 @@ class Evaluation(Job, Checkable):
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="evaluations")
     agent = models.ForeignKey("core.Agent", on_delete=models.PROTECT, related_name="evaluations")
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="evaluations")
-    """As the submission's, kept here too: a board of a million rows is read by one index."""
-    environment_version = models.CharField(max_length=60, help_text="Id of the spec it is played with.")
+    """That of the submission, repeated here so that one index can read a board of a million rows."""
+    environment_version = models.CharField(max_length=60, help_text="Id of the spec that it is played with.")
     seed_list = models.ForeignKey(SeedList, on_delete=models.PROTECT, null=True, related_name="evaluations")
     """None for a script."""
     order_secret = models.CharField(
         max_length=2 * ORDER_SECRET_BYTES,
         default=new_order_secret,
         editable=False,
-        help_text="The order of the episodes follows from it: with it, the seed of every episode is known.",
+        help_text="The order of the episodes follows from it; with it, the seed of every episode is known.",
     )
     is_verified = models.BooleanField(default=True, help_text="Whether the arena itself stepped the environment.")
     is_current = models.BooleanField(
-        default=False, editable=False, help_text="Whether it is what its agent stands on the board with."
+        default=False, editable=False, help_text="Whether its agent stands on the board with it."
     )
     episode_count = models.PositiveIntegerField(default=0, help_text="Episodes to play, or played by a script.")
     episodes_done = models.PositiveIntegerField(default=0, editable=False)
-    score = models.FloatField(null=True, editable=False, help_text="Mean score of the episodes, or what a script says.")
+    score = models.FloatField(null=True, editable=False, help_text="Mean score of the episodes, or a script's report.")
     score_low = models.FloatField(null=True, editable=False, help_text="Lower end of the mean's 95% interval.")
     score_high = models.FloatField(null=True, editable=False)
     interquartile_mean = models.FloatField(null=True, editable=False)
@@ -102,13 +103,13 @@ class Evaluation(Job, Checkable):
     episodes = models.JSONField(
         default=list,
         editable=False,
-        help_text="By episode: place of its seed in the list, score, length, thinking seconds. For staff alone while "
+        help_text="By episode: place of its seed in the list, score, length, thinking seconds. Only for staff while "
         "the seeds are hidden.",
     )
-    metrics = models.JSONField(default=list, editable=False, help_text="What a script reported beside its score.")
+    metrics = models.JSONField(default=list, editable=False, help_text="What a script reported besides its score.")
     runtime = models.CharField(max_length=200, blank=True, editable=False, help_text="Versions of the environment.")
     records = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)
-    record_sha256 = models.CharField(max_length=64, blank=True, editable=False, help_text="Hash over the play.")
+    record_sha256 = models.CharField(max_length=64, blank=True, editable=False, help_text="Hash of the play.")
     player_log = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)
     player_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Content id of the image.")
 
@@ -116,8 +117,8 @@ class Evaluation(Job, Checkable):
         ordering = ["pk"]
         indexes = [
             *Job.Meta.indexes,
-            # A board in its order and by date. With the agent at the end neither has to look into the table to leave
-            # out agents that are barred.
+            # The board by rank and by date. With the agent at the end, both exclude barred agents without reading
+            # the table.
             models.Index(
                 models.F("environment"),
                 models.F("is_verified").desc(),
@@ -165,7 +166,7 @@ class Evaluation(Job, Checkable):
 
 
 class Recording(Job):
-    """A video, or for environments of text a replay, of one episode of an evaluation or of the practice before it."""
+    """A video, or a replay where states are text, of one episode of an evaluation or of the practice before it."""
 
     KIND = "recording"
     OWNER = "evaluation__agent__owner"
@@ -183,7 +184,7 @@ class Recording(Job):
         on_delete=models.PROTECT,
         null=True,
         related_name="recordings",
-        help_text="The practice, on public seeds, that the episode is of; none where it is of the evaluation itself.",
+        help_text="The practice run on public seeds that the episode is from; empty for the evaluation itself.",
     )
     choice = models.CharField(max_length=6, choices=Choice.choices)
     episode_number = models.PositiveIntegerField()
@@ -197,7 +198,7 @@ class Recording(Job):
         help_text="JSON: rewards and returns by step.",
     )
     text = models.FileField(
-        upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="JSON: states in words."
+        upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="JSON: states as text."
     )
 
     class Meta(Job.Meta):

@@ -8,7 +8,7 @@ from django.db import models
 
 
 class JobState(models.TextChoices):
-    """Where a job is. The allowed moves stand in `core.jobs.states.TRANSITIONS`."""
+    """The state of a job. `core.jobs.states.TRANSITIONS` has the allowed transitions."""
 
     QUEUED = "QUEUED", "waiting"
     RUNNING = "RUNNING", "running"
@@ -20,24 +20,24 @@ class JobState(models.TextChoices):
 class JobFault(models.TextChoices):
     """Who is to blame for a failure."""
 
-    NONE = "NONE", "nobody"
+    NONE = "NONE", "none"
     PLAYER = "PLAYER", "player"
     PLATFORM = "PLATFORM", "platform"
 
 
 PRIORITIES = 10
-"""The highest priority of a job; the lowest is this below zero."""
+"""The highest priority of a job; the lowest is its negative."""
 
 
 class CancelCode(models.TextChoices):
-    """Why a job was cancelled. Code decides by this; the sentence in `error` is for people."""
+    """Why a job was cancelled, for code; the sentence in `error` is for people."""
 
     BY_OWNER = "by_owner", "by its owner"
     BY_ORGANISER = "by_organiser", "by an organiser"
     OWNER_BANNED = "owner_banned", "its owner's account was closed"
     AGENT_DISABLED = "agent_disabled", "its agent was disabled"
     QUARANTINED = "quarantined", "a player was paused for crashing"
-    PLAYER_BARRED = "player_barred", "a player takes part in nothing any more"
+    PLAYER_BARRED = "player_barred", "a player may no longer take part"
     PLAYER_LEFT = "player_left", "a player left the tournament"
     SUBMISSION_DELETED = "submission_deleted", "its submission was deleted"
     SUPERSEDED = "superseded", "newer work takes its place"
@@ -48,48 +48,48 @@ class CancelCode(models.TextChoices):
 
 
 class Job(models.Model):
-    """One unit of background work. State changes only through `core.jobs.states.transition`."""
+    """One unit of background work. Only `core.jobs.states.transition` changes its state."""
 
     KIND: str = ""
     RELATED: tuple[str, ...] = ()
-    """What its worker reads along with it."""
+    """Related rows that its worker reads with it."""
     OWNER: str = ""
-    """The way to the user who waits for it."""
+    """The lookup path to the user who waits for it."""
     ENVIRONMENT: str = ""
-    """The way to the environment that it is about."""
+    """The lookup path to its environment."""
     LINES: tuple[str, ...] = ()
-    """Fields by which jobs of the kind stand in lines of their own."""
+    """Fields that divide the jobs of this kind into separate lines."""
     running_since: float | None = None
-    """Monotonic seconds when this process claimed it; None where another did. Not in the row: for figures alone."""
+    """Monotonic seconds when this process claimed it; None when another did. Not stored; only for metrics."""
 
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED, editable=False)
-    attempt = models.PositiveSmallIntegerField(default=0, editable=False, help_text="Times it was claimed.")
-    claim_token = models.UUIDField(null=True, editable=False, help_text="Held by the worker that runs it.")
+    attempt = models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far.")
+    claim_token = models.UUIDField(null=True, editable=False, help_text="Token of the worker that runs it.")
     lease_expires_at = models.DateTimeField(null=True, editable=False)
     worker = models.CharField(max_length=100, blank=True, editable=False)
     fault = models.CharField(max_length=8, choices=JobFault.choices, default=JobFault.NONE, editable=False)
     error_code = models.CharField(max_length=50, blank=True, editable=False)
     error = models.TextField(blank=True, editable=False, help_text="A sentence for a person.")
     public_error = models.TextField(
-        blank=True, editable=False, help_text="What a stranger may read of it: the arena's own words alone."
+        blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words."
     )
     cancel_code = models.CharField(max_length=20, choices=CancelCode.choices, blank=True, editable=False)
     log = models.TextField(blank=True, editable=False)
     history = models.JSONField(
-        default=list, editable=False, help_text="Attempts that came to nothing: core.jobs.selectors.attempts_of."
+        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
     )
     flow = models.CharField(
-        max_length=40, blank=True, editable=False, help_text="Whose jobs it shares turns with: an owner's, or a game's."
+        max_length=40, blank=True, editable=False, help_text="The owner or tournament whose jobs share turns with it."
     )
-    turn = models.PositiveBigIntegerField(default=0, editable=False, help_text="The round of its line in which it is.")
+    turn = models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line.")
     sort_key = models.BigIntegerField(
-        default=0, editable=False, help_text="Jobs are taken by (sort_key, id): turn, priority and environment in one."
+        default=0, editable=False, help_text="Jobs are taken by (sort_key, id): turn, priority and round combined."
     )
     priority = models.SmallIntegerField(
-        default=0, editable=False, help_text="From -10, after others, to 10, before them; set by organisers."
+        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    not_before = models.DateTimeField(null=True, editable=False, help_text="It rests until then.")
+    not_before = models.DateTimeField(null=True, editable=False, help_text="It is delayed until then.")
     started_at = models.DateTimeField(null=True, editable=False)
     ended_at = models.DateTimeField(null=True, editable=False)
 
@@ -136,11 +136,11 @@ class Job(models.Model):
             ),
             models.Index(fields=["-turn"], condition=models.Q(turn__gt=1, attempt__gt=0), name="%(class)s_last_turn"),
             models.Index(fields=["flow", "-turn"], name="%(class)s_flow"),
-            # SQLite takes a partial index only for the very condition that a query has.
+            # SQLite uses a partial index only if the query repeats its exact condition.
             models.Index(fields=["id"], condition=models.Q(state="QUEUED"), name="%(class)s_waiting"),
             models.Index(fields=["lease_expires_at"], condition=models.Q(state="RUNNING"), name="%(class)s_running"),
             models.Index(fields=["created_at", "id"], name="%(class)s_created"),
-            # What was finished last: the watchdog asks it every half a minute.
+            # For the job finished last, which the watchdog reads twice a minute.
             models.Index(fields=["state", "-ended_at"], name="%(class)s_ended"),
         ]
 
@@ -151,14 +151,14 @@ class Job(models.Model):
 
 
 def artifact_name(job: Job, filename: str) -> str:
-    """Where an artifact is stored: apart for every claim, so that a zombie's file never replaces a good one."""
+    """Return an artifact's storage name, different for every claim, so that a late file never replaces a good one."""
     return f"{job.KIND}s/{job.pk}/{job.claim_token or uuid.uuid4()}/{filename}"
 
 
 class PlayedJob(Job):
     """A job in which matches are played."""
 
-    environment_version = models.CharField(max_length=60, help_text="Id of the spec it is played with, e.g. quarto-v1.")
+    environment_version = models.CharField(max_length=60, help_text="Id of the spec for its matches, e.g. quarto-v1.")
     seed = models.PositiveBigIntegerField()
     match_count = models.PositiveIntegerField()
     matches_done = models.PositiveIntegerField(default=0, editable=False)
@@ -169,7 +169,7 @@ class PlayedJob(Job):
         max_length=100, blank=True, editable=False, help_text="Content id of the image that played; empty for a folder."
     )
     player_2_digest = models.CharField(max_length=100, blank=True, editable=False)
-    record_sha256 = models.CharField(max_length=64, blank=True, editable=False, help_text="Hash over the play.")
+    record_sha256 = models.CharField(max_length=64, blank=True, editable=False, help_text="Hash of the play.")
 
     class Meta(Job.Meta):
         abstract = True

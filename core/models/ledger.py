@@ -11,14 +11,14 @@ from core.models.limits import finite
 from core.models.user import User
 
 CRASHED = models.Q(errors__gt=0, wins=0, losses=0, draws=0, opponent_errors=0)
-"""An entry of a seat from which every match was forfeited."""
+"""Matches an entry in which every match was forfeited from that seat."""
 
 
 class LedgerEntry(models.Model):
-    """What a submission did from one seat in one duel. Written once, never changed; see LedgerVoid."""
+    """The results of a submission from one seat in one duel. Written once and never changed; see LedgerVoid."""
 
     duel = models.ForeignKey(Duel, on_delete=models.PROTECT, related_name="ledger_entries")
-    # Without an index of its own: ledger_latest begins with it.
+    # No separate index: ledger_latest begins with this column.
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="ledger_entries", db_index=False)
     opponent = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="+")
     seat = models.PositiveSmallIntegerField()
@@ -34,7 +34,7 @@ class LedgerEntry(models.Model):
         verbose_name_plural = "ledger entries"
         ordering = ["pk"]
         indexes = [
-            # Who has crashed is asked again and again while an edition runs: it costs nothing while nobody has.
+            # Running editions often ask for crashes; the condition makes the query cheap while no one has crashed.
             models.Index(fields=["submission", "id"], condition=CRASHED, name="ledger_crashes"),
             models.Index(fields=["submission", "-id"], name="ledger_latest"),
         ]
@@ -59,7 +59,7 @@ class LedgerEntry(models.Model):
 
 
 class LedgerVoid(models.Model):
-    """Strikes a duel's entries from everything that is computed of the ledger."""
+    """Strikes a duel's entries from everything that is computed from the ledger."""
 
     duel = models.OneToOneField(Duel, on_delete=models.PROTECT, related_name="void")
     reason = models.CharField(max_length=200)
@@ -76,22 +76,22 @@ class LedgerVoid(models.Model):
 class Rating(models.Model):
     """Strength of a submission over all editions, in points of the Elo scale; recomputed from the ledger.
 
-    The official one is fitted to everything that was played; who may not play, or has a newer version that has played,
-    is rated without a rank. See docs/reference/ratings.md.
+    The official rating is fitted to all matches. A submission that may not play, or has a newer version that has
+    played, is rated without a rank. See docs/reference/ratings.md.
     """
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="rating")
     value = models.FloatField()
-    low = models.FloatField(help_text="Begin of its 95% interval.")
+    low = models.FloatField(help_text="Start of its 95% interval.")
     high = models.FloatField(help_text="End of its 95% interval.")
     rank = models.PositiveIntegerField(null=True, blank=True, help_text="Ties share: 1, 1, 3.")
     best_rank = models.PositiveIntegerField(
-        null=True, blank=True, help_text="First of the ranks that it may truly have."
+        null=True, blank=True, help_text="Best of the ranks that are compatible with the results."
     )
-    worst_rank = models.PositiveIntegerField(null=True, blank=True, help_text="Last of them.")
-    best_chance = models.FloatField(null=True, blank=True, help_text="Probability to be the strongest that is ranked.")
+    worst_rank = models.PositiveIntegerField(null=True, blank=True, help_text="Worst of those ranks.")
+    best_chance = models.FloatField(null=True, blank=True, help_text="Probability to be the strongest ranked one.")
     live = models.FloatField(
-        help_text="Elo, which moves with every duel; where very many were played, with the next fit."
+        help_text="Elo, updated after every duel, or with the next fit if a great many were played."
     )
     duel_count = models.PositiveIntegerField()
     match_count = models.PositiveIntegerField()
@@ -128,25 +128,25 @@ class Rating(models.Model):
 
     @property
     def is_fitted(self) -> bool:
-        """Whether it comes of a fit, which always has an interval: until the first one Elo stands in for it."""
+        """Whether it comes from a fit, which always has an interval; before the first fit it is the Elo rating."""
         return self.low < self.high
 
 
 class RatingPool(models.Model):
-    """All submissions that are rated together: what the last fit of an environment found, and what it was made of."""
+    """All submissions rated together: the result of an environment's last fit, and what it was fitted to."""
 
     environment = models.OneToOneField(Environment, on_delete=models.CASCADE, related_name="rating_pool")
     spread = models.FloatField(help_text="Fitted standard deviation of the pool, in points.")
     first_seat = models.FloatField(help_text="Points that the first seat is worth.")
-    first_seat_low = models.FloatField(help_text="Begin of its 95% interval.")
+    first_seat_low = models.FloatField(help_text="Start of its 95% interval.")
     first_seat_high = models.FloatField(help_text="End of its 95% interval.")
-    is_connected = models.BooleanField(help_text="Whether matches link all who played.")
+    is_connected = models.BooleanField(help_text="Whether matches connect all players.")
     duel_count = models.PositiveIntegerField(help_text="Duels behind the official ratings.")
-    ledger_version = models.PositiveBigIntegerField(default=0, help_text="The ledger's, of which they were fitted.")
+    ledger_version = models.PositiveBigIntegerField(default=0, help_text="Version of the ledger that was fitted.")
     fitted_at = models.DateTimeField()
-    fit_seconds = models.FloatField(default=0.0, help_text="How long the last fit took: the next one waits longer.")
-    failed_at = models.DateTimeField(null=True, help_text="When a fit was last tried in vain since the last good one.")
-    told_at = models.DateTimeField(null=True, help_text="The last moment of the history of which people were told.")
+    fit_seconds = models.FloatField(default=0.0, help_text="Duration of the last fit; the next one waits accordingly.")
+    failed_at = models.DateTimeField(null=True, help_text="When a fit last failed since the last good one.")
+    told_at = models.DateTimeField(null=True, help_text="Last moment of the history that people have been told of.")
 
     class Meta:
         constraints = [
@@ -167,21 +167,21 @@ class RatingPool(models.Model):
 
 
 class RatingPoint(models.Model):
-    """How a submission stood at a moment. All that had a rank then have a point at that time: together a leaderboard.
+    """The rating of a submission at a moment. All submissions ranked then have a point: together a leaderboard.
 
-    Written when an edition ends, and now and then while a ladder runs; old moments are thinned out, the ledger never.
+    Written when an edition ends, and at intervals during a ladder. Old moments are thinned out; the ledger never is.
     """
 
-    # Without indexes of their own: those below begin with them.
+    # No separate indexes: the indexes below begin with these columns.
     environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="+", db_index=False)
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="rating_points", db_index=False)
     at = models.DateTimeField()
     value = models.FloatField()
-    low = models.FloatField(null=True, help_text="Begin of its 95% interval. Empty in editions before there were any.")
+    low = models.FloatField(null=True, help_text="Start of its 95% interval. Empty for the earliest editions.")
     high = models.FloatField(null=True, help_text="End of its 95% interval.")
-    rank = models.PositiveIntegerField(null=True, help_text="Ties share: 1, 1, 3. Empty where none was kept.")
-    best_rank = models.PositiveIntegerField(null=True, help_text="First of the ranks that it may truly have had.")
-    worst_rank = models.PositiveIntegerField(null=True, help_text="Last of them.")
+    rank = models.PositiveIntegerField(null=True, help_text="Ties share: 1, 1, 3. Empty where it was not kept.")
+    best_rank = models.PositiveIntegerField(null=True, help_text="Best rank compatible with the results then.")
+    worst_rank = models.PositiveIntegerField(null=True, help_text="Worst of those ranks.")
     live = models.FloatField(null=True, help_text="Elo.")
 
     class Meta:

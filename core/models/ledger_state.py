@@ -1,7 +1,7 @@
-"""How far the ledger of each environment is, and sums of it that are kept so that a result costs no reading of history.
+"""The version of each environment's ledger, and sums over it, so that a new result need not read the history.
 
-All but `Ledger` and `LedgerChange` is derived: it follows from the ledger alone, and says by a version what it was made
-from.
+All models except `Ledger` and `LedgerChange` are derived: they follow from the ledger alone, and each records the
+version that it was made from.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from core.models.tournament import Tournament
 
 
 class Ledger(models.Model):
-    """The version of an environment's ledger, raised by every change in the transaction that makes it.
+    """The version of an environment's ledger, raised by every change in the same transaction.
 
-    A row of its own, not a column of the environment: to save an environment that was read a while ago would take the
-    version back. It is held from a change to its commit, so versions become visible in their order and without gaps.
+    It is a separate row, not a column of the environment, because saving an environment that was read earlier would
+    reset the version. It is locked from a change to its commit, so versions become visible in order and without gaps.
     """
 
     environment = models.OneToOneField(Environment, on_delete=models.CASCADE, primary_key=True, related_name="ledger")
@@ -35,20 +35,20 @@ class LedgerChange(models.Model):
     class Kind(models.TextChoices):
         RESULT = "RESULT", "a duel's result"
         STRIKE = "STRIKE", "results were struck"
-        RELEASE = "RELEASE", "the results of a tournament are shown to everybody"
+        RELEASE = "RELEASE", "the results of a tournament became public"
         WITHDRAWAL = "WITHDRAWAL", "participants were withdrawn"
         CANCEL = "CANCEL", "a tournament was cancelled"
-        RECOMPUTE = "RECOMPUTE", "everything is computed anew"
+        RECOMPUTE = "RECOMPUTE", "everything was recomputed"
 
-    # Without an index of its own: the constraint begins with it.
+    # No separate index: the constraint begins with this column.
     environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="+", db_index=False)
     version = models.PositiveBigIntegerField()
     kind = models.CharField(max_length=10, choices=Kind.choices)
     tournament = models.ForeignKey(
-        Tournament, on_delete=models.CASCADE, null=True, related_name="+", db_index=False, help_text="Of one alone."
+        Tournament, on_delete=models.CASCADE, null=True, related_name="+", db_index=False, help_text="If only one."
     )
     duel = models.OneToOneField(
-        Duel, on_delete=models.CASCADE, null=True, related_name="ledger_change", help_text="Whose result came in."
+        Duel, on_delete=models.CASCADE, null=True, related_name="ledger_change", help_text="The duel of a new result."
     )
 
     class Meta:
@@ -67,19 +67,17 @@ class LedgerChange(models.Model):
 
 
 class LedgerSums(models.Model):
-    """Up to which version tables of the arena's own tournaments, pair totals and live ratings of an environment are.
+    """The version up to which an environment's automatic tables, pair totals and live ratings are up to date.
 
-    Its row is held while they are brought up to date, so one worker at a time does that.
+    The row is locked during an update, so only one worker at a time makes it.
     """
 
     environment = models.OneToOneField(
         Environment, on_delete=models.CASCADE, primary_key=True, related_name="ledger_sums"
     )
     version = models.PositiveBigIntegerField(default=0)
-    rated_version = models.PositiveBigIntegerField(default=0, help_text="The last one that changed what is rated.")
-    rewritten_version = models.PositiveBigIntegerField(
-        default=0, help_text="The last one that struck a result which was rated."
-    )
+    rated_version = models.PositiveBigIntegerField(default=0, help_text="Last version that changed rated results.")
+    rewritten_version = models.PositiveBigIntegerField(default=0, help_text="Last version that struck a rated result.")
     last_result_at = models.DateTimeField(null=True, help_text="When the newest rated entry was written.")
 
     class Meta:
@@ -97,17 +95,17 @@ class LedgerSums(models.Model):
 
 
 class PairTotal(models.Model):
-    """All rated matches of two submissions with the same one in the first seat; a forfeit is a win of the other."""
+    """All rated matches of two submissions with the same first seat; a forfeit is a win for the other submission."""
 
-    # Without indexes of their own: those below begin with them.
+    # No separate indexes: the indexes below begin with these columns.
     environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="+", db_index=False)
     first = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+", db_index=False)
     second = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
-    wins = models.PositiveBigIntegerField(default=0, help_text="Of the first.")
+    wins = models.PositiveBigIntegerField(default=0, help_text="Wins of the first submission.")
     draws = models.PositiveBigIntegerField(default=0)
     losses = models.PositiveBigIntegerField(default=0)
-    duel_count = models.PositiveIntegerField(default=0, help_text="Duels in which the first was player_1.")
-    latest_duel = models.PositiveBigIntegerField(default=0, help_text="Id of the newest duel of the two.")
+    duel_count = models.PositiveIntegerField(default=0, help_text="Duels with the first submission as player_1.")
+    latest_duel = models.PositiveBigIntegerField(default=0, help_text="Id of their newest duel.")
 
     class Meta:
         indexes = [models.Index(fields=["environment"], name="pair_total_environment")]
@@ -121,7 +119,7 @@ class PairTotal(models.Model):
 
 
 class LiveRating(models.Model):
-    """Elo of a submission that has played a rated duel, unrounded, and what its next step depends on."""
+    """The unrounded Elo of a submission with rated duels, and what its next step depends on."""
 
     submission = models.OneToOneField(
         Submission, on_delete=models.CASCADE, primary_key=True, related_name="live_rating"

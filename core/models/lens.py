@@ -1,4 +1,4 @@
-"""Other views of an environment's results than its ratings."""
+"""Views of an environment's results besides its ratings."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from core.models.environment import Environment
 
 
 class Lens(models.Model):
-    """Who beats whom, and whether predictions came true: computed of the ledger with the ratings, and kept like them.
+    """Who beats whom, and whether predictions came true; computed from the ledger along with the ratings.
 
-    What the columns hold is said, and read, in `core/ratings/lens_selectors.py`.
+    `core/ratings/lens_selectors.py` describes and reads the columns.
     """
 
     environment = models.OneToOneField(Environment, on_delete=models.CASCADE, related_name="lens")
-    nash = models.JSONField(default=list, help_text="Ranking by Nash averaging, the best first.")
-    cycles = models.JSONField(default=list, help_text="Threes that beat each other in a circle, the clearest first.")
-    cycle_count = models.PositiveIntegerField(help_text="How many such threes there are, whether kept or not.")
-    pair_count = models.PositiveIntegerField(help_text="Pairs that have met, among those of the ranking.")
-    clear_count = models.PositiveIntegerField(help_text="Those of them in which one clearly beats the other.")
+    nash = models.JSONField(default=list, help_text="Ranking by Nash averaging, best first.")
+    cycles = models.JSONField(default=list, help_text="Triples that beat each other in a cycle, clearest first.")
+    cycle_count = models.PositiveIntegerField(help_text="Number of such triples, including those not kept.")
+    pair_count = models.PositiveIntegerField(help_text="Pairs in the ranking that have met.")
+    clear_count = models.PositiveIntegerField(help_text="Pairs of these in which one clearly beats the other.")
     calibration = models.JSONField(null=True, blank=True, help_text="Null while nothing was predicted.")
-    ledger_version = models.PositiveBigIntegerField(default=0, help_text="The ledger's, of which it was computed.")
+    ledger_version = models.PositiveBigIntegerField(default=0, help_text="Version of the ledger it was computed from.")
     computed_at = models.DateTimeField(auto_now=True)
 
     class Meta:

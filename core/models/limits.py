@@ -1,15 +1,15 @@
-"""Conditions that several models hold their columns to."""
+"""Conditions for check constraints of several models."""
 
 from __future__ import annotations
 
 from django.db.models import Q
 
 LARGEST = 1e300
-"""No score comes near; what is not a number is not below it, in any database."""
+"""Larger than any score. In every database NaN fails the comparison with it."""
 
 
 def finite(*names: str) -> Q:
-    """Columns that are numbers, neither infinite nor NaN. An empty one passes, where it may be."""
+    """Return the condition that columns are neither infinite nor NaN. NULL passes."""
     found = Q()
     for name in names:
         found &= Q(**{f"{name}__gte": -LARGEST, f"{name}__lte": LARGEST})
@@ -17,7 +17,7 @@ def finite(*names: str) -> Q:
 
 
 def positive(*names: str) -> Q:
-    """Columns that are 1 or more."""
+    """Return the condition that columns are 1 or more."""
     found = Q()
     for name in names:
         found &= Q(**{f"{name}__gte": 1})

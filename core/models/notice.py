@@ -1,4 +1,4 @@
-"""What people are told: their inbox here, and mails."""
+"""Notices to people: in their inbox on the site, and by mail."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from core.models.user import User
 
 
 class NoticeKind(models.TextChoices):
-    """What somebody may be told of, as the table of their settings calls it."""
+    """The kind of a notice, as the settings page of a user names it."""
 
     VALIDATED = "VALIDATED", "A version of yours is ready to play"
     VALIDATION = "VALIDATION", "A version of yours fails before it may play"
     QUARANTINE = "QUARANTINE", "An agent of yours is paused for crashing"
     PROMOTION_DECIDED = "PROMOTION_DECIDED", "A new version has been tested against the one in play"
-    TOURNAMENT_STARTED = "TOURNAMENT_STARTED", "A tournament that you are in begins"
-    TOURNAMENT_ENDED = "TOURNAMENT_ENDED", "A tournament that you were in is over"
+    TOURNAMENT_STARTED = "TOURNAMENT_STARTED", "A tournament of yours begins"
+    TOURNAMENT_ENDED = "TOURNAMENT_ENDED", "A tournament of yours is over"
     OVERTAKEN = "OVERTAKEN", "An agent of yours is overtaken"
     CHALLENGE_ENDED = "CHALLENGE_ENDED", "A challenge of yours is over"
 
 
 class Notice(models.Model):
-    """One thing that one person is told. It is in their inbox, or is mailed, or both, as they have chosen."""
+    """One message to one person, in the inbox, by mail, or both, as the person has chosen."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="notices")
     kind = models.CharField(max_length=20, choices=NoticeKind.choices)
@@ -29,16 +29,16 @@ class Notice(models.Model):
     text = models.TextField()
     address = models.CharField(max_length=200, blank=True, help_text="Path of the page that shows more.")
     about = models.CharField(
-        max_length=60, blank=True, help_text="Of what one may hear often: a newer notice takes the place of an unread."
+        max_length=60, blank=True, help_text="Subject of a frequent notice; a new one replaces an unread one."
     )
     in_inbox = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     read_at = models.DateTimeField(null=True, blank=True)
     mail_next_at = models.DateTimeField(
-        null=True, editable=False, help_text="When its mail is tried next; empty: no mail is to be sent."
+        null=True, editable=False, help_text="Time of the next attempt to mail it; empty if no mail is due."
     )
-    mail_attempt = models.PositiveIntegerField(default=0, editable=False, help_text="Times its mail was tried.")
-    mail_error = models.CharField(max_length=200, blank=True, editable=False, help_text="Of the last time.")
+    mail_attempt = models.PositiveIntegerField(default=0, editable=False, help_text="Number of attempts to mail it.")
+    mail_error = models.CharField(max_length=200, blank=True, editable=False, help_text="Error of the last attempt.")
     mailed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
@@ -62,7 +62,7 @@ class Notice(models.Model):
 
 
 class NoticeChoice(models.Model):
-    """How a person wants to hear of one kind of thing. Without a row the defaults of `core.notices.services` hold."""
+    """A person's choice of inbox and mail for one kind of notice. The default is in `core.notices.services`."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="notice_choices")
     kind = models.CharField(max_length=20, choices=NoticeKind.choices)

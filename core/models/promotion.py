@@ -1,4 +1,4 @@
-"""New versions that have to show that they are better before they play for their agent."""
+"""New versions that have to prove that they are better before they play for their agent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.models.agent import Submission
 
 
 class PromotionState(models.TextChoices):
-    """What came of it. All but the first are final."""
+    """The state of a promotion. All states except the first are final."""
 
     TESTING = "TESTING", "being tested"
     ACTIVATED = "ACTIVATED", "activated"
@@ -18,13 +18,13 @@ class PromotionState(models.TextChoices):
 
 
 class Promotion(models.Model):
-    """A new version against the active one of its own agent, in unrated duels under a sequential test."""
+    """A test of a new version against its agent's active one, in unrated duels under a sequential test."""
 
     candidate = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="promotions")
     incumbent = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
     state = models.CharField(max_length=9, choices=PromotionState.choices, default=PromotionState.TESTING)
     test = models.JSONField(help_text="Bounds of the test, fixed before the first match.")
-    verdict = models.TextField(blank=True, help_text="What came out and why, in sentences for people.")
+    verdict = models.TextField(blank=True, help_text="The outcome and the reason, in sentences for people.")
     created_at = models.DateTimeField(auto_now_add=True)
     decided_at = models.DateTimeField(null=True, blank=True)
 

@@ -7,7 +7,7 @@ from core.models.job import Job
 
 
 class Publication(Job):
-    """Puts the source of a public submission into the arena's git repository."""
+    """Publishes the source of a public submission in the arena's git repository."""
 
     KIND = "publication"
     OWNER = "submission__agent__owner"

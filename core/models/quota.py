@@ -1,4 +1,4 @@
-"""Numbers of one's own in place of the arena's, on rows that quotas can be set for."""
+"""Quotas on rows that can override those of the settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class QuotaName(models.TextChoices):
-    """What a person has a quota of, in every environment."""
+    """The quotas of a person, each counted in every environment."""
 
     UPLOADS_PER_DAY = "uploads_per_day", "uploads a day"
     ACTIVE_AGENTS = "active_agents", "agents"
@@ -21,20 +21,20 @@ def _number(what: str) -> models.PositiveBigIntegerField[int | None, int | None]
 
 
 class QuotaNumbers(models.Model):
-    """One column per quota. Empty ones leave it to the next: person, then environment, then settings."""
+    """One column per quota. An empty one defers to the next level: person, then environment, then settings."""
 
     quota_uploads_per_day = _number("Uploads of one person in an environment, per day in UTC.")
     quota_active_agents = _number("Agents of one person in an environment that have a version.")
     quota_storage_bytes = _number("All archives of one person in an environment together.")
     quota_concurrent_jobs = _number("Versions of one person that are built, validated or evaluated at once.")
-    quota_upload_bytes = _number("One archive; never above MAX_UPLOAD_BYTES.")
-    quota_challenges_per_day = _number("Duels that one person asks for in an environment, per day in UTC.")
+    quota_upload_bytes = _number("Size of one archive; never above MAX_UPLOAD_BYTES.")
+    quota_challenges_per_day = _number("Challenge duels of one person in an environment, per day in UTC.")
 
     class Meta:
         abstract = True
 
     def quota_number(self, name: QuotaName) -> int | None:
-        """What is set here; None leaves it to the next."""
+        """Return the number set here; None defers to the next level."""
         number: int | None = getattr(self, f"quota_{name.value}")
         return number
 

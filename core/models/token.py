@@ -1,4 +1,4 @@
-"""Tokens, by which programs act for a person."""
+"""Tokens with which programs act for a person."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from core.models.user import User
 
 
 class ApiToken(models.Model):
-    """A named key of a person to the API. Only a hash of it is kept: nobody can read it again."""
+    """A person's named key for the API. Only its hash is stored, so it cannot be shown again."""
 
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
-    name = models.CharField(max_length=50, help_text="What it is for, in its owner's words.")
+    name = models.CharField(max_length=50, help_text="Its purpose, in its owner's words.")
     digest = models.CharField(max_length=64, unique=True, editable=False, help_text="SHA-256 of the token in hex.")
-    hint = models.CharField(max_length=8, editable=False, help_text="How the token begins, to tell it from others.")
+    hint = models.CharField(max_length=8, editable=False, help_text="Its first characters, to recognise it by.")
     created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="None: never.")
-    last_used_at = models.DateTimeField(null=True, editable=False, help_text="To the day.")
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="Empty: never.")
+    last_used_at = models.DateTimeField(null=True, editable=False, help_text="Exact to the day.")
 
     class Meta:
         verbose_name = "API token"

@@ -1,4 +1,4 @@
-"""Tournaments, who takes part, and how they stand."""
+"""Tournaments, their participants and their standings."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class TournamentState(models.TextChoices):
 
 
 LADDER = "ladder"
-"""The format of tournaments without end, whose pairs are chosen one round at a time: `tournament_manager.ladder`."""
+"""The format of endless tournaments, whose pairs are chosen one round at a time: `tournament_manager.ladder`."""
 
 
 class Eligibility(models.TextChoices):
     """Who may register."""
 
-    EVERYBODY = "EVERYBODY", "everybody"
+    EVERYBODY = "EVERYBODY", "everyone"
     TEAMS = "TEAMS", "members of certain teams"
     INVITED = "INVITED", "invited people"
 
@@ -33,13 +33,13 @@ class Eligibility(models.TextChoices):
 class Audience(models.TextChoices):
     """Who sees results."""
 
-    PUBLIC = "PUBLIC", "everybody"
+    PUBLIC = "PUBLIC", "everyone"
     PARTICIPANTS = "PARTICIPANTS", "participants"
     HIDDEN = "HIDDEN", "organisers"
 
 
 class Season(models.Model):
-    """A named time of an environment whose tournaments are summed up in one table."""
+    """A named period of an environment whose tournaments are summed up in one table."""
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="seasons")
     name = models.CharField(max_length=100)
@@ -60,7 +60,7 @@ class Season(models.Model):
 class Tournament(models.Model):
     """Duels among participants; its edition counts from 1 per environment.
 
-    Automatic ones are made by the arena itself, one at a time in an environment; organisers plan all others.
+    The arena creates automatic ones, one at a time per environment; organisers plan all others.
     """
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="tournaments")
@@ -68,43 +68,41 @@ class Tournament(models.Model):
     name = models.CharField(max_length=100, blank=True, help_text="Empty for automatic editions.")
     state = models.CharField(max_length=10, choices=TournamentState.choices, default=TournamentState.RUNNING)
     format = models.SlugField(max_length=30, default="round-robin", help_text="arena_kit.ranking.formats, or ladder.")
-    settings = models.JSONField(default=dict, blank=True, help_text="Of the format, as plain values.")
+    settings = models.JSONField(default=dict, blank=True, help_text="Settings of the format, as plain values.")
     seed = models.PositiveBigIntegerField(default=0, help_text="All seeds of its duels follow from it.")
-    is_automatic = models.BooleanField(default=True, help_text="Made by the arena itself, not by an organiser.")
+    is_automatic = models.BooleanField(default=True, help_text="Created by the arena, not by an organiser.")
     is_rated = models.BooleanField(default=True, help_text="Whether its duels count for ratings.")
     results = models.CharField(
         max_length=12,
         choices=Audience.choices,
         default=Audience.PUBLIC,
-        help_text="Who sees results. They count for ratings once everybody does.",
+        help_text="Who sees results. They count for ratings once everyone does.",
     )
     season = models.ForeignKey(Season, on_delete=models.SET_NULL, null=True, blank=True, related_name="tournaments")
     registration_opens_at = models.DateTimeField(null=True, blank=True)
     registration_closes_at = models.DateTimeField(null=True, blank=True)
-    freezes_at = models.DateTimeField(
-        null=True, blank=True, help_text="Versions that were uploaded later do not take part."
-    )
-    starts_at = models.DateTimeField(null=True, blank=True, help_text="When a planned one begins.")
-    ends_at = models.DateTimeField(null=True, blank=True, help_text="When a ladder ends; empty for never.")
+    freezes_at = models.DateTimeField(null=True, blank=True, help_text="Versions uploaded later do not take part.")
+    starts_at = models.DateTimeField(null=True, blank=True, help_text="When a planned tournament begins.")
+    ends_at = models.DateTimeField(null=True, blank=True, help_text="When a ladder ends; empty: never.")
     eligibility = models.CharField(max_length=9, choices=Eligibility.choices, default=Eligibility.EVERYBODY)
     teams = models.JSONField(default=list, blank=True, help_text="Names of teams that may register.")
     invited = models.ManyToManyField(User, blank=True, related_name="invitations")
     max_participants = models.PositiveIntegerField(null=True, blank=True, help_text="Empty for no limit.")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     ledger_version = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="The ledger's that last changed its table other than by a result."
+        default=0, editable=False, help_text="Ledger version that last changed its table other than by a result."
     )
     table_version = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="The ledger's that its table was made from; lower: it is out of date."
+        default=0, editable=False, help_text="Ledger version of its table; if lower, the table is out of date."
     )
     shortfall = models.CharField(
-        max_length=200, blank=True, editable=False, help_text="Why a ladder makes no pairs at the moment; a sentence."
+        max_length=200, blank=True, editable=False, help_text="Why a ladder makes no pairs now, as a sentence."
     )
     schedule = models.ForeignKey(
         "core.TournamentSchedule", on_delete=models.SET_NULL, null=True, blank=True, related_name="tournaments"
     )
-    due_at = models.DateTimeField(null=True, blank=True, help_text="The time of its schedule that it was planned for.")
-    cancel_reason = models.CharField(max_length=200, blank=True, help_text="Why it was cancelled, as its page says.")
+    due_at = models.DateTimeField(null=True, blank=True, help_text="The time of its schedule that it is for.")
+    cancel_reason = models.CharField(max_length=200, blank=True, help_text="Why it was cancelled, shown on its page.")
     started_at = models.DateTimeField(default=timezone.now, null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -124,17 +122,17 @@ class Tournament(models.Model):
                 condition=models.Q(state="RUNNING", is_automatic=True),
                 name="tournament_one_running",
             ),
-            # Whoever plans for a time of a schedule that another worker has planned for is refused.
+            # A second worker that plans a tournament for the same time of a schedule is refused.
             models.UniqueConstraint(fields=["schedule", "due_at"], name="tournament_scheduled_once"),
             models.CheckConstraint(
                 condition=models.Q(edition__gte=1, state="PLANNED", started_at=None, ended_at=None, is_automatic=False)
                 | models.Q(edition__gte=1, state="RUNNING", started_at__isnull=False, ended_at=None)
                 | models.Q(edition__gte=1, state="FINISHED", started_at__isnull=False, ended_at__isnull=False)
-                # A planned one may be called off.
+                # A planned tournament may be cancelled.
                 | models.Q(edition__gte=1, state="CANCELLED", ended_at__isnull=False),
                 name="tournament_state_is_whole",
             ),
-            # A window that is open upwards or downwards passes: what is empty compares to nothing.
+            # A window without a start or an end passes, because comparisons with NULL are not false.
             models.CheckConstraint(
                 condition=(
                     models.Q(registration_closes_at=None)
@@ -159,32 +157,32 @@ class Tournament(models.Model):
 
     @property
     def is_ladder(self) -> bool:
-        """Whether it is a ladder: participants come and go, and stand in the order of their ratings."""
+        """Whether it is a ladder: participants come and go and are ranked by their ratings."""
         return self.format == LADDER
 
     @property
     def title(self) -> str:
-        """What pages call it where its environment is known."""
+        """Its name on pages whose environment is clear."""
         return self.name or f"{'Ladder, edition' if self.is_ladder else 'Edition'} {self.edition}"
 
     @property
     def in_words(self) -> str:
-        """The same within a sentence or a line of links: Spring Cup, the ladder, edition 3."""
+        """Its title within a sentence or a line of links: Spring Cup, the ladder, edition 3."""
         return self.name or ("the ladder" if self.is_ladder else f"edition {self.edition}")
 
     @property
     def has_registration(self) -> bool:
-        """Whether owners register for it. Where they do not, every agent that may play takes part."""
+        """Whether owners register for it. Otherwise every agent that may play takes part."""
         return self.registration_opens_at is not None
 
     @property
     def counts_for_ratings(self) -> bool:
-        """Whether its duels are behind ratings: those that are held back would tell of themselves there."""
+        """Whether its duels count for ratings; ratings would reveal results that are held back."""
         return self.is_rated and self.results == Audience.PUBLIC
 
 
 class Registration(models.Model):
-    """That an agent wants to take part in a planned tournament."""
+    """An agent's entry for a planned tournament."""
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="registrations")
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="registrations")
@@ -206,24 +204,24 @@ class Participant(models.Model):
     wins = models.PositiveIntegerField(default=0, help_text="Duels won.")
     draws = models.PositiveIntegerField(default=0)
     losses = models.PositiveIntegerField(default=0)
-    points = models.PositiveIntegerField(default=0, help_text="2 for a duel won, 1 for a draw.")
+    points = models.PositiveIntegerField(default=0, help_text="2 for each duel won, 1 for each draw.")
     total_score = models.FloatField(default=0.0, help_text="Sum of the scores of its matches.")
     rank = models.PositiveIntegerField(default=1, help_text="Ties share: 1, 1, 3.")
-    seeding = models.PositiveIntegerField(null=True, blank=True, help_text="Place in the order of seeds, from 1.")
+    seeding = models.PositiveIntegerField(null=True, blank=True, help_text="Place in the seeding, from 1.")
     joined_after = models.PositiveIntegerField(
-        null=True, editable=False, help_text="Last round that had been drawn when it joined a ladder; 0 for none."
+        null=True, editable=False, help_text="Last round drawn before it joined a ladder; 0 for none."
     )
     left_after = models.PositiveIntegerField(
-        null=True, editable=False, help_text="Last round that had been drawn when it was taken out; 0 for none."
+        null=True, editable=False, help_text="Last round drawn before it was taken out; 0 for none."
     )
     withdrawn_at = models.DateTimeField(
         null=True,
         editable=False,
-        help_text="Taken out while the edition ran: its duels count for nobody's standing. In a ladder they do count, "
-        "and it may join again.",
+        help_text="When it was taken out of a running edition: its duels no longer count for standings. In a ladder "
+        "they do count, and it may join again.",
     )
-    rating = models.FloatField(null=True, blank=True, help_text="As it stood when the edition ended.")
-    rating_low = models.FloatField(null=True, blank=True, help_text="Begin of its 95% interval then.")
+    rating = models.FloatField(null=True, blank=True, help_text="Rating at the end of the edition.")
+    rating_low = models.FloatField(null=True, blank=True, help_text="Start of its 95% interval then.")
     rating_high = models.FloatField(null=True, blank=True, help_text="End of its 95% interval then.")
 
     class Meta:
@@ -241,7 +239,7 @@ class Participant(models.Model):
                 & finite("total_score", "rating"),
                 name="participant_adds_up",
             ),
-            # Editions that ended before there were intervals have a rating alone.
+            # Editions that ended before intervals were introduced have only a rating.
             models.CheckConstraint(
                 condition=models.Q(rating_low=None, rating_high=None)
                 | models.Q(
@@ -261,5 +259,5 @@ class Participant(models.Model):
 
     @property
     def has_played(self) -> bool:
-        """Whether any of its duels counts: before that everybody is first."""
+        """Whether any of its duels counts; before that, all participants share rank 1."""
         return bool(self.wins or self.draws or self.losses)

@@ -1,4 +1,4 @@
-"""Uploads that are on their way in."""
+"""Uploads that are being received."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from django.db import models
 
 
 class UploadReservation(models.Model):
-    """A place of a quota that an upload holds while it is inspected and stored; it counts until it expires."""
+    """A place in a quota that an upload holds while it is inspected and stored; it counts until it expires."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     environment = models.ForeignKey("core.Environment", on_delete=models.CASCADE, related_name="+")
-    address_digest = models.CharField(max_length=32, blank=True, help_text="Of an anonymous client, else empty.")
+    address_digest = models.CharField(max_length=32, blank=True, help_text="Set for an anonymous client only.")
     archive_sha256 = models.CharField(max_length=64)
     archive_bytes = models.PositiveBigIntegerField()
-    makes_agent = models.BooleanField(help_text="Whether one agent more is active with it.")
+    makes_agent = models.BooleanField(help_text="Whether it adds an active agent.")
     expires_at = models.DateTimeField()
 
     class Meta:

@@ -1,4 +1,4 @@
-"""People of the arena."""
+"""Accounts of people."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ github_name = RegexValidator(
 
 ANONYMOUS_NAME = "anonymous"
 ANONYMOUS_EMAIL = "anonymous@arena.invalid"
-"""Of the account that owns what nobody in particular submits; no mail ever reaches it (RFC 2606)."""
+"""The address of the account that owns anonymous submissions; no mail ever reaches it (RFC 2606)."""
 
 
 def email_problem(email: str) -> str:
-    """What is wrong with an e-mail that Django takes for one; empty: nothing.
+    """Return what is wrong with an e-mail address that Django accepts; empty when nothing is.
 
-    RFC 5322 allows control characters between quotes, of which no header of a mail can be made.
+    RFC 5322 allows control characters between quotes, which no header of a mail can contain.
     """
-    return "" if plain_line(email) == email else "Only characters that everybody can see may stand in an e-mail."
+    return "" if plain_line(email) == email else "An e-mail address may contain only visible characters."
 
 
 class User(AbstractUser, QuotaNumbers):
-    """An account; it logs in by e-mail and is shown by its user name. A banned one is not active."""
+    """An account. It logs in by e-mail and is shown by its user name; a banned account is not active."""
 
     email = models.EmailField("e-mail", unique=True)
     email_confirmed_at = models.DateTimeField(
         "e-mail confirmed",
         null=True,
         editable=False,
-        help_text="Since then it is known that they read it; until then nothing but a link is mailed there.",
+        help_text="When the owner confirmed it; before that only confirmation links are mailed there.",
     )
     team = models.CharField(max_length=100, blank=True)
     github = models.CharField("GitHub name", max_length=39, blank=True, validators=[github_name])
-    is_quota_exempt = models.BooleanField("exempt from quotas", default=False, help_text="No quota holds for them.")
-    ban_reason = models.CharField(max_length=200, blank=True, help_text="Shown to them when they try to log in.")
+    is_quota_exempt = models.BooleanField("exempt from quotas", default=False, help_text="No quota applies.")
+    ban_reason = models.CharField(max_length=200, blank=True, help_text="Shown when they try to log in.")
     session_epoch = models.PositiveIntegerField(
-        default=0, editable=False, help_text="Raised to end all their sessions for good."
+        default=0, editable=False, help_text="Raised to end all sessions of the account."
     )
 
     USERNAME_FIELD = "email"
@@ -68,7 +68,7 @@ class User(AbstractUser, QuotaNumbers):
             raise ValidationError({"email": problem})
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
-        """What every session of theirs must know: of the password, as Django has it, and of the epoch."""
+        """Combine the hash of the password, as Django has it, with the epoch; every session must match it."""
         of_password: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]
         return f"{of_password}{self.session_epoch}" if self.session_epoch else of_password
 
@@ -79,5 +79,5 @@ class User(AbstractUser, QuotaNumbers):
 
     @property
     def is_system(self) -> bool:
-        """Whether this is no person, but the account of anonymous submissions."""
+        """Whether this is the account of anonymous submissions instead of a person's."""
         return self.email == ANONYMOUS_EMAIL

@@ -1,4 +1,4 @@
-"""Results that anybody can check: what came of playing a record again."""
+"""Results that everyone can check: the verdicts of rechecks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Verdict(models.TextChoices):
-    """What came of playing a record again."""
+    """The result of playing a record again."""
 
     NONE = "", "not checked yet"
     VERIFIED = "VERIFIED", "verified"
@@ -15,7 +15,7 @@ class Verdict(models.TextChoices):
 
 
 class Checkable(models.Model):
-    """A job whose record is checked now and then, for a sample or by hand."""
+    """A job whose record may be rechecked, in a sample or by hand."""
 
     verified_at = models.DateTimeField(null=True, editable=False, help_text="When its record was last checked.")
     verdict = models.CharField(max_length=11, choices=Verdict.choices, blank=True, editable=False)

@@ -1,4 +1,4 @@
-"""What other programs are told: addresses of organisers, and what was sent there."""
+"""Webhooks: organisers' addresses for events, and the deliveries to them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from core.models.user import User
 
 
 class EventKind(models.TextChoices):
-    """What webhooks may be told of."""
+    """The events that webhooks can get."""
 
     TOURNAMENT_STARTED = "TOURNAMENT_STARTED", "a tournament begins"
     TOURNAMENT_ENDED = "TOURNAMENT_ENDED", "a tournament is over"
     LEADER_CHANGED = "LEADER_CHANGED", "another agent leads a table"
     ALARM = "ALARM", "an alarm is raised"
-    TEST = "TEST", "a test of an organiser"
+    TEST = "TEST", "a test by an organiser"
 
 
 class WebhookFormat(models.TextChoices):
@@ -27,11 +27,11 @@ class WebhookFormat(models.TextChoices):
 
 
 class Webhook(models.Model):
-    """An address that is sent events. Where it leads is a secret, too: whoever knows one of Discord may post there."""
+    """An address that gets events. It is secret: anyone who knows a Discord address can post there."""
 
     name = models.CharField(max_length=100, unique=True)
-    secret_url = models.CharField("address", max_length=500, help_text="It is shown nowhere once it is saved.")
-    secret = models.CharField(max_length=100, editable=False, help_text="By which its receiver knows what is ours.")
+    secret_url = models.CharField("address", max_length=500, help_text="It is never shown again after it is saved.")
+    secret = models.CharField(max_length=100, editable=False, help_text="Key of the signature, for the receiver.")
     format = models.CharField(max_length=7, choices=WebhookFormat.choices, default=WebhookFormat.GENERIC)
     kinds = models.JSONField(default=list, help_text="Events that are sent.")
     environment = models.ForeignKey(
@@ -60,16 +60,16 @@ class DeliveryState(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One event on its way to one webhook. The row is the truth; a message only wakes a worker."""
+    """One event for one webhook. The row is the truth; a message only wakes a worker."""
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     event_id = models.UUIDField(help_text="The same for all webhooks and every attempt.")
     kind = models.CharField(max_length=20, choices=EventKind.choices)
-    body = models.TextField(help_text="As it is sent, and signed.")
+    body = models.TextField(help_text="The body as sent and signed.")
     state = models.CharField(max_length=8, choices=DeliveryState.choices, default=DeliveryState.WAITING)
     attempt = models.PositiveIntegerField(default=0)
-    next_at = models.DateTimeField(null=True, help_text="When it is tried next.")
-    response_code = models.PositiveIntegerField(null=True, help_text="What the receiver last answered.")
+    next_at = models.DateTimeField(null=True, help_text="Time of the next attempt.")
+    response_code = models.PositiveIntegerField(null=True, help_text="The receiver's last answer.")
     error = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField()
     done_at = models.DateTimeField(null=True)

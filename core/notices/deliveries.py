@@ -1,4 +1,4 @@
-"""Delivers to webhooks what `announce` has written down."""
+"""Deliveries: sends the events of `announce` to webhooks."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ logger = logging.getLogger(__name__)
 
 BATCH = 100
 RUN_SECONDS = 60.0
-"""After which a run leaves the rest to the next one: receivers that hang do not keep a worker from everything else."""
+"""Time after which a run leaves the rest to the next run, so that hanging receivers do not occupy a worker."""
 MAX_ATTEMPTS = 10
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=30), timedelta(hours=1)
-"""Between attempts: twice as long after every other, for about four hours in all. Longer than one may take."""
+"""Pauses between attempts, doubled each time, about four hours in all. The first is longer than an attempt can take."""
 GONE = 410
 SWITCHED_OFF = "The webhook is switched off."
 
 
 def deliveries_run(_: int = 0) -> None:
-    """Try whatever is due."""
+    """Try all deliveries that are due."""
     deliveries_send_due(now=timezone.now())
 
 
 def deliveries_send_due(*, now: datetime) -> int:
-    """Try the deliveries that are due, RUN_SECONDS long; return how many were taken by their receivers."""
+    """Try the deliveries that are due for up to RUN_SECONDS; return how many were accepted."""
     due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now).order_by("next_at")
     began, taken = time.monotonic(), 0
     for key in list(due.values_list("pk", flat=True)[:BATCH]):
@@ -48,13 +48,13 @@ def deliveries_send_due(*, now: datetime) -> int:
         if seconds >= RUN_SECONDS:
             wake("publish", DELIVERIES_TASK)
             break
-        # A pause that began with the run would be over while its delivery is still on its way.
+        # Without these seconds the pause could end while the delivery is still under way.
         taken += delivery_send(delivery_id=key, now=now + timedelta(seconds=seconds))
     return taken
 
 
 def delivery_send(*, delivery_id: int, now: datetime) -> bool:
-    """Try a delivery that is due; whether its receiver took it. Of two that do it at once one sends."""
+    """Try a delivery that is due; return whether it was accepted. If two workers try at once, only one sends."""
     waiting = Delivery.objects.filter(pk=delivery_id, state=DeliveryState.WAITING, next_at__lte=now)
     row = waiting.select_related("webhook").first()
     if row is None:
@@ -62,7 +62,7 @@ def delivery_send(*, delivery_id: int, now: datetime) -> bool:
     if not row.webhook.is_active:
         _end(row, DeliveryState.GIVEN_UP, now, error=SWITCHED_OFF)
         return False
-    # Should this worker die, another tries after the pause.
+    # If this worker dies, another one tries after the pause.
     row.next_at = now + pause_after(row.attempt + 1)
     if not waiting.filter(attempt=row.attempt).update(attempt=F("attempt") + 1, next_at=row.next_at):
         return False
@@ -73,7 +73,7 @@ def delivery_send(*, delivery_id: int, now: datetime) -> bool:
         _failed(row, now, error=str(error))
         return False
     except Exception as error:
-        # A mistake of the arena's own: it is neither tried for ever, nor does it hold up the others.
+        # An error in the arena's code must neither repeat for ever nor stop the other deliveries.
         logger.exception("Delivery %s could not be tried.", row.pk)
         _failed(row, now, error=f"The arena could not send it: {type(error).__name__}.")
         return False
@@ -86,14 +86,14 @@ def delivery_send(*, delivery_id: int, now: datetime) -> bool:
 
 
 def pause_after(attempt: int) -> timedelta:
-    """How long a delivery rests after a failed attempt, from 1."""
+    """Return the pause after a failed attempt, numbered from 1."""
     return min(FIRST_PAUSE * 2.0 ** min(attempt - 1, MAX_ATTEMPTS), LONGEST_PAUSE)
 
 
 def delivery_send_again(*, delivery: Delivery) -> Delivery:
-    """Put an event in line for its webhook once more, under the same id. Raises Refused."""
+    """Send an event to its webhook again, under the same id. Raises Refused."""
     if delivery.state == DeliveryState.WAITING:
-        raise Refused("It is on its way already.")
+        raise Refused("It is already on its way.")
     if not delivery.webhook.is_active:
         raise Refused("Its webhook is switched off; switch it on first.")
     now = timezone.now()
@@ -110,7 +110,7 @@ def delivery_send_again(*, delivery: Delivery) -> Delivery:
 
 
 def webhook_test(*, webhook: Webhook) -> Delivery:
-    """Send a webhook an event that says nothing. Raises Refused."""
+    """Send a test event to a webhook. Raises Refused."""
     if not webhook.is_active:
         raise Refused("It is switched off; switch it on first.")
     event = Event(
@@ -127,7 +127,7 @@ def webhook_test(*, webhook: Webhook) -> Delivery:
 
 
 def webhook_prepare(*, webhook: Webhook, created_by: User) -> str:
-    """Give a new webhook its secret, which is shown this once, and return it. Raises Refused for a bad address."""
+    """Give a new webhook its secret and return it; it is shown only once. Raises Refused for a bad address."""
     if problem := address_problem(webhook.secret_url):
         raise Refused(problem, field="secret_url")
     webhook.secret, webhook.created_by = secrets.token_urlsafe(32), created_by
@@ -135,7 +135,7 @@ def webhook_prepare(*, webhook: Webhook, created_by: User) -> str:
 
 
 def webhook_forget(*, webhook_id: int) -> None:
-    """Settle the alarm of a webhook that was deleted: nothing will arrive there that could."""
+    """Settle the alarm of a webhook that was deleted, because no later delivery can settle it."""
     alarm_settle(key=_alarm_key(webhook_id))
 
 
@@ -154,12 +154,12 @@ def _post(row: Delivery) -> Answer:
 def _refused(row: Delivery, answer: Answer, now: datetime) -> None:
     if answer.status == GONE:
         is_there = Webhook.objects.filter(pk=row.webhook_id).update(is_active=False) > 0
-        _end(row, DeliveryState.GIVEN_UP, now, response_code=GONE, error="Its receiver says that it is gone for good.")
+        _end(row, DeliveryState.GIVEN_UP, now, response_code=GONE, error="The receiver says that it is gone for good.")
         if is_there:
             _alarm(row.webhook, "was switched off: its receiver answered 410, gone for good.")
         return
     if 300 <= answer.status < 400:
-        error = "It leads on to another address, which is not followed: enter that one."
+        error = "The address redirects, which is not followed: enter the final address."
     else:
         error = " ".join(answer.text.replace("\x00", "").split())
     wait = min(timedelta(seconds=answer.retry_after_seconds), LONGEST_PAUSE)
@@ -173,14 +173,14 @@ def _failed(
     logger.warning("Delivery %s to webhook %s failed: %s", row.pk, row.webhook_id, response_code or error)
     if row.attempt >= MAX_ATTEMPTS:
         if _end(row, DeliveryState.GIVEN_UP, now, response_code=response_code, error=error):
-            _alarm(row.webhook, f"did not take an event in {row.attempt} attempts: {said[:200]}")
+            _alarm(row.webhook, f"did not accept an event in {row.attempt} attempts: {said[:200]}")
         return
     next_at = max(row.next_at or now, now + wait)
     _same(row).update(next_at=next_at, response_code=response_code, error=error[:200])
 
 
 def _end(row: Delivery, state: DeliveryState, now: datetime, **fields: object) -> bool:
-    """Whether it was still there to be ended: its webhook may have been deleted meanwhile."""
+    """End a delivery; return False if it was deleted with its webhook meanwhile."""
     if isinstance(error := fields.get("error"), str):
         fields["error"] = error[:200]
     return _same(row).update(state=state, next_at=None, done_at=now, **fields) > 0

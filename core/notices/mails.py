@@ -1,4 +1,4 @@
-"""Sends the mails of notices. Rows say what is to be sent; a mail server that is away only makes it later."""
+"""Sends the mails of notices. The rows say what is due; an outage of the mail server only delays them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SALT = "core.notices.unsubscribe"
 
 
 def mails_send(_: int = 0) -> None:
-    """Send what is due."""
+    """Send all mails that are due."""
     letters = letters_send_due(now=timezone.now())
     sent = mails_send_due(now=timezone.now())
     if sent or letters:
@@ -32,9 +32,9 @@ def mails_send(_: int = 0) -> None:
 
 
 def mails_send_due(*, now: datetime) -> int:
-    """Send mails that are due, RUN_SECONDS long; return how many went out.
+    """Send mails that are due for up to RUN_SECONDS; return how many were sent.
 
-    Of two that do it at once each mail is sent by one.
+    If two workers do this at once, each mail is still sent by one of them.
     """
     due = Notice.objects.filter(mail_next_at__lte=now).select_related("user").order_by("mail_next_at")
     rows = list(due[:BATCH])
@@ -48,11 +48,11 @@ def mails_send_due(*, now: datetime) -> int:
             seconds = time.monotonic() - began
             if seconds >= RUN_SECONDS:
                 break
-            # A pause that began with the run could be over while its mail is still on its way.
+            # Without these seconds the pause could end while the mail is still under way.
             at = now + timedelta(seconds=seconds)
             wants = chosen[row.user_id, NoticeKind(row.kind)].by_mail
             if not (wants and row.user.is_active and row.user.email_confirmed_at):
-                # Changed since it was written.
+                # The person's choice or account has changed since the notice was written.
                 Notice.objects.filter(pk=row.pk).update(mail_next_at=None)
             elif claim(row, at):
                 sent += _send(row, connection, at)
@@ -62,12 +62,12 @@ def mails_send_due(*, now: datetime) -> int:
 
 
 def unsubscribe_token(user: User, kind: NoticeKind) -> str:
-    """What a link needs to stop mails of a kind: signed, so that nobody can make one for somebody else."""
+    """Return the token of a link that stops mails of a kind: signed, so that only the arena can make it."""
     return signing.dumps([user.pk, kind.value], salt=SALT)
 
 
 def unsubscribe_find(token: str) -> tuple[User, NoticeKind] | None:
-    """Whose mails of which kind a link stops; None for one that is not ours, or whose account is gone."""
+    """Return the user and kind of a token; None for a forged token or a deleted account."""
     try:
         key, kind = signing.loads(token, salt=SALT)
         return User.objects.get(pk=key), NoticeKind(kind)
@@ -89,14 +89,14 @@ def _write(row: Notice, **fields: object) -> None:
 
 
 def _letter(row: Notice, connection: BaseEmailBackend) -> EmailMessage:
-    """Plain text, with a link that stops such mails: also the one that mail programs use by themselves (RFC 8058)."""
+    """Make a plain text mail with a link that stops such mails, also for mail programs' own button (RFC 8058)."""
     kind = NoticeKind(row.kind)
     stop = absolute(page("unsubscribe", unsubscribe_token(row.user, kind)))
     more = f"{absolute(row.address)}\n\n" if row.address else ""
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: {row.title}",
         body=f"Hello {row.user.username},\n\n{row.text}\n\n{more}"
-        f"-- \nYou get this mail because of: {kind.label.lower()}.\nNo more such mails: {stop}\n"
+        f"-- \nYou get this mail because of: {kind.label.lower()}.\nStop these mails: {stop}\n"
         f"All settings: {absolute(page('profile'))}#notices\n",
         to=[row.user.email],
         connection=connection,

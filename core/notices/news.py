@@ -1,4 +1,4 @@
-"""What is told to whom when something has happened, in words. Called within the transaction in which it happens."""
+"""The texts of notices and announcements. Each function is called in the transaction in which its event happens."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ from core.notices.services import Message, announce, notify, notify_each
 from core.submissions.visibility import error_shown
 
 TOP = 10
-"""Rows of a table that webhooks are told."""
+"""Number of rows of a table that webhooks get."""
 NAMED = 3
 HELD_BACK = "Its results are not released yet."
 
 
 def agent_address(agent: Agent) -> str:
-    """The path of an agent's page."""
+    """Return the path of an agent's page."""
     return page("agent", agent.environment.slug, agent.name)
 
 
 def tournament_address(tournament: Tournament) -> str:
-    """The path of a tournament's page."""
+    """Return the path of a tournament's page."""
     return page("edition", tournament.environment.slug, tournament.edition)
 
 
 def version_validated(submission: Submission, promotion: Promotion | None = None) -> None:
-    """Tell the owner that a version is validated, and what comes next. promotion: the test that was begun for it."""
+    """Tell the owner that a version is validated, and what comes next. promotion: the test that was started for it."""
     agent = submission.agent
     if agent.environment.is_scored:
-        next_step = "It is evaluated now."
+        next_step = "It is being evaluated now."
     elif promotion is not None:
-        next_step = f"It is tested against version {promotion.incumbent.number} first."
+        next_step = f"It is first tested against version {promotion.incumbent.number}."
     elif submission.is_benched:
-        next_step = "It does not play: it is benched."
+        next_step = "It does not play because it is benched."
     else:
         next_step = "It may play from now on."
     notify(
@@ -67,7 +67,7 @@ def version_validated(submission: Submission, promotion: Promotion | None = None
 
 
 def version_failed(job: Job) -> None:
-    """Tell the owner that a version was not built, not validated or not evaluated, and why; of other jobs nothing."""
+    """Tell the owner why a build, validation or evaluation failed; other jobs cause no notice."""
     match job:
         case Build():
             what = "could not be built"
@@ -80,11 +80,11 @@ def version_failed(job: Job) -> None:
     submission = job.submission
     agent = submission.agent
     hint = (
-        "The arena is to blame, not your version, and its organisers can see why. It does not count as an upload."
+        "The fault is the arena's, not your version's, and its organisers can see why. It does not count as an upload."
         if job.fault == JobFault.PLATFORM
-        else "Its log is on the agent's page. Upload a new version once you have found the reason."
+        else "Its log is on the agent's page. Upload a new version once you have found the cause."
     )
-    # Hidden seeds stay hidden, whatever a player tells of them.
+    # An error of a player may reveal hidden seeds, so even the owner sees only what `error_shown` allows.
     why = error_shown(job, agent.owner, can_see_source=True)
     notify(
         user=agent.owner,
@@ -102,15 +102,15 @@ def agent_quarantined(agent: Agent, submission: Submission) -> None:
         kind=NoticeKind.QUARANTINE,
         title=f"{agent.name} is paused",
         text=f"{agent.name} in {agent.environment} is paused. {agent.disabled_reason}\n\n"
-        "It takes part in no duel until you upload a new version: once that one is validated, the agent is back by "
-        f"itself. The duels of version {submission.number} and what it printed are on the agent's page. If you think "
-        "that the arena is to blame, tell the organisers: they can let it play again.",
+        "It does not play until you upload a new version; once that version is validated, the agent plays again "
+        f"automatically. Its page has the duels of version {submission.number} and their output. If you think that "
+        "the arena is at fault, tell the organisers: they can let it play again.",
         address=agent_address(agent),
     )
 
 
 def promotion_decided(promotion: Promotion) -> None:
-    """Tell the owner what the test of a new version has come to; of one that was called off nothing."""
+    """Tell the owner the result of a version's test; a cancelled test causes no notice."""
     if promotion.state in (PromotionState.TESTING, PromotionState.CANCELLED):
         return
     agent = promotion.candidate.agent
@@ -124,16 +124,16 @@ def promotion_decided(promotion: Promotion) -> None:
 
 
 def tournament_started(tournament: Tournament) -> None:
-    """Tell participants of a planned tournament that it has begun, and webhooks of any."""
+    """Tell the participants of a planned tournament, and the webhooks of any tournament, that it has begun."""
     rows = list(_participants(tournament))
     address = tournament_address(tournament)
-    # Editions begin by themselves after every upload: that is no news.
+    # Editions begin automatically after every upload, so their start is no news.
     if not tournament.is_automatic:
         messages = [
             Message(
                 user=own[0].submission.agent.owner,
                 title=f"{tournament} has begun",
-                text=f"You take part with {listed(str(row.submission) for row in own)}. {len(rows)} agents are in it.",
+                text=f"You take part with {listed(str(row.submission) for row in own)}. It has {len(rows)} agents.",
                 address=address,
             )
             for own in _by_owner(rows)
@@ -152,16 +152,16 @@ def tournament_started(tournament: Tournament) -> None:
 def tournament_ended(tournament: Tournament) -> None:
     """Tell participants and webhooks how a tournament has ended, as far as each may know."""
     rows = _in_it(tournament)
-    # A tournament of which something was voided ends again: the same is not said twice.
+    # After a duel was voided a tournament ends again; the same text is not sent twice.
     _tell_ranks(tournament, rows, told=_told(tournament, rows))
     _announce_end(tournament, rows)
 
 
 def results_released(tournament: Tournament, *, before: str) -> None:
-    """Tell participants and webhooks what they could not know of a tournament that is over, and may know now.
+    """Tell participants and webhooks those results of a finished tournament that they may see only now.
 
-    before: the audience of its results until now. Participants are told their ranks once, also where results were
-    held back again in between.
+    before: the previous audience of the results. Participants are told their ranks once, even if the results were
+    hidden again in between.
     """
     if tournament.state != TournamentState.FINISHED:
         return
@@ -173,7 +173,7 @@ def results_released(tournament: Tournament, *, before: str) -> None:
 
 
 def tournament_called_off(tournament: Tournament, reason: str) -> None:
-    """Tell who was in a planned tournament, or had registered for it, that it was cancelled."""
+    """Tell the participants and registered owners of a planned tournament that it was cancelled."""
     if tournament.is_automatic:
         return
     registered = tournament.registrations.select_related("agent__owner")
@@ -186,9 +186,9 @@ def tournament_called_off(tournament: Tournament, reason: str) -> None:
 
 
 def _in_it(tournament: Tournament) -> list[Participant]:
-    """Who was in a tournament to its end or was taken out of it."""
+    """Return those who were in a tournament at its end or were taken out of it."""
     rows = _participants(tournament)
-    # Of a ladder a version leaves when a newer one takes its place: it was not taken out.
+    # In a ladder, a newer version replaces an older one, which was not taken out.
     return list(rows.filter(withdrawn_at=None) if tournament.is_ladder else rows)
 
 
@@ -215,7 +215,7 @@ def _in_table(rows: Iterable[Participant]) -> list[Participant]:
 
 
 def _told(tournament: Tournament, rows: list[Participant]) -> dict[int, str]:
-    """What people were told last of how a tournament has ended. Not by title, in which it may have another name."""
+    """Return what people were last told about a tournament's end. By address, because its title may have changed."""
     owners = {row.submission.agent.owner_id for row in rows}
     found = Notice.objects.filter(
         user__in=owners, kind=NoticeKind.TOURNAMENT_ENDED, address=tournament_address(tournament)
@@ -224,9 +224,9 @@ def _told(tournament: Tournament, rows: list[Participant]) -> dict[int, str]:
 
 
 def _tell_ranks(tournament: Tournament, rows: list[Participant], *, told: Mapping[int, str] | None = None) -> None:
-    """Tell everybody their own rank; of automatic editions only those whose rank or version is another than before.
+    """Tell participants their own ranks; in automatic editions, only those whose rank or version has changed.
 
-    told: by person, what they know already.
+    told: by person, the last text about this end.
     """
     size = len(_in_table(rows))
     is_shown = tournament.results != Audience.HIDDEN
@@ -269,7 +269,7 @@ def _tell_ranks(tournament: Tournament, rows: list[Participant], *, told: Mappin
 
 
 def finished_before(tournament: Tournament) -> QuerySet[Tournament]:
-    """Tournaments of its environment that had ended when this one did, the last first."""
+    """Return the tournaments of its environment that ended before this one, last one first."""
     rows = Tournament.objects.filter(environment=tournament.environment_id, state=TournamentState.FINISHED)
     earlier = rows.filter(ended_at__lt=tournament.ended_at).exclude(pk=tournament.pk)
     return earlier.order_by("-ended_at", "-edition")
@@ -281,7 +281,7 @@ def _participants(tournament: Tournament) -> QuerySet[Participant]:
 
 
 def _by_owner(rows: Iterable[Participant]) -> list[list[Participant]]:
-    """Participants by owner, of each the best first."""
+    """Group participants by owner, each group's best first."""
     ordered = sorted(rows, key=lambda row: (row.submission.agent.owner_id, row.withdrawn_at is not None, row.rank))
     return [list(own) for _, own in groupby(ordered, key=lambda row: row.submission.agent.owner_id)]
 
@@ -292,7 +292,7 @@ def _about(tournament: Tournament) -> dict[str, object]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first few names, and how many more there are."""
+    """Join the first few names, and the number of further ones, to a phrase."""
     found = list(names)
     more = len(found) - NAMED
     if more > 0:

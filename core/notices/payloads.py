@@ -1,4 +1,4 @@
-"""What webhooks are sent: the arena's own JSON, that of Discord and of Slack, and the signature. Pure."""
+"""The requests to webhooks: the bodies for the arena's own JSON, Discord and Slack, and the signature. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.links import absolute, site_url
 from core.models import Environment, EventKind, WebhookFormat
 
 SCHEMA = 1
-"""Raised when a field is renamed or goes; receivers must bear with new ones."""
+"""Raised when a field is renamed or removed; receivers must ignore unknown fields."""
 DISCORD_TITLE, DISCORD_TEXT = 256, 4096
 """https://discord.com/developers/docs/resources/message#embed-object-embed-limits"""
 SLACK_TEXT = 3000
@@ -28,7 +28,7 @@ _SLACK_MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that has happened. data: plain values, by kind."""
+    """An event for webhooks. data: plain values, by kind."""
 
     id: UUID
     kind: EventKind
@@ -45,13 +45,13 @@ class Event:
 
 
 def body_of(event: Event, form: str) -> str:
-    """The body of the request that tells of an event, as JSON."""
+    """Return the body of the request for an event, as JSON."""
     make = {WebhookFormat.DISCORD.value: _discord, WebhookFormat.SLACK.value: _slack}.get(form, _generic)
     return json.dumps(make(event), ensure_ascii=False)
 
 
 def signature(secret: str, body: str, at: int) -> str:
-    """The header X-Arena-Signature: HMAC-SHA256 over the time in Unix seconds, a dot and the body (RFC 2104)."""
+    """Return the header X-Arena-Signature: HMAC-SHA256 of the time in Unix seconds, a dot and the body (RFC 2104)."""
     digest = hmac.new(secret.encode(), f"{at}.{body}".encode(), hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"
 
@@ -79,13 +79,13 @@ def _discord(event: Event) -> dict[str, Any]:
         "url": event.url,
         "timestamp": event.at.isoformat(),
     }
-    # Whatever stands in a name: nobody is called by it.
+    # No mentions, because names of agents are arbitrary text.
     return {"embeds": [embed], "allowed_mentions": {"parse": []}}
 
 
 def _slack(event: Event) -> dict[str, Any]:
     title = _cut(event.title, SLACK_TEXT // 10).translate(_SLACK_MARKS)
-    # Plain text knows neither links nor mentions, so nothing of it has to be escaped.
+    # Plain text knows neither links nor mentions, so it needs no escapes.
     parts = [{"type": "section", "text": {"type": "mrkdwn", "text": f"<{event.url}|{title}>"}}]
     if event.text:
         parts.append({"type": "section", "text": {"type": "plain_text", "text": _cut(event.text, SLACK_TEXT)}})

@@ -1,4 +1,4 @@
-"""Notices: somebody's inbox, and how they want to hear of what."""
+"""A person's inbox, and their choices of how to get notices."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from django.db.models import QuerySet
 from core.models import Notice, NoticeChoice, NoticeKind, User
 
 MAILED = frozenset({NoticeKind.VALIDATION, NoticeKind.QUARANTINE, NoticeKind.TOURNAMENT_ENDED})
-"""What is mailed to who has not chosen: what needs something done, and what was waited for. All is in the inbox."""
+"""The kinds that are mailed by default: those that need action or are waited for. All kinds are in the inbox."""
 COUNTED = 100
-"""Unread notices that are counted; how many more there are helps nobody."""
+"""Maximum number of unread notices that are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How somebody hears of one kind of thing."""
+    """How a person gets notices of one kind."""
 
     kind: NoticeKind
     in_inbox: bool
@@ -25,13 +25,13 @@ class Choice:
 
 
 def choice_list(user: User) -> list[Choice]:
-    """A person's choice for every kind."""
+    """Return a person's choice for every kind."""
     found = choices([user])
     return [found[user.pk, kind] for kind in NoticeKind]
 
 
 def choices(users: Iterable[User]) -> dict[tuple[int, NoticeKind], Choice]:
-    """The choices of many people, by person and kind; the defaults where they have made none."""
+    """Return the choices of many people, by person and kind, with the defaults where they have made none."""
     keys = [user.pk for user in users]
     found = {
         (key, kind): Choice(kind, in_inbox=True, by_mail=kind in MAILED) for key in set(keys) for kind in NoticeKind
@@ -44,10 +44,10 @@ def choices(users: Iterable[User]) -> dict[tuple[int, NoticeKind], Choice]:
 
 
 def inbox(user: User) -> QuerySet[Notice]:
-    """What a person finds in their inbox, newest first."""
+    """Return the notices in a person's inbox, newest first."""
     return Notice.objects.filter(user=user, in_inbox=True).order_by("-pk")
 
 
 def unread_count(user: User) -> int:
-    """How many notices a person has not read, counted up to COUNTED."""
+    """Return the number of a person's unread notices, at most COUNTED."""
     return inbox(user).filter(read_at=None).order_by()[:COUNTED].count()

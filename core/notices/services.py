@@ -1,7 +1,7 @@
-"""Telling people and programs: rows here, which workers mail and deliver (`core.notices.mails`, `.deliveries`).
+"""Notices to people and events for webhooks: rows that `core.notices.mails` and `core.notices.deliveries` send.
 
-Everything is written in the caller's transaction: what did not happen is told to nobody, and what happened is told
-even where the mail server or a receiver is away.
+Rows are written in the caller's transaction, so they exist exactly if the event happened, even when the mail server or
+a receiver is down.
 """
 
 from __future__ import annotations
@@ -22,30 +22,29 @@ from core.notices.payloads import Event, body_of
 from core.notices.selectors import choices
 
 MAIL_PAUSE = timedelta(days=1)
-"""Between two mails about the same thing, of those that happen again and again."""
+"""Time between two mails about the same recurring subject."""
 TITLE_LIMIT = Notice._meta.get_field("title").max_length or 0
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one person is told. address: path of the page that shows more."""
+    """The content of a notice to one person. address: path of the page that shows more."""
 
     user: User
     title: str
     text: str
     address: str = ""
     about: str = ""
-    """Of what happens again and again: what it is about. A newer one takes the place of an unread one, and mails go
-    once a day at most."""
+    """The subject of a recurring notice: a new notice replaces an unread one, and a mail is sent at most once a day."""
 
 
 def notify(*, user: User, kind: NoticeKind, title: str, text: str, address: str = "", about: str = "") -> None:
-    """Tell one person, as they have chosen to hear of such things. `Message` says what is what."""
+    """Tell one person, as they have chosen. `Message` describes the arguments."""
     notify_each(kind=kind, messages=[Message(user, title, text, address, about)])
 
 
 def notify_each(*, kind: NoticeKind, messages: Sequence[Message]) -> list[Notice]:
-    """Tell many people at once. Nobody hears anything whose account is closed, nor does that of anonymous clients."""
+    """Tell many people at once, except closed accounts and that of anonymous clients."""
     heard = [one for one in messages if one.user.is_active and not one.user.is_system]
     chosen = choices(one.user for one in heard)
     now = timezone.now()
@@ -79,9 +78,9 @@ def notify_each(*, kind: NoticeKind, messages: Sequence[Message]) -> list[Notice
 
 
 def _make_room(messages: Sequence[Message], kind: NoticeKind, now: datetime) -> dict[tuple[int, str], datetime]:
-    """Take away unread notices that these replace; return when the last mail went out, by person and what it is about.
+    """Delete unread notices that these replace; return the time of the last mail, by person and subject.
 
-    One that was mailed stays, as read: it is the memory of its mail.
+    A notice that was mailed is marked as read instead, because it records the time of its mail.
     """
     if not messages:
         return {}
@@ -96,12 +95,12 @@ def _make_room(messages: Sequence[Message], kind: NoticeKind, now: datetime) -> 
 
 
 def was_told_since(user: User, kind: NoticeKind, about: str, since: datetime) -> bool:
-    """Whether a person has been told of this after a moment."""
+    """Return whether a person has been told of this subject after a moment."""
     return Notice.objects.filter(user=user, kind=kind, about=about, created_at__gt=since).exists()
 
 
 def notices_read(*, user: User, notice_id: int | None = None, now: datetime | None = None) -> int:
-    """Mark one notice of a person's inbox as read, or all; return how many were not."""
+    """Mark one notice of a person's inbox, or all, as read; return how many were unread."""
     rows = Notice.objects.filter(user=user, in_inbox=True, read_at=None)
     if notice_id is not None:
         rows = rows.filter(pk=notice_id)
@@ -109,7 +108,7 @@ def notices_read(*, user: User, notice_id: int | None = None, now: datetime | No
 
 
 def choices_save(*, user: User, wanted: Mapping[NoticeKind, tuple[bool, bool]]) -> None:
-    """Write how a person wants to hear of these kinds: (in the inbox, by mail)."""
+    """Store how a person wants to get notices of these kinds: (in the inbox, by mail)."""
     with transaction.atomic():
         for kind, (in_inbox, by_mail) in wanted.items():
             NoticeChoice.objects.update_or_create(
@@ -120,7 +119,7 @@ def choices_save(*, user: User, wanted: Mapping[NoticeKind, tuple[bool, bool]]) 
 
 
 def mail_stop(*, user: User, kinds: Iterable[NoticeKind]) -> None:
-    """Mail a person nothing of these kinds any more; their inbox stays as they have chosen."""
+    """Stop a person's mails of these kinds; the choices for the inbox stay."""
     chosen = choices([user])
     choices_save(user=user, wanted={kind: (chosen[user.pk, kind].in_inbox, False) for kind in kinds})
 
@@ -134,7 +133,7 @@ def announce(
     address: str = "",
     data: Mapping[str, Any] | None = None,
 ) -> list[Delivery]:
-    """Tell the webhooks that want to hear of this. data: plain values by kind, see docs/reference/notifications.md."""
+    """Send an event to the webhooks that want it. data: plain values by kind, see docs/reference/notifications.md."""
     hooks = Webhook.objects.filter(Q(environment=None) | Q(environment=environment), is_active=True)
     wanting = [hook for hook in hooks if kind.value in hook.kinds]
     if not wanting:
@@ -144,7 +143,7 @@ def announce(
 
 
 def delivery_create(*, webhook: Webhook, event: Event) -> Delivery:
-    """Put an event in line for a webhook and wake a worker."""
+    """Create a delivery and wake a worker."""
     row = Delivery.objects.create(
         webhook=webhook,
         event_id=event.id,

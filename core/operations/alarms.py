@@ -1,4 +1,4 @@
-"""Alarms: raised by what watches over the arena, settled by organisers or when the trouble is over."""
+"""Alarms: raised by the watchdog and other checks, settled by organisers or when the problem is over."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 
 
 def standstill_key(queue: str) -> str:
-    """The key of the alarm that a queue has work and finishes nothing."""
+    """Return the key of the alarm about a queue that has work and finishes nothing."""
     return f"queue-{queue}-stands-still"
 
 
 def alarm_raise(*, key: str, message: str, address: str = "") -> Alarm:
-    """Call the organisers: a line at ERROR every time, one open alarm per key, and a mail to ADMINS when it is new."""
+    """Alert the organisers: log at ERROR every time, keep one open alarm per key, and mail ADMINS about a new one."""
     logger.error("ALARM %s: %s", key, message)
     now = timezone.now()
     alarm, is_new = Alarm.objects.get_or_create(
@@ -42,12 +42,12 @@ def alarm_raise(*, key: str, message: str, address: str = "") -> Alarm:
 
 
 def alarm_settle(*, key: str) -> None:
-    """The trouble is over, or somebody has taken care of it. Does nothing where there is no open alarm."""
+    """Settle an open alarm because its problem is over; do nothing without one."""
     Alarm.objects.filter(key=key, settled_at=None).update(settled_at=timezone.now())
 
 
 def _mail(alarm: Alarm) -> None:
-    """Tell those who are not looking. Mail that cannot be sent is no reason to stop watching."""
+    """Mail an alarm to ADMINS. A mail that fails is logged, so that the caller continues."""
     text = f"{alarm.message}\n\n{alarm.address}\n".replace("\n\n\n", "\n")
     try:
         mail_admins(f"Alarm: {alarm.key}", text)

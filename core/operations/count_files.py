@@ -1,9 +1,9 @@
-"""Files in which the processes of a machine count together: each has one of its own, any of them can add them up.
+"""Metrics files that the processes of a machine share: each process counts in its own, and any process can add them up.
 
-prometheus-client names such a file after its process, so that every process leaves one behind: a season of recycled
-workers would fill a disk, and each scrape would read it all. Here a file belongs to a slot, which the kernel frees when
-its process dies; the next process counts on in it. Nothing is lost, and there are never more files than processes lived
-at once. Who comes when nobody lives begins anew, as any restarted program does.
+prometheus-client names such a file after its process, and every process leaves one behind: recycled workers would fill
+a disk, and each scrape would read all files. Here a file belongs to a slot, which the kernel frees when its process
+dies; the next process continues in it. Nothing is lost, and there are never more files than processes lived at once. A
+process that starts while no other lives begins at zero, as any restarted program does.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from prometheus_client import values
 logger = logging.getLogger(__name__)
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Where prometheus-client looks for the folder."""
+"""The variable in which prometheus-client finds the folder."""
 
 
 def count_in(folder: Path) -> Path:
-    """Let all metrics that are made from now on count in files of this folder; return the folder that is used.
+    """Make all later metrics count in files of this folder; return the folder in use.
 
-    One that somebody else could write to is not used: then this process counts alone.
+    A folder that other users could write to is not used; then this process counts alone.
     """
     try:
         _own(folder)
     except OSError as error:
-        logger.warning("METRICS_DIR cannot be used (%s): the processes of this machine count apart.", error)
+        logger.warning("METRICS_DIR cannot be used (%s): each process of this machine counts on its own.", error)
         folder = Path(tempfile.mkdtemp(prefix="rl-arena-metrics-"))
     os.environ[VARIABLE] = str(folder)
     make: Callable[[Callable[[], int]], type] = values.MultiProcessValue  # the library gives it no type
@@ -43,7 +43,7 @@ def count_in(folder: Path) -> Path:
 
 
 class Slots:
-    """The slot of this process, and after a fork that of the new one. One object for a folder and process."""
+    """The slot of this process, replaced by a new one after a fork. One object for each folder and process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -51,7 +51,7 @@ class Slots:
         self._number = 0
 
     def number(self) -> int:
-        """A number that no other living process has; a dead one's is free again."""
+        """Return a number that no other living process has; numbers of dead processes are free again."""
         if self._process != os.getpid():
             self._number = self._take()
             self._process = os.getpid()
@@ -74,10 +74,10 @@ class Slots:
             return number
 
     def _lock(self, number: int) -> int | None:
-        """Hold a slot until this process dies, by the descriptor that is returned; None while another process does."""
+        """Lock a slot until this process dies, by the returned descriptor; None while another process holds it."""
         descriptor = os.open(self._folder / f"slot-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            # A lock of the process, not of the file: children do not inherit it.
+            # A lock of the process, not of the file, because children must not inherit it.
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(descriptor)
@@ -96,6 +96,6 @@ def _own(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise PermissionError(f"{folder} belongs to somebody else, or others can write to it")
+        raise PermissionError(f"{folder} belongs to another user, or others can write to it")
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"{folder} cannot be written to")

@@ -1,4 +1,4 @@
-"""What the mail about a page that broke leaves out."""
+"""Error mails to ADMINS, without secrets."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Mails(AdminEmailHandler):
-    """Mails to ADMINS, without the secret part of the address that was asked for: Django writes it in many places."""
+    """Mails to ADMINS without the secret part of the requested address, which Django writes in many places."""
 
     def emit(self, record: LogRecord) -> None:
-        # Django looks for this itself only where nothing of the class is changed.
+        # Django itself makes this check only for its own unchanged class.
         if settings.ADMINS:
             super().emit(record)
 
@@ -27,10 +27,10 @@ class Mails(AdminEmailHandler):
 
 
 class WithoutSettings(SafeExceptionReporterFilter):
-    """Django lists all settings and hides those that are called key, token or password.
+    """Leaves out all settings. Django would hide only those called key, token or password.
 
-    Ours have secrets under other names, too: in addresses, in commands, inside of dictionaries. Whoever gets the mail
-    operates the arena and can look them up.
+    The arena's settings have secrets under other names too: in addresses, commands and dictionaries. The readers of
+    the mail operate the arena and can look settings up.
     """
 
     def get_safe_settings(self) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class WithoutSettings(SafeExceptionReporterFilter):
 
 
 class WithoutRowValues(ExceptionReporter):
-    """What errors say, without the values of rows that PostgreSQL says along with them."""
+    """The messages of errors without the row values that PostgreSQL adds to them."""
 
     def get_traceback_data(self) -> dict[str, Any]:
         data: dict[str, Any] = super().get_traceback_data()

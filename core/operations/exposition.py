@@ -1,4 +1,4 @@
-"""How counts are read: the text that Prometheus scrapes, who may have it, and the workers' own server for it."""
+"""How metrics are read: the text that Prometheus scrapes, the access check, and the workers' own server."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from core.operations import metrics
 logger = logging.getLogger(__name__)
 
 REFUSED = (
-    "These figures are for those who operate the arena. Send METRICS_TOKEN (Authorization: Bearer ...), "
-    "or ask from one of METRICS_NETWORKS, past nginx.\n"
+    "These metrics are for the operators of the arena. Send METRICS_TOKEN (Authorization: Bearer ...), "
+    "or ask from one of METRICS_NETWORKS without going through nginx.\n"
 )
 ASK_SECONDS = 10.0
-"""What a request to a worker's server may take to arrive."""
+"""Time limit for a request to arrive at a worker's server."""
 
 
 def figures(accept: str, collectors: Iterable[Collector] = ()) -> tuple[bytes, str]:
-    """What all processes of this machine have counted, and what `collectors` find now; with its content type.
+    """Return what all processes of this machine have counted and what `collectors` find now, with its content type.
 
-    accept: the header of who asks, which chooses between two formats.
+    accept: the client's Accept header, which chooses between two formats.
     """
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=str(metrics.FOLDER))  # type: ignore[no-untyped-call]  # the library's
@@ -41,10 +41,10 @@ def figures(accept: str, collectors: Iterable[Collector] = ()) -> tuple[bytes, s
 
 
 def may_read(*, authorization: str, address: str, is_forwarded: bool) -> bool:
-    """Whether somebody may read the figures: by the token, or by an address of METRICS_NETWORKS; all with DEBUG.
+    """Return whether a client may read the metrics: by the token or an address in METRICS_NETWORKS; all with DEBUG.
 
-    authorization: the header. address: the other end of the connection. is_forwarded: a proxy has passed this on, so
-    that the address is the proxy's.
+    authorization: the header. address: the other end of the connection. is_forwarded: whether a proxy passed the
+    request on, so that the address is the proxy's.
     """
     scheme, _, token = authorization.partition(" ")
     if settings.METRICS_TOKEN and scheme.lower() == "bearer":
@@ -55,14 +55,14 @@ def may_read(*, authorization: str, address: str, is_forwarded: bool) -> bool:
 
 
 def serve(port: int) -> ThreadingHTTPServer | None:
-    """Answer GET /metrics on a port of this machine, in threads; None when the port cannot be had.
+    """Answer GET /metrics on a port of this machine, in threads; return None when the port is not available.
 
-    For workers, which have no site. Their work is worth more than their figures: they go on without.
+    For workers, which have no site. They work on without metrics if necessary.
     """
     try:
         server = ThreadingHTTPServer(("", port), _Figures)
     except OSError as error:
-        logger.error("METRICS_PORT %s cannot be used (%s): nobody can read what these workers count.", port, error)
+        logger.error("METRICS_PORT %s cannot be used (%s): the metrics of these workers cannot be read.", port, error)
         return None
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
@@ -74,7 +74,7 @@ class _Figures(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path.partition("?")[0].rstrip("/") != "/metrics":
-            self._answer(404, b"There is only /metrics here.\n")
+            self._answer(404, b"This server has only /metrics.\n")
             return
         authorization, is_forwarded = self.headers.get("Authorization", ""), "X-Forwarded-For" in self.headers
         if not may_read(authorization=authorization, address=self.client_address[0], is_forwarded=is_forwarded):
@@ -91,15 +91,15 @@ class _Figures(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (the library's name)
-        """A scrape every few seconds is no news."""
+        """Log nothing, because scrapes arrive every few seconds."""
 
 
 def _is_in_network(address: str) -> bool:
     try:
         found = ip_address(address)
     except ValueError:
-        # A Unix socket has none.
+        # A Unix socket has no address.
         return False
-    # Of a server that listens to both kinds of addresses.
+    # A server that listens on IPv6 and IPv4 sees mapped addresses.
     found = getattr(found, "ipv4_mapped", None) or found
     return any(found in ip_network(network, strict=False) for network in settings.METRICS_NETWORKS)

@@ -1,4 +1,4 @@
-"""What is true of the arena at the moment it is scraped, in two queries; the rest is counted where it happens."""
+"""Gauges of the arena at the moment of a scrape, in two queries; everything else is counted where it happens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 @dataclass(frozen=True, slots=True)
 class OpenJobs:
-    """Jobs of a kind that wait or run. oldest: when the first of those was made that could be begun now."""
+    """Waiting or running jobs of a kind. oldest: creation time of the oldest one that could start now."""
 
     kind: str
     state: str
@@ -37,13 +37,13 @@ class ArenaFigures(Collector):
     """Gauges of the whole arena. Without a database they are left out, and `component_healthy` says why."""
 
     def collect(self) -> Iterator[Metric]:
-        """Every gauge; answers within the time that the checks of /health may take."""
+        """Yield every gauge, within the time limit of the checks of /health."""
         now = timezone.now()
-        health = GaugeMetricFamily("component_healthy", "1 when a part works, 0 when not.", labels=["component"])
+        health = GaugeMetricFamily("component_healthy", "1 if a component works, else 0.", labels=["component"])
         for component, state in health_components(now=now).items():
             health.add_metric([component], state != UNHEALTHY)
         yield health
-        about = GaugeMetricFamily("arena_info", "1, with the version of the arena.", labels=["version"])
+        about = GaugeMetricFamily("arena_info", "Always 1, labelled with the version of the arena.", labels=["version"])
         about.add_metric([arena_version()], 1)
         yield about
         found = ask_all({"figures": _from_database})["figures"]
@@ -51,11 +51,11 @@ class ArenaFigures(Collector):
             jobs, alive, alarms = found
             yield from _of_jobs(jobs, now)
             yield _of_workers(alive)
-            yield GaugeMetricFamily("alarms_open", "Alarms that nobody has settled.", value=alarms)
+            yield GaugeMetricFamily("alarms_open", "Open alarms.", value=alarms)
 
 
 def open_jobs() -> list[OpenJobs]:
-    """What waits and runs, by kind, in one query over the indexes of open jobs."""
+    """Return the waiting and running jobs by kind, with one query over the indexes of open jobs."""
     ready = Q(state=JobState.QUEUED) & (Q(not_before=None) | Q(not_before__lte=Now()))
     parts = [
         model._default_manager.filter(state__in=OPEN)
@@ -74,14 +74,14 @@ def _from_database() -> tuple[list[OpenJobs], dict[str, int], int]:
 
 
 def _of_jobs(found: list[OpenJobs], now: datetime) -> Iterator[Metric]:
-    jobs = GaugeMetricFamily("jobs_open", "Jobs that wait or run.", labels=["kind", "state"])
+    jobs = GaugeMetricFamily("jobs_open", "Waiting and running jobs.", labels=["kind", "state"])
     counts = {(row.kind, row.state): row.count for row in found}
     for kind in JOB_MODELS:
         for state in OPEN:
             jobs.add_metric([kind, state], counts.get((kind, state), 0))
     yield jobs
     age = GaugeMetricFamily(
-        "queue_oldest_waiting_seconds", "How long the oldest job has waited that could be begun now.", labels=["queue"]
+        "queue_oldest_waiting_seconds", "Age of the oldest waiting job that could start now.", labels=["queue"]
     )
     ages = dict.fromkeys(map(queue_of, JOB_MODELS.values()), 0.0)
     for row in found:
@@ -94,7 +94,7 @@ def _of_jobs(found: list[OpenJobs], now: datetime) -> Iterator[Metric]:
 
 
 def _of_workers(counts: dict[str, int]) -> Metric:
-    alive = GaugeMetricFamily("workers_alive", "Worker processes that gave a sign of life.", labels=["queue"])
+    alive = GaugeMetricFamily("workers_alive", "Worker processes with a recent heartbeat.", labels=["queue"])
     for queue in dict.fromkeys((*settings.QUEUES, *counts)):
         alive.add_metric([queue], counts.get(queue, 0))
     return alive

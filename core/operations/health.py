@@ -1,4 +1,4 @@
-"""Whether the arena works, part by part. Every answer comes in time, also of a part that hangs."""
+"""The health of the arena, component by component. Every check is answered in time, even if a component hangs."""
 
 from __future__ import annotations
 
@@ -31,19 +31,18 @@ Answer = TypeVar("Answer")
 
 HEALTHY, UNHEALTHY, NOT_USED = "healthy", "unhealthy", "not used"
 STUCK_AFTER = timedelta(minutes=5)
-"""A job that waits so long while nothing of its queue is done waits for workers that are not there."""
+"""Waiting time after which a job, while its queue finishes nothing, counts as a sign of missing workers."""
 PATIENCE_SECONDS = 2.0
-"""How long all checks together may take: a part that is not heard of by then does not work."""
+"""Time limit for all checks together; a component that does not answer by then is unhealthy."""
 
 _asked: dict[str, Future[object]] = {}
 _asked_lock = threading.Lock()
 
 
 def health_components(*, now: datetime) -> dict[str, str]:
-    """HEALTHY, UNHEALTHY or NOT_USED for each part, by the names that monitors of other systems know.
+    """Return HEALTHY, UNHEALTHY or NOT_USED for each component, by the names that existing monitors know.
 
-    broker: the queue of messages. celery_workers: whoever does the jobs. watchdog: who calls for help when they stand
-    still.
+    broker: the message queue. celery_workers: the workers. watchdog: what raises an alarm when queues stand still.
     """
     checks: dict[str, Callable[[], object]] = {
         "database": _database,
@@ -64,10 +63,10 @@ def health_components(*, now: datetime) -> dict[str, str]:
 
 
 def ask_all(questions: Mapping[str, Callable[[], Answer]]) -> dict[str, Answer | Exception]:
-    """The answers by name, or what went wrong, all of them within PATIENCE_SECONDS.
+    """Return the answers, or the exceptions, by name within PATIENCE_SECONDS.
 
-    Each is asked in a thread of its own. No question is asked again while it has not been answered, so that a part
-    that hangs for hours holds one thread of this process, and every further caller waits for that one.
+    Each question is asked in its own thread. A question is not asked again before it has been answered, so a component
+    that hangs for hours holds one thread of this process, and every further caller waits for that thread.
     """
     futures = {name: _ask(name, question) for name, question in questions.items()}
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -77,14 +76,14 @@ def ask_all(questions: Mapping[str, Callable[[], Answer]]) -> dict[str, Answer |
             found[name] = future.result(max(0.0, deadline - time.monotonic()))
         except TimeoutError:
             found[name] = _Unhealthy(f"no answer within {PATIENCE_SECONDS:g} s")
-        # Whatever goes wrong is what is asked for.
+        # Any exception of a question is its answer.
         except Exception as error:
             found[name] = error
     return found
 
 
 class _Unhealthy(Exception):
-    """Why."""
+    """The reason why a component is unhealthy."""
 
 
 def _ask(name: str, question: Callable[[], Answer]) -> Future[Answer]:
@@ -106,7 +105,7 @@ def _run(future: Future[Answer], question: Callable[[], Answer]) -> None:
     else:
         future.set_result(answer)
     finally:
-        # This thread's own.
+        # Closes only this thread's connections.
         connections.close_all()
 
 
@@ -116,22 +115,22 @@ def _database() -> None:
 
 
 def _redis() -> None:
-    # Behind the cache that does without it when it has to.
+    # Asks Redis directly, behind the cache that survives its outage.
     SteadyRedisCache(settings.REDIS_URL, settings.CACHES["default"]).shared.get("health")
 
 
 def _workers(now: datetime) -> None:
     if not workers_alive().exists():
-        raise _Unhealthy("no worker lives: start them with `manage.py run_workers`, or `qcluster` for one queue")
+        raise _Unhealthy("no worker is alive: start them with `manage.py run_workers`, or `qcluster` for one queue")
     long_ago = now - STUCK_AFTER
-    # One that has rested is woken by the watchdog, which takes its time.
+    # The watchdog wakes jobs whose delay is over, and may take as long as it takes.
     rested = Q(not_before=None) | Q(not_before__lt=long_ago)
     waiting, busy = {}, set()
     for kind, model in JOB_MODELS.items():
         jobs, queue = model._default_manager, queue_of(model)
         if jobs.filter(rested, state=JobState.QUEUED, created_at__lt=long_ago).exists():
             waiting[queue] = kind
-        # The same workers do all kinds of a queue. Between two jobs nothing runs for a moment.
+        # The same workers serve all kinds of a queue, and for a moment between two jobs nothing runs.
         done = Q(state=JobState.RUNNING, lease_expires_at__gt=now) | Q(state=JobState.SUCCEEDED, ended_at__gt=long_ago)
         if jobs.filter(done).exists():
             busy.add(queue)
@@ -142,11 +141,11 @@ def _workers(now: datetime) -> None:
 
 def _watchdog() -> None:
     if not watchdog_runs():
-        raise _Unhealthy(f"no worker has watched over the queues for {STALE_AFTER}: see the workers' logs")
+        raise _Unhealthy(f"no worker has watched the queues for {STALE_AFTER}: see the workers' logs")
 
 
 def _engine() -> None:
-    """Those who need the engine say whether it answers; the site may not even see its socket."""
+    """Ask the workers' rows whether the engine answers; the site itself may not have access to its socket."""
     failing = workers_alive().exclude(engine_error="").values_list("name", "engine_error").first()
     if failing is not None:
         raise _Unhealthy("{}: {}".format(*failing))
@@ -160,7 +159,7 @@ def _storage() -> None:
     while not folder.exists():
         folder = folder.parent
     if not os.access(folder, os.W_OK):
-        raise _Unhealthy(f"{folder} cannot be written to")
+        raise _Unhealthy(f"{folder} is not writable")
     free = shutil.disk_usage(folder).free
     if free < settings.MAX_UPLOAD_BYTES:
         raise _Unhealthy(f"{folder} has {free:,} bytes left, less than an upload may need (MAX_UPLOAD_BYTES)")

@@ -1,4 +1,4 @@
-"""How a record is written: as a JSON object, or as a line for people, always with what it is about."""
+"""The format of log records: a JSON object or a line for people, always with the fields of its subject."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from core.version import arena_version
 
 FORMATS = ("json", "line")
 REQUESTS = "arena.requests"
-"""The logger of requests: a line for each."""
+"""The logger of requests, with one line for each."""
 NOT_SHOWN = ("request", "server_time", "taskName", "color_message")
-"""Attributes that libraries add to records and nobody can read."""
+"""Attributes that libraries add to records and that help no reader."""
 STANDARD = frozenset({*RESERVED_ATTRS, *NOT_SHOWN})
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What could begin a new line, move the cursor of who reads, or cannot be written."""
+"""Characters that could begin a new line, move a reader's cursor, or cannot be encoded."""
 CONTROL_IN_TRACE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 _service = "command"
 
 
 def log_configuration(form: str, level: str) -> dict[str, Any]:
-    """What Django's LOGGING says. form: one of FORMATS; any other, which a system check refuses, writes lines."""
+    """Return Django's LOGGING. form: one of FORMATS; an unknown one, which a system check refuses, writes lines."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -38,11 +38,11 @@ def log_configuration(form: str, level: str) -> dict[str, Any]:
             "mails": {"class": "core.operations.error_mails.Mails", "level": "ERROR", "filters": ["on_a_real_site"]},
         },
         "root": {"handlers": ["console"], "level": level},
-        # They would write in a format of their own.
+        # Their own handlers would write in another format.
         "loggers": {
             "django": {"handlers": ["mails"]},
             "django-q": {"handlers": ["console"], "level": level, "propagate": False},
-            # Says everything twice at INFO.
+            # It logs everything twice at INFO.
             "axes": {"level": "WARNING"},
             "gunicorn.error": {"handlers": [], "level": level, "propagate": True},
         },
@@ -50,24 +50,24 @@ def log_configuration(form: str, level: str) -> dict[str, Any]:
 
 
 def name_service(name: str) -> None:
-    """Say which part of the arena this process is: `site`, `worker-duel`, ..."""
+    """Set the name of this process's part of the arena: `site`, `worker-duel`, ..."""
     global _service  # noqa: PLW0603  # one for each process, like the process itself
     _service = name
 
 
 def service_name() -> str:
-    """Which part of the arena this process is."""
+    """Return the name of this process's part of the arena."""
     return _service
 
 
 class JsonLines(JsonFormatter):
-    """One JSON object a line. Whatever a message holds, it cannot begin another line: JSON escapes it."""
+    """One JSON object a line. JSON escapes line breaks, so a message cannot forge another record."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("{message}", style="{", reserved_attrs=STANDARD)
 
     def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
-        """The fields that every record has, then what it is about, then what it says itself."""
+        """Add the fields of every record, then those of its subject, then its own."""
         log_data |= {
             "time": _time(record),
             "level": record.levelname,
@@ -87,7 +87,7 @@ class JsonLines(JsonFormatter):
 
 
 class Lines(logging.Formatter):
-    """A line for people: time, level, logger, message, and what it is about. Traces are indented below it."""
+    """A line for people: time, level, logger, message, fields of its subject. Traces are indented below it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("{message}", style="{")
@@ -101,7 +101,7 @@ class Lines(logging.Formatter):
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
         trace = CONTROL_IN_TRACE.sub(_escaped, trace_without_secrets(super().formatException(ei), ei[1]))
-        # No line of it can pass for a record.
+        # The indent keeps a line of the trace from looking like a record.
         return "\n".join(f"    {line}" for line in trace.split("\n"))
 
 

@@ -1,7 +1,7 @@
-"""What is counted, and when: always after the commit that made it true. Scraped by core.operations.exposition.
+"""The counters and when they count: always after the commit. core.operations.exposition serves them.
 
-Names without a word of ours are those of the systems before: dashboards and alerts that exist know them. A label has
-few values: ids of environments are those of rows, reasons and codes are words of the code, views have names.
+Names without a word of the arena are those of its predecessors, which existing dashboards and alerts know. Labels have
+few values: environment ids come from rows, reasons and codes from the code, and views have names.
 """
 
 from __future__ import annotations
@@ -23,59 +23,59 @@ from core.operations.count_files import count_in
 logger = logging.getLogger(__name__)
 Arguments = ParamSpec("Arguments")
 
-# A metric opens its file when it is made: this comes first.
+# First, because a metric opens its file when it is created.
 FOLDER = count_in(settings.METRICS_DIR)
 
 EVALUATION_BUCKETS = (0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600)
 ANSWER_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 MOST_WORDS = 500
-"""Different values of one label at most; what comes after them is OTHER."""
+"""Maximum number of values of one label; further values count as OTHER."""
 OTHER = "other"
 NO_FILE, BAD_FORM = "no_file", "form"
-"""Reasons of refused uploads: without a file, and with something else that a form says at once."""
+"""Reasons of refused uploads: no file, and other errors that the form finds."""
 SCRIPT_ERROR, UNEXPECTED = "script_error", "unexpected_exception"
-"""Reasons of failed evaluations that the systems before knew."""
+"""Reasons of failed evaluations, named as in the arena's predecessors."""
 ENGINE_CODES = frozenset({
     "engine_unavailable", "engine_refused", "runtime_missing", "image_missing", "base_image_missing",
     "container_failed", "container_removed",
 })  # fmt: skip
-"""Platform faults that are the container engine's."""
+"""Codes of platform faults caused by the container engine."""
 
 SUBMISSIONS_RECEIVED = Counter("submissions_received_total", "New submissions: single, multi or zip.", ["mode"])
-VALIDATION_FAILURES = Counter("submissions_validation_failures_total", "Uploads refused, by the reason.", ["reason"])
+VALIDATION_FAILURES = Counter("submissions_validation_failures_total", "Refused uploads, by reason.", ["reason"])
 UPLOAD_BYTES = Counter("submissions_upload_bytes_total", "Bytes of the archives of new submissions.")
-EVALUATION_STARTED = Counter("evaluation_started_total", "Evaluations begun, every attempt.")
-EVALUATION_COMPLETED = Counter("evaluation_completed_total", "Evaluations that gave a score.", ["env_id"])
+EVALUATION_STARTED = Counter("evaluation_started_total", "Started evaluations, counting every attempt.")
+EVALUATION_COMPLETED = Counter("evaluation_completed_total", "Evaluations that ended with a score.", ["env_id"])
 EVALUATION_FAILED = Counter("evaluation_failed_total", "Evaluations that failed for good.", ["reason"])
 EVALUATION_DURATION = Histogram(
     "evaluation_duration_seconds",
-    "From the claim of an evaluation to its score.",
+    "Time from the claim of an evaluation to its score.",
     ["env_id"],
     buckets=EVALUATION_BUCKETS,
 )
-LEADERBOARD_QUERIES = Counter("leaderboard_queries_total", "Boards asked for, pages and API.", ["env_id", "sort"])
+LEADERBOARD_QUERIES = Counter("leaderboard_queries_total", "Requested boards, on pages and API.", ["env_id", "sort"])
 LEADERBOARD_DURATION = Histogram(
-    "leaderboard_query_duration_seconds", "Until a board was there, from the cache or not.", buckets=ANSWER_BUCKETS
+    "leaderboard_query_duration_seconds", "Time to get a board, cached or not.", buckets=ANSWER_BUCKETS
 )
-JOBS_STARTED = Counter("jobs_started_total", "Jobs claimed by a worker, every attempt.", ["kind"])
+JOBS_STARTED = Counter("jobs_started_total", "Jobs claimed by a worker, counting every attempt.", ["kind"])
 JOBS_FINISHED = Counter("jobs_finished_total", "Jobs in a final state.", ["kind", "state", "fault"])
-JOBS_GIVEN_BACK = Counter("jobs_given_back_total", "Running jobs that went back to their queue.", ["kind", "reason"])
+JOBS_GIVEN_BACK = Counter("jobs_given_back_total", "Running jobs that returned to their queue.", ["kind", "reason"])
 JOBS_REFUSED = Counter("jobs_refused_total", "Attempts whose result came too late and was refused.", ["kind"])
 JOB_DURATION = Histogram(
-    "job_duration_seconds", "From the claim of a job to its end.", ["kind"], buckets=EVALUATION_BUCKETS
+    "job_duration_seconds", "Time from the claim of a job to its end.", ["kind"], buckets=EVALUATION_BUCKETS
 )
-PLATFORM_FAULTS = Counter("platform_faults_total", "Attempts that the arena itself failed.", ["kind", "code"])
-ENGINE_ERRORS = Counter("engine_errors_total", "Those that the container engine failed.", ["code"])
+PLATFORM_FAULTS = Counter("platform_faults_total", "Attempts that failed by the arena's fault.", ["kind", "code"])
+ENGINE_ERRORS = Counter("engine_errors_total", "Platform faults caused by the container engine.", ["code"])
 DUELS_PLAYED = Counter("duels_played_total", "Duels whose result was written.", ["env_id"])
 MATCHES_PLAYED = Counter("matches_played_total", "Matches and episodes of finished jobs.", ["kind", "env_id"])
-MOVES_PLAYED = Counter("moves_played_total", "Moves in them, of all seats.", ["kind", "env_id"])
-REQUESTS = Counter("http_requests_total", "Answers, by the name of the view.", ["handler", "method", "status"])
+MOVES_PLAYED = Counter("moves_played_total", "Moves of all seats in these matches.", ["kind", "env_id"])
+REQUESTS = Counter("http_requests_total", "Answered requests, by the view's name.", ["handler", "method", "status"])
 REQUEST_DURATION = Histogram(
-    "http_request_duration_seconds", "Until the answer began.", ["handler", "method"], buckets=ANSWER_BUCKETS
+    "http_request_duration_seconds", "Time until the answer began.", ["handler", "method"], buckets=ANSWER_BUCKETS
 )
 
 
-# There from the start: who looks for a rise has to see it begin at 0.
+# These exist from the start, because an increase can only be seen if the counter begins at 0.
 for _mode in ("single", "multi", "zip"):
     SUBMISSIONS_RECEIVED.labels(_mode)
 for _reason in (NO_FILE, "empty_filename", "no_py", "missing_main", "main_not_py", "not_py"):
@@ -85,13 +85,13 @@ for _reason in (SCRIPT_ERROR, UNEXPECTED):
 
 
 class Words:
-    """The values that a label has had; a mistake in the code cannot give it more than so many."""
+    """The values that a label has had, limited to MOST_WORDS even if the code has a mistake."""
 
     def __init__(self) -> None:
         self._known, self._lock = set[str](), threading.Lock()
 
     def of(self, word: str) -> str:
-        """The word itself, or OTHER when there were too many before."""
+        """Return the word itself, or OTHER after too many different ones."""
         word = word[:50] or OTHER
         with self._lock:
             if word not in self._known and len(self._known) >= MOST_WORDS:
@@ -104,20 +104,20 @@ _reasons, _handlers = Words(), Words()
 
 
 def _harmless(count: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Count at once; what goes wrong is said in the log and harms nobody."""
+    """Count at once; an error is logged and does not reach the caller."""
 
     @wraps(count)
     def safely(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
             count(*args, **kwargs)
         except Exception:
-            logger.warning("Something was not counted.", exc_info=True)
+            logger.warning("A metric could not be counted.", exc_info=True)
 
     return safely
 
 
 def _after_commit(count: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Count once the surrounding transaction has committed, at once where there is none; harm nobody."""
+    """Count after the commit of the surrounding transaction, or at once without one; errors are only logged."""
     safely = _harmless(count)
 
     @wraps(count)
@@ -128,7 +128,7 @@ def _after_commit(count: Callable[Arguments, None]) -> Callable[Arguments, None]
 
 
 def upload_mode(names: Sequence[str]) -> str:
-    """How an upload came, by the names of its files: zip, single or multi."""
+    """Return how an upload was sent, by its file names: zip, single or multi."""
     if any(name.lower().endswith(".zip") for name in names):
         return "zip"
     return "single" if len(names) == 1 else "multi"
@@ -136,20 +136,20 @@ def upload_mode(names: Sequence[str]) -> str:
 
 @_after_commit
 def submission_received(*, mode: str, archive_bytes: int) -> None:
-    """A new submission: mode `single` for one script, `multi` for several files, `zip` for an archive."""
+    """Count a new submission. mode: `single` for one script, `multi` for several files, `zip` for an archive."""
     SUBMISSIONS_RECEIVED.labels(_reasons.of(mode)).inc()
     UPLOAD_BYTES.inc(archive_bytes)
 
 
 @_harmless
 def upload_refused(reason: str) -> None:
-    """An upload that was not taken."""
+    """Count a refused upload."""
     VALIDATION_FAILURES.labels(_reasons.of(reason)).inc()
 
 
 @contextmanager
 def refusals_counted() -> Iterator[None]:
-    """Count what a service refuses of an upload, by its code, or else by the field that it is about."""
+    """Count the refusals of a service by their code, or by their field where the code is general."""
     try:
         yield
     except Refused as refusal:
@@ -159,9 +159,9 @@ def refusals_counted() -> Iterator[None]:
 
 @_after_commit
 def job_moved(*, kind: str, to: str, fault: str, code: str, is_verified: bool, seconds: float | None) -> None:
-    """A job has changed its state.
+    """Count a change of a job's state.
 
-    is_verified: False for the run of a script. seconds: since it was claimed, None where this process did not claim it.
+    is_verified: False for the run of a script. seconds: since the claim; None where another process claimed the job.
     """
     if to == "RUNNING":
         JOBS_STARTED.labels(kind).inc()
@@ -185,13 +185,13 @@ def job_moved(*, kind: str, to: str, fault: str, code: str, is_verified: bool, s
 
 @_harmless
 def job_refused(*, kind: str) -> None:
-    """A worker had lost its job: it was given to another one, or cancelled."""
+    """Count a result that was refused because the worker had lost its job."""
     JOBS_REFUSED.labels(kind).inc()
 
 
 @_after_commit
 def evaluation_completed(*, env_id: str, seconds: float | None) -> None:
-    """An evaluation has given a score."""
+    """Count an evaluation that ended with a score."""
     EVALUATION_COMPLETED.labels(env_id).inc()
     if seconds is not None:
         EVALUATION_DURATION.labels(env_id).observe(seconds)
@@ -199,7 +199,7 @@ def evaluation_completed(*, env_id: str, seconds: float | None) -> None:
 
 @_after_commit
 def matches_played(*, kind: str, env_id: str, matches: int, moves: int) -> None:
-    """What a finished duel, validation or evaluation has played. Called once for all its matches."""
+    """Count all matches of a finished duel, validation or evaluation; called once for each job."""
     if kind == "duel":
         DUELS_PLAYED.labels(env_id).inc()
     MATCHES_PLAYED.labels(kind, env_id).inc(matches)
@@ -208,13 +208,13 @@ def matches_played(*, kind: str, env_id: str, matches: int, moves: int) -> None:
 
 @_harmless
 def leaderboard_asked(*, env_id: str, sort: str, seconds: float) -> None:
-    """A board was asked for."""
+    """Count a requested board."""
     LEADERBOARD_QUERIES.labels(env_id, sort).inc()
     LEADERBOARD_DURATION.observe(seconds)
 
 
 @_harmless
 def request_answered(*, handler: str, method: str, status: int, seconds: float) -> None:
-    """A request was answered."""
+    """Count an answered request."""
     REQUESTS.labels(_handlers.of(handler), method, str(status)).inc()
     REQUEST_DURATION.labels(_handlers.of(handler), method).observe(seconds)

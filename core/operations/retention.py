@@ -1,7 +1,7 @@
-"""What is kept for a while only: logs, records, recordings, images, sessions, messages, each for as many days as set.
+"""Retention: logs, records, recordings, images, sessions and messages are deleted after a number of days each.
 
-The ledger, and whatever standings, ratings and boards are computed of, is never touched. A row whose file goes says so:
-see `core.operations.removed`.
+The ledger and everything that standings, ratings and boards are computed from is never touched. A row says that its
+file was deleted, see `core.operations.removed`.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 AnyResult = TypeVar("AnyResult", Duel, Evaluation)
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
-LOG_REMOVED = "[This log is not kept any longer: it was removed on {}.]"
+LOG_REMOVED = "[This log is no longer kept: it was deleted on {}.]"
 DELETION = timedelta(hours=1)
-"""After so long a deleted submission's archive is gone, or its deletion has failed."""
+"""Time after which a deleted submission's archive is gone, unless its deletion failed."""
 PLAYER_LOGS: tuple[tuple[type[Job], tuple[str, ...]], ...] = (
     (Duel, ("player_1_log", "player_2_log")),
     (Validation, ("player_1_log", "player_2_log")),
@@ -58,18 +58,18 @@ PLAYER_LOGS: tuple[tuple[type[Job], tuple[str, ...]], ...] = (
 )
 RECORDED = ("video", "poster", "steps", "text")
 SESSION_DAYS = 1
-"""Sessions are kept this many days after their end."""
+"""Days for which sessions are kept after their end."""
 MESSAGE_DAYS = 30
-"""What the queue notes of a delivered message is kept this many days."""
+"""Days for which the queue's notes on a delivered message are kept."""
 RATING_DAYS = 30
-"""Every moment of a rating's history is kept this many days, then only the last of each day."""
+"""Days for which every moment of a rating's history is kept; after that, only the last one of each day is."""
 NOTICE_DAYS = 90
-"""Notices that were read, and deliveries to webhooks, are kept this many days."""
+"""Days for which read notices, and deliveries to webhooks, are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """What became of one kind of thing. days: how long it is kept, 0 for ever. count: how many went."""
+    """The result for one kind of data. days: retention time, 0 for ever. count: number of deleted items."""
 
     what: str
     days: int
@@ -77,16 +77,16 @@ class Cleared:
 
 
 def retention_run(_: int = 0) -> None:
-    """Every day: remove what need not be kept any longer."""
+    """Delete what is past its retention time; scheduled daily."""
     if count := incoming_sweep():
-        logger.info("%d uploads were removed that never came to be stored.", count)
+        logger.info("%d abandoned uploads were deleted.", count)
     for cleared in retention_apply(now=timezone.now()):
         if cleared.count:
-            logger.info("%d %s were removed after %d days.", cleared.count, cleared.what, cleared.days)
+            logger.info("%d %s were deleted after %d days.", cleared.count, cleared.what, cleared.days)
 
 
 def retention_apply(*, now: datetime, dry_run: bool = False) -> list[Cleared]:
-    """Remove what is older than the settings say; with `dry_run` only count it."""
+    """Delete what is past its retention time; with `dry_run` only count it."""
     kinds: tuple[tuple[str, int, Callable[[datetime, datetime, bool], int]], ...] = (
         ("job logs", settings.KEEP_LOGS_DAYS, _job_logs),
         ("players' logs", settings.KEEP_LOGS_DAYS, _player_logs),
@@ -102,7 +102,7 @@ def retention_apply(*, now: datetime, dry_run: bool = False) -> list[Cleared]:
     done = [
         Cleared(what, days, act(now - timedelta(days=days), now, dry_run) if days else 0) for what, days, act in kinds
     ]
-    # No setting: whoever deletes a version is told that its archive goes at once.
+    # Not a setting, because the page that deletes a version promises that its archive goes at once.
     return [*done, Cleared("archives of deleted versions", 0, _deleted_archives(now - DELETION, now, dry_run))]
 
 
@@ -125,8 +125,8 @@ def _player_logs(before: datetime, now: datetime, dry_run: bool) -> int:
 
 
 def _records(before: datetime, now: datetime, dry_run: bool) -> int:
-    """Records that nobody will have to check: looked at already, of no open dispute, and not of what stands now."""
-    # A ladder never ends: its records go as they grow old.
+    """Delete records that need no more checks: already rechecked, undisputed, and not of current standings."""
+    # A ladder never ends, so its records are deleted by age.
     running = Q(tournament__state=TournamentState.RUNNING) & ~Q(tournament__format=LADDER)
     duels = _over(Duel, before).exclude(running)
     drawn = Recording.objects.filter(evaluation=OuterRef("pk"), state__in=OPEN)
@@ -137,7 +137,7 @@ def _records(before: datetime, now: datetime, dry_run: bool) -> int:
 
 
 def _checked(rows: QuerySet[AnyResult]) -> QuerySet[AnyResult]:
-    """Those that nobody will look at again; where a sample is verified, each waits for its turn."""
+    """Return undisputed rows; where a sample is verified, only those already verified."""
     agreed = rows.exclude(verdict=Verdict.MISMATCH).exclude(pk__in=_disputed(rows.model.KIND))
     if settings.VERIFY_SAMPLE:
         return agreed.filter(~Q(state=JobState.SUCCEEDED) | Q(verified_at__isnull=False))
@@ -145,15 +145,15 @@ def _checked(rows: QuerySet[AnyResult]) -> QuerySet[AnyResult]:
 
 
 def _recordings(before: datetime, now: datetime, dry_run: bool) -> int:
-    """Pictures and texts of episodes; those of what stands on a board stay."""
+    """Delete videos and texts of episodes, except those of evaluations on a board."""
     rows = _over(Recording, before).filter(evaluation__is_current=False)
     return sum(_remove_files(rows, field, now, dry_run) for field in RECORDED)
 
 
 def _images(before: datetime, now: datetime, dry_run: bool) -> int:
-    """Images of versions in whose place a newer valid one has been for so long; the builder removes what no row names.
+    """Clear images of versions replaced by a valid newer one for this long; the builder deletes unnamed images.
 
-    None goes that still has to play.
+    Images of versions that still have to play are kept.
     """
     newer = Submission.objects.valid().filter(
         agent=OuterRef("agent"), number__gt=OuterRef("number"), created_at__lt=before, is_benched=False
@@ -162,7 +162,7 @@ def _images(before: datetime, now: datetime, dry_run: bool) -> int:
     replaced = replaced.exclude(has_to_play())
     if dry_run:
         return replaced.count()
-    # By key: the database would have to read the table that it writes.
+    # By key, because the update would otherwise read the table that it writes.
     keys = list(replaced.values_list("pk", flat=True))
     return Submission.objects.filter(pk__in=keys).update(image="", image_digest="", image_removed_at=now)
 
@@ -173,19 +173,19 @@ def _sessions(before: datetime, now: datetime, dry_run: bool) -> int:
 
 
 def _messages(before: datetime, now: datetime, dry_run: bool) -> int:
-    """What django-q keeps of messages that were delivered, well or not."""
+    """Delete django-q's notes on delivered messages, successful or not."""
     rows = Task.objects.filter(stopped__lt=before)
     count: int = rows.count() if dry_run else rows.delete()[0]
     return count
 
 
 def _ratings(before: datetime, now: datetime, dry_run: bool) -> int:
-    """Moments of rating histories but for the last of each day. They can be computed again of the ledger."""
+    """Thin rating histories to the last moment of each day. They can be recomputed from the ledger."""
     return rating_points_thin(before=before, dry_run=dry_run)
 
 
 def _notices(before: datetime, now: datetime, dry_run: bool) -> int:
-    """Notices that were read, or that were only mailed; unread ones wait for their reader."""
+    """Delete notices that were read or only mailed; unread ones stay for their readers."""
     rows = Notice.objects.filter(Q(read_at__lt=before) | Q(in_inbox=False, created_at__lt=before), mail_next_at=None)
     return rows.count() if dry_run else rows.delete()[0]
 
@@ -196,13 +196,13 @@ def _deliveries(before: datetime, now: datetime, dry_run: bool) -> int:
 
 
 def _deleted_archives(before: datetime, now: datetime, dry_run: bool) -> int:
-    """Archives whose deletion failed, e.g. because the store was away."""
+    """Delete archives whose deletion failed, e.g. because the store did not answer."""
     rows = Submission.objects.filter(deleted_at__lt=before).exclude(archive="")
     if dry_run:
         return sum(_is_there(name) for _, name in _named(rows, "archive"))
     count = 0
     for key, name in list(_named(rows, "archive")):
-        # Most have gone with their version; those are no news.
+        # Most archives were deleted with their versions and are not counted.
         was_there = _is_there(name)
         if _delete(name):
             count += was_there
@@ -215,7 +215,7 @@ def _over(model: type[AnyJob], before: datetime) -> QuerySet[AnyJob]:
 
 
 def _disputed(kind: str) -> list[int]:
-    """Keys of the jobs of a kind that an alarm is open about."""
+    """Return the keys of jobs of a kind with an open alarm."""
     keys = Alarm.objects.filter(settled_at=None, key__startswith=f"{kind}-").values_list("key", flat=True)
     return [int(found[1]) for key in keys if (found := re.match(rf"{kind}-(\d+)-", key))]
 
@@ -241,16 +241,16 @@ def _remove_files(rows: QuerySet[AnyJob], field: str, now: datetime, dry_run: bo
 def _is_there(name: str) -> bool:
     try:
         return bool(default_storage.exists(name))
-    # As below; deleting it will say what is wrong.
+    # Each store raises its own errors; the deletion reports what is wrong.
     except Exception:
         return True
 
 
 def _delete(name: str) -> bool:
-    """Delete a file; False, with a warning, when the store does not. One bad file keeps no other."""
+    """Delete a file; return False, with a warning, on an error, so that other files are still deleted."""
     try:
         default_storage.delete(name)
-    # Each store has errors of its own.
+    # Each store raises its own errors.
     except Exception as error:
         logger.warning("%s is still in the store: %s: %s", name, type(error).__name__, error)
         return False

@@ -1,4 +1,4 @@
-"""Mistakes of the arena's own code, sent to Sentry where a DSN is set. Nothing of people or their agents goes along."""
+"""Errors in the arena's own code, sent to Sentry where a DSN is set, without data about people or their agents."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from sentry_sdk.types import Event, Hint
 
 TAGS = ("request_id", "job_kind", "job_id", "attempt", "stage", "submission_id", "duel_id", "evaluation_id", "env_id")
-"""What of the log's fields goes along: keys of rows and words of the code."""
+"""The log fields that are sent: keys of rows and constants of the code."""
 MOST_LETTERS = 64
-"""Sentry takes names of environments up to this length; ours is the host of the site."""
+"""Sentry's maximum length of an environment name, which is the host of the site here."""
 TOLD_BEFORE = (REQUESTS, "core.jobs.log")
-"""Loggers of what became of a request or a job: what went wrong in it was sent when it did."""
+"""Loggers of the ends of requests and jobs: their errors were already sent when they happened."""
 
 
 def sentry_start() -> None:
-    """Send what is logged at ERROR, and a sample of traces, if SENTRY_DSN is set; else do nothing."""
+    """Start sending errors and a sample of traces if SENTRY_DSN is set; otherwise do nothing."""
     if not settings.SENTRY_DSN:
         return
     for logger in TOLD_BEFORE:
@@ -37,12 +37,12 @@ def sentry_start() -> None:
         environment=(urlsplit(site_url()).hostname or "production")[:MOST_LETTERS],
         release=f"rl-arena@{arena_version()}",
         traces_sample_rate=settings.SENTRY_TRACES_SAMPLE_RATE,
-        # Whatever it may find on this machine is not asked.
+        # Only the integrations named here, not those for every library on this machine.
         auto_enabling_integrations=False,
         default_integrations=True,
         integrations=[DjangoIntegration(transaction_style="url"), LoggingIntegration(level=None)],
         send_default_pii=False,
-        # Variables of a function may hold an archive, a log of a player, or hidden seeds.
+        # Local variables may contain an archive, a player's log or hidden seeds.
         include_local_variables=False,
         max_request_body_size="never",
         max_breadcrumbs=0,
@@ -63,7 +63,7 @@ def _without_people(event: Event, hint: Hint) -> Event:
         event["logentry"] = {"message": without_secrets(str(entry.get("formatted") or entry.get("message")))}
     for error in event.get("exception", {}).get("values", ()):
         error["value"] = without_secrets(str(error.get("value") or ""))
-    # No headers, cookies, query or body.
+    # Headers, cookies, query and body are left out.
     event.pop("request", None)
     if "path" in fields:
         event["request"] = {"method": fields.get("method", ""), "url": fields["path"]}

@@ -1,4 +1,4 @@
-"""The arena at a glance, for those who operate it: queues, workers, what runs, what is stuck, and what it stands on."""
+"""The status of the arena for its operators: queues, workers, running and stuck jobs, disks and versions."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from core.models import Alarm, Duty, Job, JobState, Tournament, TournamentState
 from core.version import arena_version
 
 STUCK_SHOWN = 10
-"""Stuck jobs of a kind that are named, the oldest."""
+"""Maximum number of stuck jobs of a kind that are listed, oldest first."""
 NEEDED = ("state", "attempt", "sort_key", "not_before", "lease_expires_at", "error_code", "created_at")
 ENGINE_SECONDS = 5
 STALE_AFTER = timedelta(minutes=3)
-"""The watchdog looks every half a minute; after so long it does not run."""
+"""The watchdog looks every half minute; after this long without a look it counts as stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """A queue. messages: that no worker has taken; None where the broker cannot be asked. oldest_at: of its jobs that
-    wait, in line or resting, when the first one was made."""
+    """A queue. messages: those that no worker has taken; None when the broker does not answer. oldest_at: creation time
+    of the oldest waiting job, in line or delayed. resting: number of delayed jobs."""
 
     name: str
     workers: int
@@ -52,7 +52,7 @@ class QueueStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job that a worker is on."""
+    """A job that a worker runs."""
 
     kind: str
     id: int
@@ -63,7 +63,7 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True)
 class RunningTournament:
-    """A tournament that is played. open: its duels that wait or are played. note: why a ladder plays nothing."""
+    """A running tournament. open: its waiting and running duels. note: why a ladder makes no pairs."""
 
     name: str
     format: str
@@ -75,7 +75,7 @@ class RunningTournament:
 
 @dataclass(frozen=True, slots=True)
 class StuckJob:
-    """A job that needs more than patience, or rests after a fault."""
+    """A job that is delayed after a fault, or that waiting alone does not help."""
 
     kind: str
     id: int
@@ -86,7 +86,7 @@ class StuckJob:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """A worker that has not ended in order. trouble: what it suffers from now, or its last fault."""
+    """A worker that has not ended in order. trouble: its current engine error, or its last fault."""
 
     name: str
     queue: str
@@ -105,7 +105,7 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True)
 class OpenAlarm:
-    """What an organiser must look at."""
+    """A problem that an organiser must look at."""
 
     key: str
     message: str
@@ -114,7 +114,7 @@ class OpenAlarm:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The file system that a folder of the arena is on."""
+    """The file system of one of the arena's folders."""
 
     folder: str
     total_bytes: int
@@ -123,7 +123,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """What the arena stands on. engine: empty where none is needed or none answers."""
+    """Versions of the arena and its services. engine: empty where none is needed or none answers."""
 
     arena: str
     python: str
@@ -137,7 +137,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything at one moment."""
+    """The whole status at one moment."""
 
     now: datetime
     versions: Versions
@@ -153,7 +153,7 @@ class Status:
 
 
 def status() -> Status:
-    """Look at everything once."""
+    """Collect the whole status once."""
     duty = Duty.objects.order_by("-done_at").first()
     return Status(
         now=timezone.now(),
@@ -182,12 +182,12 @@ def _tournaments() -> list[RunningTournament]:
 
 
 def watchdog_runs() -> bool:
-    """Whether some worker has watched over the queues of late."""
+    """Return whether any worker has watched the queues recently."""
     return Duty.objects.filter(done_at__gte=timezone.now() - STALE_AFTER).exists()
 
 
 def queue_statuses() -> list[QueueStatus]:
-    """Every queue, with what waits and runs there. A query for each kind of job, two for all."""
+    """Return every queue with its waiting and running jobs. One query for each kind of job, and two more."""
     alive = Counter(workers_alive().values_list("queue", flat=True))
     names = [*settings.QUEUES, *(name for name in settings.EXTRA_QUEUES if alive[name])]
     return [_queue(name, alive[name]) for name in names]
@@ -197,7 +197,7 @@ def _queue(name: str, workers: int) -> QueueStatus:
     rows = [_counts(kind) for kind in kinds_of(name)]
     try:
         messages: int | None = waiting_count(name)
-    # Each broker has errors of its own; that it is down is news, not the end of the news.
+    # Each broker raises its own errors; an unreachable one must not hide the rest of the status.
     except Exception:
         messages = None
     oldest = [row["oldest"] for row in rows if row["oldest"]]
@@ -246,12 +246,12 @@ def _running() -> list[RunningJob]:
 
 
 def _stuck() -> list[StuckJob]:
-    """The oldest jobs that rest after a fault, have lost their worker, or stand in a line that does not move."""
+    """Return the oldest jobs that are delayed after a fault, have lost their worker, or are in a blocked line."""
     candidates: list[Job] = []
     for model in JOB_MODELS.values():
         rows = model._default_manager.order_by("pk").only(*NEEDED)
         waiting = rows.filter(state=JobState.QUEUED)
-        # Each by itself: behind a line of thousands nobody would see what rests.
+        # Separate queries, because a line of thousands would hide delayed jobs.
         candidates += waiting.filter(not_before__isnull=False)[:STUCK_SHOWN]
         candidates += waiting.filter(not_before=None)[:STUCK_SHOWN]
         candidates += rows.filter(state=JobState.RUNNING, lease_expires_at__lt=timezone.now())[:STUCK_SHOWN]
@@ -265,7 +265,7 @@ def _stuck() -> list[StuckJob]:
 
 
 def _disks(folders: Iterable[Path]) -> list[Disk]:
-    """Each file system once, by the first of the folders that is on it."""
+    """Return each file system once, by the first of the folders on it."""
     found: dict[int, Disk] = {}
     for folder in folders:
         there = next(path for path in (folder, *folder.parents) if path.exists())

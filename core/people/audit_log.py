@@ -1,4 +1,4 @@
-"""What organisers do is written down here."""
+"""Records what organisers do in the audit log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LENGTHS = {field.name: field.max_length for field in AuditEntry._meta.concrete_f
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Who does something, and from where."""
+    """The person who does something, and the channel and address that it comes from."""
 
     channel: AuditEntry.Channel
     name: str
@@ -37,11 +37,11 @@ class Operator:
 def operator_of(
     request: HttpRequest, channel: AuditEntry.Channel, user: User | AnonymousUser | None = None
 ) -> Operator:
-    """Who sends a request. user: who that is, where the request does not know it yet."""
+    """Return the sender of a request. user: the sender, if the request does not know it yet."""
     user = request.user if user is None else user
     return Operator(
         channel=channel,
-        name=user.username if isinstance(user, User) else "nobody",
+        name=user.username if isinstance(user, User) else "unknown",
         user_id=user.pk,
         address=client_address(request.META),
         request_id=str(bound_fields().get("request_id", "")),
@@ -58,9 +58,9 @@ def account_record(
     channel: AuditEntry.Channel = AuditEntry.Channel.SITE,
     is_known: bool = True,
 ) -> None:
-    """Write down what an organiser does with their own account, or what is tried with it; nothing of other people.
+    """Record what an organiser does, or a stranger tries, with the organiser's own account; other accounts are ignored.
 
-    row: what it is done to, if not to the account itself. is_known: False where it may have been anybody.
+    row: the object, if it is not the account itself. is_known: False when the person is not authenticated.
     """
     if user.is_staff:
         operator = operator_of(request, channel, user if is_known else AnonymousUser())
@@ -70,7 +70,7 @@ def account_record(
 def audit_record(
     *, operator: Operator, action: str, row: Model | None = None, note: str = "", changes: Changes | None = None
 ) -> AuditEntry:
-    """Write down one thing that was done, or tried, to one row (None: to the arena)."""
+    """Record one action, or attempt, on one row (None: on the whole arena)."""
     values = {
         "operator": operator.name,
         "address": operator.address,
@@ -85,13 +85,13 @@ def audit_record(
         operator_id=operator.user_id,
         note=storable(note),
         changes=changes or {},
-        # What does not fit is cut: a long name must not keep a deed out of the log.
+        # Values that are too long are cut, because a long name must not keep an action out of the log.
         **{name: storable(value)[: LENGTHS[name]] for name, value in values.items()},
     )
 
 
 def row_values(row: Model) -> dict[str, Any]:
-    """The fields of a row that are loaded, as the log holds them: no secret, nothing long."""
+    """Return the loaded fields of a row as the log shows them, without secrets and long values."""
     loaded = row.get_deferred_fields()
     return {
         field.attname: shown(field.attname, field.value_from_object(row))
@@ -101,7 +101,7 @@ def row_values(row: Model) -> dict[str, Any]:
 
 
 def row_changes(row: Model, before: Mapping[str, Any]) -> Changes:
-    """What has changed in the database since `before` was taken of a row."""
+    """Return what has changed in the database since `before` was taken from a row."""
     found = type(row)._base_manager.filter(pk=row.pk).only(*before).first() if row.pk is not None else None
     if found is None:
         return {name: [value, None] for name, value in before.items()}
@@ -110,7 +110,7 @@ def row_changes(row: Model, before: Mapping[str, Any]) -> Changes:
 
 
 def shown(name: str, value: Any) -> Any:
-    """A value as the log holds it: of secrets only whether there is one."""
+    """Return a value as the log shows it: for a secret, only whether it is set."""
     if any(word in name.lower() for word in SECRET_WORDS):
         return HIDDEN if value else ""
     match value:
@@ -126,10 +126,10 @@ def shown(name: str, value: Any) -> Any:
 
 
 def names_of(rows: Iterable[Model]) -> list[str]:
-    """Rows by kind and name."""
+    """Return rows by kind and name."""
     return [f"{row._meta.verbose_name} {row}" for row in rows]
 
 
 def storable(text: str) -> str:
-    """Text without what a database cannot hold."""
+    """Return text without characters that a database cannot store."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode()

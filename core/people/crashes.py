@@ -1,4 +1,4 @@
-"""Who crashes: read from the ledger, in the order of its entries."""
+"""Submissions that crash, read from the ledger in the order of its entries."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from core.models.ledger import CRASHED
 
 
 def crashed_in(tournament: Tournament) -> list[Submission]:
-    """Submissions still in an edition that have forfeited all matches of a duel from one seat there.
+    """Return submissions still in an edition that have forfeited all matches of a duel from one seat there.
 
-    Of one whose results are held back nobody: to be paused would tell of them. One look into an index of such entries
-    alone: it is asked whenever standings are refreshed.
+    An edition whose results are held back has none, because a quarantine would reveal them. This is one lookup in an
+    index of such entries only, since every refresh of standings asks.
     """
     entries = LedgerEntry.objects.filter(
         CRASHED,
@@ -25,11 +25,11 @@ def crashed_in(tournament: Tournament) -> list[Submission]:
 
 
 def crash_streak(submission: Submission, *, most: int) -> int:
-    """In how many of its last duels in a row a submission has forfeited every match; counted up to `most`.
+    """Return how many of its last duels in a row a submission has forfeited completely, counted up to `most`.
 
-    Of tournaments, rated or not, whose results everybody sees; once results are released, as if they always had been.
-    Not counted, as if they had not been, are duels that were struck, that an organiser has forgiven, or in which the
-    opponent forfeited every match: those say nothing of this one. One look into an index.
+    Tournaments with public results count, rated or not, and released results count as if they had always been public.
+    Duels that were struck, that an organiser has forgiven, or that the opponent forfeited completely are skipped,
+    because they say nothing about this submission. One lookup in an index.
     """
     entries = LedgerEntry.objects.filter(
         submission=submission,
@@ -38,16 +38,16 @@ def crash_streak(submission: Submission, *, most: int) -> int:
         duel__tournament__results=Audience.PUBLIC,
     )
     columns = ("duel", "wins", "losses", "draws", "errors", "opponent_errors")
-    # Two entries a duel, and room for duels that are not counted.
+    # Two entries for each duel, and some more for duels that are skipped.
     wanted = 4 * most + 1
     rows = list(entries.order_by("-pk").values_list(*columns)[:wanted])
-    # Of two duels that were written at the same moment the entries may come in turns.
+    # The entries of two duels that were written at the same time may alternate.
     by_duel: dict[int, list[tuple[int, ...]]] = {}
     for duel, *figures in rows:
         by_duel.setdefault(duel, []).append(tuple(figures))
     duels = list(by_duel.values())
     if len(rows) == wanted:
-        # Of the last one only a part may be here.
+        # The last duel may be incomplete here.
         duels.pop()
     streak = 0
     for seats in duels:

@@ -1,7 +1,6 @@
-"""Mails about an account: links to choose a new password, and links that confirm an e-mail.
+"""Mails about an account: links to choose a new password, and links that confirm an e-mail address.
 
-They go through the same outbox as notices: a row is written at once, and workers send it, again and again while the
-mail server is away.
+They use the outbox of notices: a row is written at once, and workers try to send it until the mail server accepts it.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from core.notices.outbox import BATCH, RUN_SECONDS, claim, post
 logger = logging.getLogger(__name__)
 SALT = "core.letters.email"
 LINK_DAYS = 7
-"""How long a link confirms an e-mail; another can be asked for."""
+"""Days for which a link can confirm an e-mail address; people can request a new one."""
 
 
 def letter_write(*, kind: LetterKind, email: str) -> None:
-    """Have a letter sent to this e-mail; one that still waits is enough.
+    """Queue a letter to this address, unless one is already waiting.
 
-    It costs the same with and without an account, so it does not tell who has one.
+    It takes the same time with and without an account, so it does not reveal who has one.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -46,7 +45,7 @@ def letter_write(*, kind: LetterKind, email: str) -> None:
 
 
 def letters_send_due(*, now: datetime) -> int:
-    """Send letters that are due, RUN_SECONDS long; return how many mails went out."""
+    """Send the letters that are due for up to RUN_SECONDS; return how many mails were sent."""
     rows = list(Letter.objects.filter(mail_next_at__lte=now).order_by("mail_next_at")[:BATCH])
     if not rows:
         return 0
@@ -65,12 +64,12 @@ def letters_send_due(*, now: datetime) -> int:
 
 
 def email_token(user: User) -> str:
-    """What a link needs to confirm the e-mail that an account has now: signed, so that it cannot be forged."""
+    """Return the token of a link that confirms an account's current e-mail address: signed, so it cannot be forged."""
     return signing.dumps([user.pk, user.email], salt=SALT)
 
 
 def email_find(token: str) -> User | None:
-    """Whose e-mail a link confirms; None for one that is too old, not ours, or of another e-mail by now."""
+    """Return the user of a token; None if it is expired or forged, or the account has another address by now."""
     try:
         key, email = signing.loads(token, salt=SALT, max_age=timedelta(days=LINK_DAYS))
         return User.objects.get(pk=key, email=email, is_active=True)
@@ -79,14 +78,14 @@ def email_find(token: str) -> User | None:
 
 
 def email_confirm(*, user: User) -> None:
-    """Confirm this account's e-mail: it gets mails from now on."""
+    """Confirm an account's e-mail address, so that it gets mails from now on."""
     rows = User.objects.filter(pk=user.pk, email=user.email, email_confirmed_at=None)
     rows.update(email_confirmed_at=timezone.now())
     user.refresh_from_db(fields=["email_confirmed_at"])
 
 
 def _send(row: Letter, connection: BaseEmailBackend) -> int:
-    """Send a letter to every account that it is for, and let it go once nothing is left to be done."""
+    """Send a letter to every account that it is for, and delete it when there is nothing left to do."""
     sent = 0
     for user in _accounts(row):
         posted = post(row, partial(_mail, row, user, connection), connection)
@@ -100,7 +99,7 @@ def _send(row: Letter, connection: BaseEmailBackend) -> int:
 
 def _accounts(row: Letter) -> list[User]:
     if row.kind == LetterKind.PASSWORD_RESET:
-        # Django's own choice: open accounts with a password, whose e-mail is this one letter by letter.
+        # Django's own choice: open accounts with a password whose address matches exactly.
         return list(PasswordResetForm().get_users(row.email))
     return list(User.objects.filter(email__iexact=row.email, is_active=True, email_confirmed_at=None))
 
@@ -116,8 +115,8 @@ def _reset(user: User) -> EmailMessage:
     link = absolute(page("password_reset", uid, default_token_generator.make_token(user)))
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: choose a new password",
-        body=f"Somebody, hopefully you, wants to choose a new password for {user.username}.\n\n{link}\n\n"
-        "If it was not you, do nothing: the link works once and not for long.\n",
+        body=f"This link lets you choose a new password for {user.username}:\n\n{link}\n\n"
+        "If you did not ask for it, do nothing: the link works once and only for a short time.\n",
         to=[user.email],
     )
 
@@ -128,6 +127,6 @@ def _confirmation(user: User) -> EmailMessage:
         subject=f"{settings.SITE_NAME}: confirm your address",
         body=f"Hello {user.username},\n\nplease confirm that this is your address:\n\n{link}\n\n"
         f"The link works for {LINK_DAYS} days. Until then the arena mails you nothing else. If you have no account "
-        "here, do nothing: somebody has mistyped an address.\n",
+        "here, do nothing: the address was probably mistyped.\n",
         to=[user.email],
     )

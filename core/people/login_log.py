@@ -1,4 +1,4 @@
-"""Logins to organisers' accounts are written down, also those that failed."""
+"""Records logins to organisers' accounts, including failed ones."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def _on_failure(credentials: Mapping[str, Any], request: HttpRequest | None = No
 
 
 def _is_refused_unseen(request: HttpRequest) -> bool:
-    """Whether no password was tried, the account being locked for this address: the log shall not grow by that.
+    """Return whether a lock stopped the login before a password was checked, so that the log does not grow with it.
 
-    django-axes marks such a request, and also the one with which the lock begins, but that one it has counted.
+    django-axes marks such a request, and also the one that starts the lock; it has counted the latter.
     """
     is_counted = getattr(request, "axes_failures_since_start", None) is not None
     return getattr(request, "axes_locked_out", False) and not is_counted

@@ -1,4 +1,4 @@
-"""Logins that are closed by wrong passwords, opened again."""
+"""Unlocks logins that wrong passwords have locked."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from core.cache import count_key
 from core.models import User
 
 BY_ACCOUNT = "login_account"
-"""The rate of tries for one account from all addresses, as RATES names it; counted by its casefolded e-mail."""
+"""The rate, as named in RATES, of tries for one account from all addresses; counted by its casefolded e-mail."""
 
 
 def login_unlock(*, user: User) -> bool:
-    """Forget the wrong passwords for an account, from whatever address; False when none was counted.
+    """Forget the wrong passwords for an account from all addresses; return False when none was counted.
 
-    Without Redis each process counts tries by itself, and only this one forgets them.
+    Without Redis each process counts tries on its own, and only this process forgets them.
     """
     name = user.email.casefold()
     key = count_key(BY_ACCOUNT, name)

@@ -1,9 +1,8 @@
-"""Who takes part no more: agents disabled or quarantined, people banned. It holds at once, also for what waits or runs.
+"""Disables and quarantines agents, and bans people. Each takes effect at once, also on waiting and running work.
 
-Out of a running edition a submission is withdrawn: its open duels are cancelled, and those it has played count for
-nobody's standing there, so that everybody else has met the same opponents. They stay in the ledger and in the
-ratings: they were played. In a tournament of organisers what they have played counts as its format says, and an owner
-may withdraw, too.
+A submission is withdrawn from a running edition: its open duels are cancelled, and its played duels no longer count for
+standings there, so that all others have met the same opponents. They stay in the ledger and in the ratings. In an
+organiser's tournament played duels count as its format says, and owners may withdraw too.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ SAID = {
     CancelCode.AGENT_DISABLED: "Its agent was disabled.",
     CancelCode.OWNER_BANNED: "Its owner's account was closed.",
 }
-"""What people read of work that is stopped and may go on later."""
-BARRED = "One of its players takes part in nothing any more."
+"""Shown with work that was stopped and may continue later."""
+BARRED = "One of its players may no longer take part."
 PAUSED = "One of its players was paused for crashing."
 
 
 def agent_disable(*, agent: Agent, reason: str) -> None:
-    """Take an agent out of everything, also of what waits or runs. Its results stay."""
+    """Take an agent out of everything, including waiting and running work. Its results stay."""
     with transaction.atomic():
         locked = agent_lock(agent.pk)
         _write(locked, is_disabled=True, disabled_reason=reason[:200], quarantined_at=None, quarantined_number=None)
@@ -67,7 +66,7 @@ def agent_disable(*, agent: Agent, reason: str) -> None:
 
 
 def agent_enable(*, agent: Agent) -> None:
-    """Let an agent take part again, disabled or quarantined: its crashes are forgiven, what was stopped goes on."""
+    """Let a disabled or quarantined agent take part again: its crashes are forgiven, and stopped work continues."""
     with transaction.atomic():
         locked = agent_lock(agent.pk)
         last = LedgerEntry.objects.filter(submission__agent=locked).aggregate(last=Max("pk"))["last"]
@@ -84,15 +83,15 @@ def agent_enable(*, agent: Agent) -> None:
 
 
 def user_ban(*, user: User, reason: str) -> None:
-    """Close an account: its sessions end, its tokens are refused, its agents take part in nothing. Raises Refused."""
+    """Close an account: its sessions end, its tokens are refused, its agents no longer take part. Raises Refused."""
     with transaction.atomic():
         locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if not locked.is_active:
-            raise Refused("The account is closed already.")
+            raise Refused("The account is already closed.")
         User.objects.filter(pk=user.pk).update(
             is_active=False, ban_reason=reason[:200], session_epoch=F("session_epoch") + 1
         )
-        # Nothing new can begin: uploads hold the owner's row.
+        # Nothing new can begin, because uploads lock the owner's row.
         working = _agents_with_jobs(locked, state__in=OPEN)
         playing = set(_running(locked.agents.all()).values_list("submission__agent", flat=True))
         playing |= set(challenged_agents(locked.agents.all()))
@@ -101,11 +100,11 @@ def user_ban(*, user: User, reason: str) -> None:
 
 
 def user_unban(*, user: User) -> None:
-    """Open an account again: what the ban has stopped goes on, but for duels; sessions stay ended. Raises Refused."""
+    """Open an account again: stopped work continues, except duels; sessions stay ended. Raises Refused."""
     with transaction.atomic():
         locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if locked.is_active:
-            raise Refused("The account is open.")
+            raise Refused("The account is not closed.")
         User.objects.filter(pk=user.pk).update(is_active=True, ban_reason="")
         stopped = _agents_with_jobs(locked, cancel_code=CancelCode.OWNER_BANNED)
         _go_on([agent_lock(pk) for pk in sorted(stopped)], CancelCode.OWNER_BANNED)
@@ -113,9 +112,9 @@ def user_unban(*, user: User) -> None:
 
 
 def quarantine_where_due(*, tournament: Tournament) -> list[Agent]:
-    """Quarantine whoever has crashed in too many duels in a row; return the agents that this call has caught.
+    """Quarantine the agents that have crashed in too many duels in a row; return those that this call quarantined.
 
-    Safe to call at any time, any number of times, by several workers at once: each agent is quarantined once.
+    Safe to call at any time and by several workers at once: each agent is quarantined once.
     """
     if not settings.QUARANTINE_AFTER:
         return []
@@ -123,12 +122,12 @@ def quarantine_where_due(*, tournament: Tournament) -> list[Agent]:
 
 
 def participants_withdraw_barred(*, tournament: Tournament) -> None:
-    """Withdraw from a running edition whoever may not play: also those who were barred while it was being made.
+    """Withdraw barred participants from a running edition, even those who were barred while it was being made.
 
-    Who had left after the end of a tournament that goes on once more keeps the place, see `rounds.drawn_again_leave`.
+    Those who left after the end of a tournament that continues keep their places, see `rounds.drawn_again_leave`.
     """
     if tournament.is_automatic:
-        # Drawn whole: its players are kept to its end.
+        # Its duels are drawn all at once, so its players stay to the end.
         barred = Q(submission__agent__is_disabled=True) | Q(submission__agent__owner__is_active=False)
     else:
         barred = GONE & Q(left_after=None)
@@ -139,33 +138,33 @@ def participants_withdraw_barred(*, tournament: Tournament) -> None:
 
 
 def participant_withdraw(*, participant: Participant, user: User) -> None:
-    """Take one's own agent out of a running tournament of organisers, for good. Raises Refused, saying why not."""
+    """Take one's own agent out of an organiser's running tournament for good. Raises Refused with the reason."""
     with transaction.atomic():
         agent = agent_lock(participant.submission.agent_id)
         if agent.owner_id != user.pk:
             raise Refused("Only the owner of an agent may withdraw it.", code="not_yours")
         tournament = Tournament.objects.get(pk=participant.tournament_id)
         if tournament.is_automatic:
-            raise Refused("What the arena plays by itself is not withdrawn from.", code="automatic")
+            raise Refused("Agents cannot be withdrawn from automatic tournaments.", code="automatic")
         if not _withdraw(_running([agent]).filter(pk=participant.pk), by_owner=True):
-            raise Refused(f"{agent} does not take part any more: it has left, or the tournament is over.", code="over")
+            raise Refused(f"{agent} no longer takes part: it has left, or the tournament is over.", code="over")
 
 
 def _quarantine(submission: Submission) -> bool:
     most: int = settings.QUARANTINE_AFTER
-    # Where a ladder goes on for months many have crashed once.
+    # Checked first without a lock: in a long ladder many agents have crashed once.
     if crash_streak(submission, most=most) < most:
         return False
     with transaction.atomic():
         agent = agent_lock(submission.agent_id)
         submission.agent = agent
-        # Again, now that nobody else can change it.
+        # Checked again under the lock.
         if agent.is_disabled or crash_streak(submission, most=most) < most:
             return False
         newer = Submission.objects.valid().filter(agent=agent, number__gt=submission.number, is_benched=False)
         why = f"Version {submission.number}, which it was tested against, crashed in {most} duels in a row."
         if newer.exists() or promotion_pass(agent=agent, why=why):
-            # The agent has a better one already, which plays from the next edition on.
+            # The agent has a better version, which plays from the next edition on.
             _withdraw(_running([agent]).filter(submission=submission))
             return False
         _write(
@@ -175,7 +174,7 @@ def _quarantine(submission: Submission) -> bool:
             quarantined_at=timezone.now(),
             quarantined_number=submission.number,
         )
-        # Not its builds and validations: a new version is its way out. In the order of `_stop`.
+        # Builds and validations continue, because a new version ends the quarantine. In the order of `_stop`.
         challenge_duels_cancel([agent], code=CancelCode.QUARANTINED, reason=PAUSED)
         _withdraw(_running([agent]))
         agent_quarantined(agent, submission)
@@ -190,7 +189,7 @@ def _write(agent: Agent, **fields: object) -> None:
 
 
 def _agents_with_jobs(owner: User, **condition: object) -> set[int]:
-    """Keys of a person's agents with such jobs. The account of anonymous clients has very many agents."""
+    """Return the keys of a person's agents with such jobs. The account of anonymous clients has very many agents."""
     found: set[int] = set()
     for kind in PHASES:
         jobs = kind.objects.filter(submission__agent__owner=owner, **condition)
@@ -209,9 +208,10 @@ def _running(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Participan
 
 
 def _stop(agents: Collection[Agent], code: CancelCode) -> None:
-    """Cancel all work for locked agents: a worker that is at it is refused, and nothing of it is rated.
+    """Cancel all work for locked agents: results of running jobs are refused, and nothing of it is rated.
 
-    In one order, as `_quarantine`: of tests, of challenges, then of tournaments; else two might wait for each other.
+    The order is the same as in `_quarantine`, so that two transactions never wait for each other: tests, challenges,
+    then tournaments.
     """
     for kind in PHASES:
         jobs = kind.objects.filter(submission__agent__in=agents, state__in=OPEN)
@@ -224,16 +224,16 @@ def _stop(agents: Collection[Agent], code: CancelCode) -> None:
 
 
 def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
-    """Withdraw participants and return how many. by_owner: whether they asked for it.
+    """Withdraw participants and return how many. by_owner: whether the owner asked for it.
 
-    Participants first, then duels, each by key: of two who withdraw opponents at once none waits for the other.
+    Participants come before duels, each by key, so that two withdrawals of opponents never wait for each other.
     """
     duels: dict[int, tuple[Duel, str]] = {}
     left: dict[int, Tournament] = {}
     count = 0
     for row in rows.order_by("pk"):
         if not row.tournament.is_automatic and not _held(row.tournament):
-            # It has ended a moment ago: whoever leaves now keeps the place.
+            # It has just ended, and its participants keep their places.
             continue
         count += Participant.objects.filter(pk=row.pk, withdrawn_at=None).update(
             withdrawn_at=timezone.now(), left_after=_left_after(row.tournament)
@@ -245,8 +245,8 @@ def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
         left[row.tournament_id] = row.tournament
     for _, (duel, why) in sorted(duels.items()):
         job_cancel_if_open(job=duel, code=CancelCode.PLAYER_LEFT, reason=why)
-    # The others' standings change, and it may have been the last that was missing. After the duels: a worker that
-    # finishes one holds it while it waits for the ledger.
+    # The others' standings change, and this may have been the last open duel. The ledger comes after the duels,
+    # because a worker that finishes a duel locks the duel while it waits for the ledger.
     for tournament in sorted(left.values(), key=lambda row: (row.environment_id, row.pk)):
         ledger_change(
             environment_id=tournament.environment_id, kind=LedgerChange.Kind.WITHDRAWAL, tournament=tournament
@@ -255,21 +255,22 @@ def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
 
 
 def _why_left(tournament: Tournament, *, by_owner: bool) -> str:
-    """Why a duel is not played, for people."""
+    """Return why a duel is not played, for people."""
     where = "ladder" if tournament.is_ladder else "edition" if tournament.is_automatic else "tournament"
     return f"A player has withdrawn from the {where}." if by_owner else f"A player was taken out of the {where}."
 
 
 def _held(tournament: Tournament) -> bool:
-    """Hold a tournament's row, as each of its steps does; return whether it still runs."""
+    """Lock a tournament's row, as each of its steps does; return whether it still runs."""
     running = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING)
     return running.select_for_update(no_key=True).values_list("pk").first() is not None
 
 
 def _left_after(tournament: Tournament) -> int | None:
-    """The round in which somebody leaves a tournament of organisers, before their duels are cancelled.
+    """Return the round in which a participant leaves an organiser's tournament, before its duels are cancelled.
 
-    None where nothing is open: then the manager, which knows whether it is over, finds it out.
+    None when no duel is open: then the tournament manager determines it, because it knows whether the tournament is
+    over.
     """
     if tournament.is_automatic or not tournament.duels.filter(state__in=OPEN).exists():
         return None
@@ -277,12 +278,12 @@ def _left_after(tournament: Tournament) -> int | None:
 
 
 def _go_on(agents: Collection[Agent], code: CancelCode) -> None:
-    """Do again what was cancelled with this code, of locked agents. Duels stay cancelled: their edition goes on."""
+    """Repeat the work of locked agents that was cancelled with this code. Duels stay cancelled."""
     submissions = Submission.objects.filter(agent__in=agents, deleted_at=None).select_related("agent__environment")
-    # What is evaluated again holds its environment until all is done.
+    # Ordered by environment, because an evaluation locks its environment until the transaction ends.
     for submission in submissions.order_by("agent__environment_id", "pk"):
         job, publication = decisive_job(submission), submission.latest_publication
-        # What cannot go on, e.g. for an image that is gone, stays cancelled, as its page says.
+        # Work that cannot continue, e.g. without its image, stays cancelled, as its page says.
         with suppress(Refused):
             if _was_stopped(job, code) and isinstance(job, Evaluation):
                 evaluation_again(submission=submission)

@@ -1,4 +1,4 @@
-"""What people may use, and what is left of it. Counted from the rows themselves: there is no counter to go wrong."""
+"""Quotas and their use, counted from the rows themselves, so that no counter can go wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPEN = (JobState.QUEUED, JobState.RUNNING)
 SPARED = (Q(state=JobState.CANCELLED) & (~Q(cancel_code=CancelCode.BY_OWNER) | Q(started_at=None))) | Q(
     state=JobState.FAILED, fault=JobFault.PLATFORM
 )
-"""Duels of challenges that are not charged."""
+"""Challenge duels that are not charged."""
 ONE_DAY = timedelta(days=1)
 
 
@@ -39,8 +39,8 @@ ONE_DAY = timedelta(days=1)
 class Quota:
     """One quota of one person in one environment.
 
-    limit: None is no limit. used: None where nothing is counted, as with the size of one upload. resets_at: when all
-    of it is there again; None for what does not come back by waiting for a certain time.
+    limit: None for no limit. used: None where nothing is counted, as for the size of one upload. resets_at: when the
+    whole quota is free again; None when that depends on more than time.
     """
 
     name: QuotaName
@@ -50,7 +50,7 @@ class Quota:
 
     @property
     def left(self) -> int | None:
-        """What may still be used; None: as much as one likes."""
+        """What may still be used; None without a limit."""
         return None if self.limit is None else max(0, self.limit - (self.used or 0))
 
     @property
@@ -60,47 +60,47 @@ class Quota:
 
 @dataclass(slots=True)
 class Usage:
-    """What somebody uses in an environment."""
+    """A person's use of an environment."""
 
     uploads: int = 0
     spared: int = 0
-    """Of the uploads: those that the arena failed on, or organisers stopped."""
+    """Uploads among these that the arena failed on or organisers stopped."""
     agents: int = 0
     storage_bytes: int = 0
     jobs: int = 0
     challenges: int = 0
-    """Duels that were asked for."""
+    """The number of challenge duels."""
     challenges_spared: int = 0
-    """Of these: what the arena failed on, or was called off."""
+    """Challenge duels among these that the arena failed on or that were cancelled."""
 
     def charged(self, limit: int) -> int:
-        """The uploads that count.
+        """Return the number of uploads that count.
 
-        Spared ones do not, but at most as many as there are others: whoever finds a way to make the arena fail cannot
+        Spared uploads do not count, but only up to `limit` of them: a person who can make the arena fail must not
         upload for ever.
         """
         return max(self.uploads - self.spared, self.uploads - limit)
 
     def challenges_charged(self, limit: int) -> int:
-        """The duels of challenges that count, as above."""
+        """Return the number of challenge duels that count, by the same rule."""
         return max(self.challenges - self.challenges_spared, self.challenges - limit)
 
 
 def day_begin(now: datetime) -> datetime:
-    """When the day of an instant began, in UTC."""
+    """Return when the day of a moment began, in UTC."""
     return datetime.combine(now.astimezone(UTC).date(), time(), UTC)
 
 
 def quota_limit(name: QuotaName, *, owner: User, environment: Environment) -> int | None:
-    """The number that holds for a person: their own, else the environment's, else that of the settings; None: none.
+    """Return a person's limit: their own, else the environment's, else that of the settings; None without a limit.
 
-    No upload is larger than the site takes, whatever is set.
+    No upload may be larger than MAX_UPLOAD_BYTES, whatever is set.
     """
     of_site: int = settings.MAX_UPLOAD_BYTES
     if owner.is_quota_exempt or (owner.is_system and name in NOT_OF_ANONYMOUS):
         number: int | None = 0
     else:
-        # The anonymous account's own numbers are for all its clients together, see quotas_shared.
+        # The anonymous account's own numbers apply to all its clients together, see quotas_shared.
         own = None if owner.is_system else owner.quota_number(name)
         number = _first(own, environment.quota_number(name), settings.QUOTAS[name.value])
     if name == QuotaName.UPLOAD_BYTES:
@@ -110,11 +110,11 @@ def quota_limit(name: QuotaName, *, owner: User, environment: Environment) -> in
 
 COUNTED = tuple(name for name in QuotaName if name != QuotaName.UPLOAD_BYTES)
 NOT_OF_ANONYMOUS = frozenset({QuotaName.STORAGE_BYTES, QuotaName.ACTIVE_AGENTS, QuotaName.CHALLENGES_PER_DAY})
-"""An anonymous client has none of these to itself: nobody knows tomorrow which were its own, and none challenges."""
+"""Quotas that single anonymous clients do not have: tomorrow their own uploads are unknown, and none can challenge."""
 
 
 def quotas_shared(anonymous: User, environment: Environment, *, now: datetime) -> list[Quota]:
-    """What all anonymous clients together may use in an environment: by the account's numbers, else the settings'."""
+    """Return the shared quotas of anonymous clients in an environment: the account's numbers, else the settings'."""
     of_all = Submission.objects.filter(agent__owner=anonymous, agent__environment=environment)
     coming = uploads_coming(anonymous, environment, now=now)
     found: list[Quota] = []
@@ -133,23 +133,23 @@ def quotas_shared(anonymous: User, environment: Environment, *, now: datetime) -
 
 
 def quota_list(owner: User, environment: Environment, *, now: datetime) -> list[Quota]:
-    """The quotas of a person in an environment, limited ones alone: an arena without limits does not speak of them."""
+    """Return a person's limited quotas in an environment."""
     return quota_lists(owner, [environment], now=now)[0][1]
 
 
 def quota_lists(
     owner: User, environments: Iterable[Environment], *, now: datetime
 ) -> list[tuple[Environment, list[Quota]]]:
-    """As `quota_list`, for many environments: as many queries as for one."""
+    """As `quota_list`, for many environments with the same number of queries."""
     rows = list(environments)
-    # Nothing is counted where nothing is limited.
+    # Only environments with a limit are counted.
     counted = [row for row in rows if any(quota_limit(name, owner=owner, environment=row) for name in COUNTED)]
     usage = usage_by_environment(owner, now=now, environments=counted) if counted else {}
     return [(row, quotas(owner, row, usage.get(row.pk, Usage()), now=now)) for row in rows]
 
 
 def quotas(owner: User, environment: Environment, usage: Usage, *, now: datetime) -> list[Quota]:
-    """What of the usage is limited, in the order of QuotaName."""
+    """Return the limited quotas of a usage, in the order of QuotaName."""
     tomorrow = day_begin(now) + ONE_DAY
     found: list[Quota] = []
     for name in QuotaName:
@@ -175,9 +175,9 @@ def quotas(owner: User, environment: Environment, usage: Usage, *, now: datetime
 def usage_by_environment(
     owner: User, *, now: datetime, environments: Iterable[Environment], address_digest: str = ""
 ) -> dict[int, Usage]:
-    """What a person uses, by environment. A fixed number of queries.
+    """Return a person's usage by environment, with a fixed number of queries.
 
-    address_digest: of an anonymous client, whose uploads and versions in progress are counted apart from others'.
+    address_digest: that of an anonymous client, whose uploads and versions in progress are counted separately.
     """
     wanted = [environment.pk for environment in environments]
     usage = {pk: Usage() for pk in wanted}
@@ -201,14 +201,14 @@ def usage_by_environment(
 
 
 def uploads_coming(owner: User, environment: Environment, *, now: datetime) -> QuerySet[UploadReservation]:
-    """Uploads of a person that are inspected or stored at this moment and hold a place each."""
+    """Return a person's uploads that are being inspected or stored; each holds a place in the quota."""
     return UploadReservation.objects.filter(owner=owner, environment=environment, expires_at__gt=now)
 
 
 def usage_coming(
     owner: User, environment: Environment, usage: Usage, *, now: datetime, address_digest: str = ""
 ) -> Usage:
-    """What a person uses in an environment, with what is coming in. address_digest: as in `usage_by_environment`."""
+    """Add the uploads in progress to a person's usage. address_digest: as in `usage_by_environment`."""
     for row in uploads_coming(owner, environment, now=now):
         is_own = not address_digest or row.address_digest == address_digest
         usage.uploads += is_own
@@ -219,7 +219,7 @@ def usage_coming(
 
 
 def challenge_quota(owner: User, environment: Environment, *, now: datetime) -> Quota | None:
-    """What a person may still ask for of challenges, in one query; None: as much as they like."""
+    """Return a person's quota of challenge duels, with one query; None without a limit."""
     limit = quota_limit(QuotaName.CHALLENGES_PER_DAY, owner=owner, environment=environment)
     if limit is None:
         return None
@@ -229,13 +229,13 @@ def challenge_quota(owner: User, environment: Environment, *, now: datetime) -> 
 
 
 def active_agents(owner: User) -> QuerySet[Agent]:
-    """A person's agents that have a version and are not disabled by organisers; quarantined ones may come back."""
+    """Return a person's agents with a version, without those disabled by organisers; quarantined ones may come back."""
     live = Submission.objects.filter(agent=OuterRef("pk"), deleted_at=None)
     return owner.agents.filter(Exists(live)).exclude(is_disabled=True, quarantined_at=None)
 
 
 def in_progress(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
-    """Those that are built, validated, or evaluated for the first time: later evaluations are the arena's own wish."""
+    """Return submissions in a build, a validation or their first evaluation; the arena itself starts later ones."""
     of_row = {"submission": OuterRef("pk"), "state__in": OPEN}
     earlier = Evaluation.objects.filter(submission=OuterRef("submission"), pk__lt=OuterRef("pk"))
     return submissions.filter(
@@ -246,7 +246,7 @@ def in_progress(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
 
 
 def _challenges(owner: User, environments: list[int], *, now: datetime) -> dict[int, tuple[int, int]]:
-    """Duels that a person has asked for today, and those of them that are not charged, by environment."""
+    """Return by environment the number of a person's challenge duels today, and how many are not charged."""
     rows = Duel.objects.filter(challenge__user=owner, challenge__created_at__gte=day_begin(now)).order_by()
     of_environment = rows.filter(player_1__agent__environment__in=environments)
     found = of_environment.values_list("player_1__agent__environment").annotate(
@@ -256,7 +256,7 @@ def _challenges(owner: User, environments: list[int], *, now: datetime) -> dict[
 
 
 def _uploads(rows: QuerySet[Submission]) -> QuerySet[Submission]:
-    """With what tells whether they count, and nothing of the jobs that can be long."""
+    """Load the jobs that decide whether uploads count, without their long columns."""
     models: dict[str, Any] = {"builds": Build, "validations": Validation, "evaluations": Evaluation}
     jobs = [
         Prefetch(name, model.objects.only("submission", "state", "fault", "created_at", "cancel_code", "started_at"))
@@ -266,16 +266,16 @@ def _uploads(rows: QuerySet[Submission]) -> QuerySet[Submission]:
 
 
 def _is_spared(submission: Submission) -> bool:
-    """Whether an upload is not charged: its last phase failed by the arena's fault, or was cancelled by organisers."""
+    """Return whether an upload is not charged: the arena failed on its last phase, or organisers cancelled that."""
     job = decisive_job(submission)
     if job is None:
         return False
     if job.state == JobState.CANCELLED and job.cancel_code == CancelCode.BY_OWNER:
-        # Given back only where no work on it has begun.
+        # Only spared if no work on it has begun.
         phases = (*submission.builds.all(), *submission.validations.all(), *submission.evaluations.all())
         return all(phase.started_at is None for phase in phases)
     if job.state == JobState.CANCELLED:
-        # Its owner's deletion cancels as well.
+        # A deletion by the owner cancels it as well.
         return submission.deleted_at is None
     return job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
 

@@ -1,4 +1,4 @@
-"""Quotas: what an upload may still use, decided while nobody else can take the last place."""
+"""Quota checks, made under a lock so that two uploads never take the same last place."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from core.people.quota_selectors import (
 
 DIGEST_CHARACTERS = 32
 JOBS_RETRY_SECONDS = 30
-"""How soon a version in progress may be over."""
+"""How soon a version in progress may be finished."""
 CLOSED = "This account is closed."
 ACCOUNT_CLOSED = "account_closed"
 
 
 def owner_lock(owner: User) -> User:
-    """Hold a person's row until the transaction ends: what they upload at once is decided one after the other.
+    """Lock a person's row until the transaction ends, so that simultaneous uploads are decided one after the other.
 
-    Take it before the row of any agent, see `agent_lock`. Raises Refused when the account is closed.
+    Lock it before any agent, see `core.jobs.locks`. Raises Refused when the account is closed.
     """
     locked = User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     if not locked.is_active:
@@ -43,11 +43,10 @@ def owner_lock(owner: User) -> User:
 
 
 def upload_lock(*, owner: User, environment: Environment, address_digest: str = "") -> User:
-    """Let the uploads that share a quota be decided one after the other, until the transaction ends.
+    """Make uploads that share a quota wait for each other until the transaction ends.
 
-    Of a person these are all of theirs, as with `owner_lock`. Anonymous clients share the lock of their address alone,
-    and where all of them together have a quota in the environment, for the moment of its count, that of all of them.
-    Raises Refused when the account is closed.
+    A person's uploads share the lock of `owner_lock`. Anonymous clients share only the lock of their address, and a
+    lock of the environment if it has a quota for all of them together. Raises Refused when the account is closed.
     """
     if not owner.is_system:
         return owner_lock(owner)
@@ -59,7 +58,7 @@ def upload_lock(*, owner: User, environment: Environment, address_digest: str = 
 
 
 def owner_share(owner: User) -> User:
-    """Hold a person's row together with others who do the same: it is not closed meanwhile. Raises Refused."""
+    """Share-lock a person's row, so that the account is not closed before the transaction ends. Raises Refused."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             table = connection.ops.quote_name(User._meta.db_table)
@@ -71,7 +70,7 @@ def owner_share(owner: User) -> User:
 
 
 def _hold(name: str) -> None:
-    """A lock by name until the transaction ends. On SQLite a transaction that writes holds everything."""
+    """Take a named lock until the transaction ends. On SQLite a writing transaction locks everything anyway."""
     if connection.vendor == "postgresql":
         number = int.from_bytes(hashlib.sha256(f"core.quotas {name}".encode()).digest()[:8], "big", signed=True)
         with connection.cursor() as cursor:
@@ -89,7 +88,7 @@ def quota_check(
 ) -> None:
     """Raise QuotaExceeded unless a person whose row is locked may upload an archive of this size.
 
-    makes_agent: whether an agent more is active with it.
+    makes_agent: whether the upload adds an active agent.
     """
     now = now or timezone.now()
     found = usage_by_environment(owner, now=now, environments=[environment], address_digest=address_digest)
@@ -104,7 +103,7 @@ def quota_check(
 def challenge_quota_check(
     *, owner: User, environment: Environment, duel_count: int, now: datetime | None = None
 ) -> None:
-    """Raise QuotaExceeded unless a person whose row is locked may ask for so many duels."""
+    """Raise QuotaExceeded unless a person whose row is locked may ask for this number of duels."""
     now = now or timezone.now()
     quota = challenge_quota(owner, environment, now=now)
     if quota is None or quota.left is None or duel_count <= quota.left:
@@ -112,21 +111,21 @@ def challenge_quota_check(
     assert quota.resets_at is not None
     asked = "one duel" if duel_count == 1 else f"{duel_count} duels"
     raise QuotaExceeded(
-        f"This challenge has {asked}, and of your {quota.limit} a day in {environment} {quota.left or 'none'} "
-        f"{'is' if quota.left == 1 else 'are'} left. The next day begins at 00:00 UTC. Duels that the arena failed on "
-        "do not count.",
+        f"This challenge needs {asked}, but {quota.left or 'none'} of your {quota.limit} a day in {environment} "
+        f"{'is' if quota.left == 1 else 'are'} left. The next day begins at 00:00 UTC. Duels that failed through the "
+        "arena's fault do not count.",
         code=f"quota_{quota.name.value}",
         retry_after_seconds=math.ceil((quota.resets_at - now).total_seconds()),
     )
 
 
 def makes_agent_active(agent: Agent) -> bool:
-    """Whether an agent has no version at the moment, so that the next one makes it count again."""
+    """Return whether an agent has no version, so that a new version makes it count again."""
     return not agent.submissions.filter(deleted_at=None).exists()
 
 
 def address_digest(address: str, *, now: datetime) -> str:
-    """By what an anonymous client's quota is counted: tells nobody the address, and is another one every day."""
+    """Return the key of an anonymous client's quota: it hides the address and changes every day."""
     return salted_hmac("core.quotas", f"{day_begin(now):%Y-%m-%d} {network_of(address)}").hexdigest()[
         :DIGEST_CHARACTERS
     ]
@@ -150,33 +149,33 @@ def _check(
             assert quota.resets_at is not None
             raise QuotaExceeded(
                 f"Daily submission quota exceeded: the {limit} uploads a day{of_whom} to {environment} are used up. "
-                "The next day begins at 00:00 UTC. Uploads that the arena failed on do not count.",
+                "The next day begins at 00:00 UTC. Uploads that failed through the arena's fault do not count.",
                 code=code,
                 retry_after_seconds=math.ceil((quota.resets_at - now).total_seconds()),
             )
         case QuotaName.ACTIVE_AGENTS if makes_agent and quota.is_used_up:
             raise QuotaExceeded(
-                f"You have {quota.used} agents in {environment}, and {limit} is as many as there may be. Upload a new "
-                "version of one of them, or delete all versions of one.",
+                f"You have {quota.used} agents in {environment}, and the maximum is {limit}. Upload a new version of "
+                "one of them, or delete all versions of one.",
                 code=code,
             )
         case QuotaName.STORAGE_BYTES if left is not None and archive_bytes > left:
             raise QuotaExceeded(
-                f"This archive has {filesizeformat(archive_bytes)}, and of the {filesizeformat(limit)}{of_whom} for "
-                f"{environment} {filesizeformat(left)} are left. "
-                + ("Please try again later." if whose else "Delete versions that you need no longer."),
+                f"This archive has {filesizeformat(archive_bytes)}, but only {filesizeformat(left)} of the "
+                f"{filesizeformat(limit)}{of_whom} for {environment} are left. "
+                + ("Please try again later." if whose else "Delete versions that you no longer need."),
                 code=code,
             )
         case QuotaName.CONCURRENT_JOBS if quota.is_used_up:
             raise QuotaExceeded(
-                f"{quota.used} of your versions for {environment} are still built, validated or evaluated, and {limit} "
-                "is as many as there may be at once. Please wait until one of them is done.",
+                f"{quota.used} of your versions for {environment} are still being built, validated or evaluated, and "
+                f"the maximum is {limit} at once. Please wait until one of them is done.",
                 code=code,
                 retry_after_seconds=JOBS_RETRY_SECONDS,
             )
         case QuotaName.UPLOAD_BYTES if archive_bytes > limit:
             raise QuotaExceeded(
-                f"This archive has {filesizeformat(archive_bytes)}; {environment} takes at most "
+                f"This archive has {filesizeformat(archive_bytes)}; {environment} accepts at most "
                 f"{filesizeformat(limit)}.",
                 code=code,
             )

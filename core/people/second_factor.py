@@ -1,4 +1,4 @@
-"""The second factor: codes of an app (TOTP, RFC 6238), and recovery codes for whoever has lost the app."""
+"""The second factor: codes of an app (TOTP, RFC 6238), and recovery codes for people who have lost the app."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from core.people.second_factor_selectors import second_factor_begun, second_fact
 
 RECOVERY_CODES = 10
 TOTP_DIGITS = 6
-WRONG_CODE = "This code is wrong, or was used already. Wait for the next one; the clock of your phone must be right."
+WRONG_CODE = "This code is wrong or was already used. Wait for the next one, and check your phone's clock."
 
 
 def second_factor_begin(*, user: User) -> TOTPDevice:
-    """Make a new secret for an app, in place of one that was never confirmed. Raises Refused when there is an app."""
+    """Create a secret for a new app, replacing one that was never confirmed. Raises Refused when there is an app."""
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
         if second_factor_get(user) is not None:
-            raise Refused("You have a second factor. Remove it first.")
+            raise Refused("You already have a second factor. Remove it first.")
         TOTPDevice.objects.filter(user=user, confirmed=False).delete()
         return TOTPDevice.objects.create(user=user, name="app", confirmed=False)
 
 
 def second_factor_confirm(*, user: User, code: str) -> tuple[TOTPDevice, list[str]]:
-    """Take an app for the second factor, because its first code is right; return it and new recovery codes.
+    """Accept an app as the second factor after a correct first code; return it and new recovery codes.
 
-    From then on no password alone opens the account: neither do API tokens that were made before, by whoever knew it.
-    They are revoked. Raises Refused.
+    From then on the password alone does not open the account, so API tokens made before, perhaps by a thief of the
+    password, are revoked. Raises Refused.
     """
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
         device = second_factor_begun(user)
         if device is None:
-            raise Refused("Nothing is being set up. Begin again.")
+            raise Refused("The setup has not been started, or it was replaced. Start again.")
         if _verified(device, code):
             device.confirmed = True
             device.save(update_fields=["confirmed"])
             ApiToken.objects.filter(owner=user).delete()
             return device, _renew_codes(user)
-    # Outside: a wrong try is counted.
+    # Outside the transaction, so that the failed attempt stays counted.
     raise Refused(WRONG_CODE, field="code")
 
 
 def second_factor_check(*, user: User, code: str) -> Device:
-    """The device that this code is of. A recovery code is good once. Raises Refused."""
+    """Return the device of a code. A recovery code works once. Raises Refused."""
     with transaction.atomic():
-        # One at a time: no code is taken twice.
+        # The lock serialises checks, so that a code is never accepted twice.
         User.objects.select_for_update().get(pk=user.pk)
         clean = "".join(code.split())
         device: Device | None
@@ -67,14 +67,14 @@ def second_factor_check(*, user: User, code: str) -> Device:
 
 
 def recovery_codes_renew(*, user: User, code: str) -> list[str]:
-    """New recovery codes in place of the old ones, for who can show a code. Raises Refused."""
+    """Replace the recovery codes; requires a valid code. Raises Refused."""
     second_factor_check(user=user, code=code)
     with transaction.atomic():
         return _renew_codes(user)
 
 
 def second_factor_remove(*, user: User, code: str) -> None:
-    """Let the password alone open the account again, for who can show a code. Raises Refused."""
+    """Remove the second factor; requires a valid code. Raises Refused."""
     second_factor_check(user=user, code=code)
     with transaction.atomic():
         TOTPDevice.objects.filter(user=user).delete()
@@ -90,10 +90,10 @@ def _renew_codes(user: User) -> list[str]:
 
 
 def _verified(device: Device, code: str) -> bool:
-    """Whether the code is right. Raises Refused while too many wrong ones have made the device wait."""
+    """Return whether a code is right. Raises Refused while too many wrong codes have locked the device."""
     is_allowed, data = device.verify_is_allowed()
     if not is_allowed:
         until: datetime = data["locked_until"]
         seconds = max(1, ceil((until - timezone.now()).total_seconds()))
-        raise Refused(f"Many wrong codes were tried. Wait {seconds} s, then try again.", field="code")
+        raise Refused(f"Too many wrong codes were tried. Wait {seconds} s, then try again.", field="code")
     return bool(device.verify_token(code))

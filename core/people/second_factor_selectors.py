@@ -1,4 +1,4 @@
-"""Whether somebody has a second factor, and whether a session still lacks it."""
+"""Whether a person has a second factor, and whether a session still lacks it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from core.models import User
 
 
 def second_factor_get(user: User) -> TOTPDevice | None:
-    """The app that gives a person's codes, once a first code has shown that it works."""
+    """Return the app that gives a person's codes, once a first code has confirmed it; otherwise None."""
     device: TOTPDevice | None = TOTPDevice.objects.filter(user=user, confirmed=True).first()
     return device
 
 
 def second_factor_begun(user: User) -> TOTPDevice | None:
-    """The app that a person sets up at the moment."""
+    """Return the app that a person is setting up; None without one."""
     device: TOTPDevice | None = TOTPDevice.objects.filter(user=user, confirmed=False).order_by("-pk").first()
     return device
 
 
 def second_factor_missing(user: User | AnonymousUser) -> bool:
-    """Whether an organiser's session has not shown the second factor that it needs to be anybody's.
+    """Return whether an organiser's session lacks the second factor that it needs.
 
-    Where every organiser must have one, one without is missing it, too. Others log in with it or not at all, so that
-    their sessions are good. user: of a request, as the middleware of django-otp has left it.
+    If every organiser must have one, an organiser without one lacks it too. Other people show it at the login, so
+    their sessions are complete. user: of a request, as the middleware of django-otp has left it.
     """
     if not isinstance(user, User) or not user.is_staff or getattr(user, "otp_device", None) is not None:
         return False
@@ -34,6 +34,6 @@ def second_factor_missing(user: User | AnonymousUser) -> bool:
 
 
 def recovery_code_count(user: User) -> int:
-    """How many recovery codes are left."""
+    """Return the number of recovery codes left."""
     count: int = StaticToken.objects.filter(device__user=user).count()
     return count

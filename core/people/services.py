@@ -1,4 +1,4 @@
-"""Accounts."""
+"""Accounts: created, changed and authenticated."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from core.models import LetterKind, User
 from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
 from core.people.letters import letter_write
 
-MAIL_TAKEN = "There is an account with this e-mail already."
+MAIL_TAKEN = "There is already an account with this e-mail."
 NAME_TAKEN = "This user name is taken. Please try a different one."
 
 
 def user_create(*, email: str, username: str, password: str, team: str = "", github: str = "") -> User:
-    """Create an account, and have a link sent to its e-mail that confirms it.
+    """Create an account, and mail it a link that confirms its e-mail address.
 
-    Raises Refused when the e-mail or the name is taken, also by somebody a moment ago, or no mail could go there.
+    Raises Refused when the address or the name is taken, even at the same moment, or the address is not usable.
     """
-    # As it will be stored: other characters can become these.
+    # Normalised first, because different characters can become the same name.
     username = User.normalize_username(username)
     if problem := email_problem(email):
         raise Refused(problem, field="email")
@@ -53,23 +53,23 @@ def user_update(*, user: User, github: str, team: str | None = None) -> None:
 
 
 def user_authenticate(*, request: HttpRequest, email: str, password: str) -> User | None:
-    """The account that this e-mail (in any case) and password open; None when there is none, or it is closed.
+    """Return the account of an e-mail (in any case) and password; None when they are wrong or the account is closed.
 
-    request: by which wrong passwords are counted; None is also the answer to one too many.
+    request: identifies the sender for counting wrong passwords; None is also the answer after too many of them.
     """
     user = authenticate(request, username=email_stored(email), password=password)
     return user if isinstance(user, User) else None
 
 
 def email_stored(email: str) -> str:
-    """An account's e-mail as it is stored, of one in any case; as it was given where there is no such account."""
+    """Return an account's e-mail as it is stored; without such an account, the e-mail as given."""
     return User.objects.filter(email__iexact=email).values_list("email", flat=True).first() or email
 
 
 def anonymous_ensure() -> User:
-    """The account that owns anonymous submissions, made when it is first needed; nobody can log in to it."""
+    """Return the account that owns anonymous submissions, created when first needed; it has no login."""
     existing = User.objects.filter(email=ANONYMOUS_EMAIL).first()
-    # Somebody may have the name since before it was reserved.
+    # A person may have taken the name before it was reserved.
     for name in (ANONYMOUS_NAME, f"{ANONYMOUS_NAME}-{secrets.token_hex(4)}"):
         if existing is not None:
             break

@@ -1,4 +1,4 @@
-"""Tokens for the API: made, used, revoked."""
+"""Tokens for the API: created, used, revoked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.errors import Refused
 from core.models import ApiToken, User
 
 PREFIX = "arena_"
-"""How every token begins, so that programs which look for lost secrets know it."""
+"""The prefix of every token, by which scanners for leaked secrets recognise it."""
 TOKEN_BYTES = 32
 HINT_CHARACTERS = len(PREFIX) + 2
 MAX_TOKENS = 20
@@ -23,16 +23,16 @@ USED_AGAIN = timedelta(days=1)
 
 
 def token_create(*, owner: User, name: str, now: datetime, days: int | None) -> tuple[ApiToken, str]:
-    """Make a token that is good for so many days (None: until it is revoked); return its row and the token itself.
+    """Create a token that is valid for so many days (None: until it is revoked); return its row and the token.
 
-    The token is not kept, so this is the only time it can be shown. Raises Refused.
+    The token is not stored, so it can only be shown now. Raises Refused.
     """
     token = PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=owner.pk)
         owner.api_tokens.filter(expires_at__lte=now).delete()
         if owner.api_tokens.count() >= MAX_TOKENS:
-            raise Refused(f"You have {MAX_TOKENS} tokens, which is as many as there may be. Revoke one first.")
+            raise Refused(f"You have {MAX_TOKENS} tokens, which is the maximum. Revoke one first.")
         row = ApiToken.objects.create(
             owner=owner,
             name=plain_line(name) or "unnamed",
@@ -44,8 +44,8 @@ def token_create(*, owner: User, name: str, now: datetime, days: int | None) -> 
 
 
 def token_find(token: str, *, now: datetime) -> ApiToken | None:
-    """The row of a token that may be used now, with its owner; notes the day of its use."""
-    # Tokens are long and random: nothing can be learned of one from how long a look into the index takes.
+    """Return the row of a valid token with its owner, and note the day of its use; None for an invalid token."""
+    # Tokens are long and random, so the time of an index lookup reveals nothing about them.
     rows = ApiToken.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), owner__is_active=True)
     row = rows.filter(digest=token_digest(token)).select_related("owner").first()
     if row is not None and (row.last_used_at is None or row.last_used_at < now - USED_AGAIN):
@@ -54,11 +54,11 @@ def token_find(token: str, *, now: datetime) -> ApiToken | None:
 
 
 def token_revoke(*, owner: User, token_id: int) -> ApiToken | None:
-    """Delete a token and return what it was; None when this person has no such token."""
+    """Delete a person's token and return its row; None when the person has no such token."""
     row = ApiToken.objects.filter(owner=owner, pk=token_id).first()
     return row if row is not None and ApiToken.objects.filter(pk=token_id).delete()[0] else None
 
 
 def token_digest(token: str) -> str:
-    """SHA-256 in hex."""
+    """Return a token's SHA-256 in hex."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

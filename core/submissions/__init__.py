@@ -1,1 +1,1 @@
-"""Agents, their submissions and how far each is."""
+"""Agents and their submissions, from the upload to their phases and versions."""

@@ -1,4 +1,4 @@
-"""What clients that know an environment by its id and a submission by theirs are told."""
+"""Answers for clients that know environments and submissions by public ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from core.tournaments.results import Viewer
 
 
 class ClientState(StrEnum):
-    """How far a submission is, in the words of the systems before."""
+    """The progress of a submission, in the words of the arena's predecessors."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -42,18 +42,18 @@ _STATES = {
     JobState.RUNNING: ClientState.PROCESSING,
     JobState.FAILED: ClientState.FAILED,
     JobState.CANCELLED: ClientState.FAILED,
-    # A build or a validation: what follows has not begun.
+    # A finished build or validation: the next phase has not begun.
     JobState.SUCCEEDED: ClientState.PENDING,
 }
 
 
 def scored_environment(env_id: str) -> Environment | None:
-    """The environment of this id, if it is ranked by score."""
+    """Return the environment of an id if it is ranked by score; otherwise None."""
     return Environment.objects.filter(env_id=env_id, seats=1).first()
 
 
 def client_submission(public_id: UUID) -> Submission | None:
-    """A submission to an environment that is ranked by score, with its phases; None when it is not there any more."""
+    """Return a submission to a scored environment with its phases; None if it does not exist or was deleted."""
     submission = submission_by_id(public_id)
     if submission is None or submission.deleted_at is not None or not submission.agent.environment.is_scored:
         return None
@@ -61,15 +61,15 @@ def client_submission(public_id: UUID) -> Submission | None:
 
 
 def failure_visible(agent: Agent, viewer: Viewer) -> bool:
-    """Whether who asks by a submission's id may read why it failed.
+    """Return whether a person who knows a submission's id may read why it failed.
 
-    Nobody can log in as the owner of an anonymous one, and who sent it has to know: there it is everyone's.
+    Everyone may for an anonymous submission, because its sender has to know and cannot log in as its owner.
     """
     return agent.owner.is_system or agent_source_visible(agent, viewer)
 
 
 def client_result(submission: Submission, viewer: Viewer) -> ClientResult:
-    """How far it is, as far as this person may know; what is completed stays so while it is evaluated once more."""
+    """Return a submission's progress for a viewer; a completed one stays completed during another evaluation."""
     agent = submission.agent
     done = _finished(submission)
     job = done or decisive_job(submission)
@@ -89,6 +89,6 @@ def client_result(submission: Submission, viewer: Viewer) -> ClientResult:
 
 
 def _finished(submission: Submission) -> Evaluation | None:
-    """The newest evaluation of the latest build that gave a score."""
+    """Return the newest evaluation of the latest build that has a score; None without one."""
     found = [one for one in evaluations_of(submission) if one.state == JobState.SUCCEEDED]
     return max(found, key=lambda one: one.pk, default=None)

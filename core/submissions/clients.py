@@ -1,4 +1,4 @@
-"""Submissions of clients that name an environment and an id of their own, but no agent: each makes a new one."""
+"""Submissions of clients that name an environment and their own id instead of an agent: each creates an agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.submissions.services import Labels, agent_create, submission_repeat
 
 CLIENT_ID_TAKEN = "client_id_taken"
 ALGORITHM_CHARACTERS = 17
-"""Of an agent's name, so that a whole id has room behind it."""
+"""Length of the algorithm's part of an agent's name, which leaves room for a whole id."""
 ID_CHARACTERS = 8
 
 
@@ -35,9 +35,9 @@ def client_submit(
 ) -> Submission:
     """Submit for an account, or anonymously for None; the same archive under the same id is the same submission.
 
-    address: of an anonymous client, by which its quota is counted; only a hash of it is kept.
-    user_label: who an anonymous client says it is. With an account the account says it, and nobody can pass for
-    another. mode: as in Labels. Raises Refused; with the code CLIENT_ID_TAKEN when the id stands for something else.
+    address: of an anonymous client, whose quota is counted by a hash of it. user_label: the name that an anonymous
+    client gives; ignored with an account, so that accounts cannot be imitated. mode: as in Labels. Raises Refused,
+    with the code CLIENT_ID_TAKEN when another submission has the id.
     """
     is_anonymous = owner is None
     owner = anonymous_ensure() if owner is None else owner
@@ -61,7 +61,7 @@ def client_submit(
     except QuotaExceeded:
         raise
     except Refused:
-        # The same client may have sent it twice at once.
+        # The client may have sent the same submission twice at once.
         known = _find(public_id)
         if known is None:
             raise
@@ -77,21 +77,21 @@ def _find(public_id: uuid.UUID | None) -> Submission | None:
 def _repeat(known: Submission, owner: User, environment: Environment, archive: UploadedFile[bytes]) -> Submission:
     try:
         if (known.agent.owner_id, known.agent.environment_id) != (owner.pk, environment.pk):
-            raise Refused("It is another's, or for another environment.")
+            raise Refused("It belongs to another account or another environment.")
         return submission_repeat(submission=known, archive=archive)
     except Refused as refusal:
         if refusal.code == ACCOUNT_CLOSED:
             raise
         upload_refused(CLIENT_ID_TAKEN)
         raise Refused(
-            f"client_id {known.public_id} stands for another submission. Choose a new one, or leave it out.",
+            f"client_id {known.public_id} belongs to another submission. Choose a new one, or leave it out.",
             field="client_id",
             code=CLIENT_ID_TAKEN,
         ) from None
 
 
 def _agent_name(environment: Environment, labels: Labels) -> str:
-    """What the algorithm is called and as much of the id as makes it a name of its own."""
+    """Return the algorithm's name with as much of the id as makes it unique."""
     word = re.sub(r"[^A-Za-z0-9]+", "-", labels.algorithm).strip("-")[:ALGORITHM_CHARACTERS].rstrip("-") or "agent"
     digits = labels.public_id.hex if labels.public_id else ""
     short = f"{word}-{digits[:ID_CHARACTERS]}"

@@ -1,7 +1,7 @@
-"""Images that the builder's host does not have, as after a restore on another machine: who plays is built again.
+"""Rebuilds versions whose images are missing on the builder's host, e.g. after a restore on another machine.
 
-Only a worker with an engine can tell, so a restore leaves a schedule, which goes on until an engine has answered. The
-duels that wait for builds rest by the watchdog: the builders are busy then, and may look at no other message for long.
+Only a worker with an engine can find missing images, so a restore creates a schedule that repeats until an engine has
+answered. The watchdog delays duels that wait for these builds, because the builders may read no other message for long.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ OPEN = (JobState.QUEUED, JobState.RUNNING)
 CHECK = "images after a restore"
 EVERY_MINUTES = 1
 REST = timedelta(minutes=2)
-"""How long a duel rests whose players are built again: until the watchdog comes again, and a little longer."""
+"""Delay of a duel whose players are being rebuilt: a little longer than until the watchdog's next look."""
 
 
 def has_to_play() -> Q:
-    """Submissions with jobs that are not over, or in an edition that runs; from a ladder they may have gone."""
+    """Match submissions with open jobs or in a running edition, without those that have left a ladder."""
     running = Participant.objects.filter(tournament__state=TournamentState.RUNNING)
     running = running.exclude(tournament__format=LADDER, withdrawn_at__isnull=False)
     found = Q(pk__in=running.order_by().values("submission"))
@@ -45,7 +45,7 @@ def has_to_play() -> Q:
 
 
 def images_check_start() -> None:
-    """Have the builder look for missing images as soon as it works, and again every minute until an engine answers."""
+    """Schedule a check for missing images, which repeats every minute until an engine answers."""
     Schedule.objects.update_or_create(
         name=CHECK,
         defaults={
@@ -59,15 +59,15 @@ def images_check_start() -> None:
 
 
 def images_check_end() -> None:
-    """It is known which images are missing."""
+    """Remove the schedule, because the missing images are known."""
     Schedule.objects.filter(name=CHECK).delete()
 
 
 def image_lost(*, submission: Submission, now: datetime) -> bool:
-    """What a submission launches is not there: build it again, if it plays; return whether.
+    """Handle a missing image: rebuild its submission if it plays, and return whether it does.
 
-    It plays when its agent has no newer version that is built, validated and not benched, or when it still has to. Any
-    other is as one whose image is not kept any longer.
+    A submission plays if its agent has no newer valid version that is not benched, or if it still has to play. Any
+    other is marked as having no image any more.
     """
     rows = Submission.objects.filter(pk=submission.pk, image=submission.image, deleted_at=None)
     newer = Submission.objects.validated().filter(
@@ -75,11 +75,11 @@ def image_lost(*, submission: Submission, now: datetime) -> bool:
     )
     newest = rows.validated().filter(~Exists(newer))
     with transaction.atomic():
-        # First, as everybody does.
+        # The agent is locked first, see `core.jobs.locks`.
         agent_lock(submission.agent_id)
         plays = newest.exists() or rows.filter(has_to_play()).exists()
         if rows.update(image="", image_digest="", image_removed_at=None if plays else now) != 1:
-            # A build has put another one in its place meanwhile, or it was deleted.
+            # A build has replaced the image meanwhile, or the submission was deleted.
             return False
         if plays:
             submission_rebuild(submission=submission)
@@ -87,7 +87,7 @@ def image_lost(*, submission: Submission, now: datetime) -> bool:
 
 
 def duels_let_rest() -> None:
-    """Let duels rest whose players have no image and are built again, as none of their attempts could succeed."""
+    """Delay the duels whose players have no image and are being rebuilt, because their attempts would fail."""
     _removed_build_again()
     again = Build.objects.filter(submission=OuterRef("pk"), state__in=OPEN)
     without = Submission.objects.filter(Exists(again), image="").order_by().values("pk")
@@ -96,23 +96,23 @@ def duels_let_rest() -> None:
         waiting,
         moment=ExpressionWrapper(Now() + REST, output_field=DateTimeField()),
         code="image_missing",
-        error="A player of it is built again, as its image is not there any longer.",
+        error="One of its players is being rebuilt, because its image was missing.",
     )
 
 
 def _removed_build_again() -> None:
-    """Build versions again that wait for a duel and whose images were not kept, each once.
+    """Rebuild versions that wait for a duel although their images were removed, each once.
 
-    As when a round is voided of a tournament that had ended long ago, and the next one is drawn anew.
+    This happens when a round of a tournament that ended long ago is voided and drawn again.
     """
     waiting = Duel.objects.filter(state=JobState.QUEUED)
     tried = Build.objects.filter(submission=OuterRef("pk"), created_at__gt=OuterRef("image_removed_at"))
     removed = Submission.objects.filter(~Exists(tried), image_removed_at__isnull=False, deleted_at=None)
     drawn = Q(pk__in=waiting.values("player_1")) | Q(pk__in=waiting.values("player_2"))
     for submission in removed.filter(drawn):
-        # Deleted a moment ago: its duels are cancelled.
+        # A submission that was just deleted refuses; its duels are cancelled.
         with apart(f"The image of {submission}"), suppress(Refused), transaction.atomic():
             agent_lock(submission.agent_id)
-            # Of two that look at once, one would cancel what the other has begun.
+            # Checked again under the lock: a second rebuild would cancel the first.
             if removed.filter(pk=submission.pk).exists():
                 submission_rebuild(submission=submission)

@@ -1,4 +1,4 @@
-"""Which of an agent's versions plays, which are benched, and what their promotion has come to."""
+"""The lineup of an agent's versions: which plays, which are benched, and the results of their promotions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from core.models import Agent, Duel, Promotion, PromotionState, Submission
 
 @dataclass(frozen=True, slots=True)
 class Lineup:
-    """How a version stands among those of its agent.
+    """The role of a version within its agent.
 
-    word, tone: of its badge; empty for one that neither plays nor is benched. plays: for its agent, unless that
-    rests. promotion: its last, with duel, the last of that. asks: whether a test without a decision has left its
-    owner a choice that is still open. can_activate, can_bench: whether its owner may.
+    word, tone: of its badge; empty for a version that neither plays nor is benched. plays: for its agent, unless the
+    agent is resting. promotion, duel: its last promotion and that promotion's last duel. asks: whether an undecided
+    test has left its owner a choice that is still open. can_activate, can_bench: whether its owner may do so.
     """
 
     word: str = ""
@@ -30,12 +30,12 @@ class Lineup:
 
     @property
     def is_tested(self) -> bool:
-        """Whether its test is going on."""
+        """Whether its test is running."""
         return self.promotion is not None and self.promotion.state == PromotionState.TESTING
 
 
 def lineups_of(agent: Agent, submissions: Sequence[Submission]) -> dict[int, Lineup]:
-    """By key, for versions of an agent in an environment of duels. Three queries."""
+    """Return the lineups of an agent's versions by key, for an environment of duels. Three queries."""
     usable = Submission.objects.validated().filter(agent=agent).order_by("-number")
     rows = list(usable.values_list("pk", "number", "is_benched"))
     active = [(pk, number) for pk, number, is_benched in rows if not is_benched]
@@ -52,7 +52,7 @@ def lineups_of(agent: Agent, submissions: Sequence[Submission]) -> dict[int, Lin
             rests=agent.is_resting,
             is_newer=row.number > newest_number,
             is_usable=any(row.pk == pk for pk, *_ in rows),
-            # Neither what a test is about nor the last one that could play.
+            # A version is needed if a test is about it, or if it is the last one that can play.
             is_needed=row.pk in beaten or [row.pk] == [pk for pk, _ in active],
         )
         for row in submissions
@@ -74,7 +74,7 @@ def _lineup(
     if state == PromotionState.TESTING:
         word, tone = "Being tested", "busy"
     elif plays:
-        word, tone = ("Rests", "calm") if rests else ("Plays", "good")
+        word, tone = ("Resting", "calm") if rests else ("Plays", "good")
     else:
         word, tone = "Benched" if row.is_benched else "", "calm"
     return Lineup(

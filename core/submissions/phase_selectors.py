@@ -1,4 +1,4 @@
-"""How far a submission is: its three phases, and all of them in one word."""
+"""The phases of a submission, and its overall status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.models import Build, Evaluation, Job, JobState, Publication, Submissio
 
 
 class Status(Enum):
-    """A submission in one word. Values: (label, tone), tones being those of the pages' badges."""
+    """The overall status of a submission. Values: (label, tone), where tones are those of the pages' badges."""
 
     DELETED = ("Deleted", "calm")
     READY = ("Ready", "good")
@@ -40,14 +40,14 @@ class Phase:
     title: str
     job: Job | None
     absence: str = "not yet"
-    """What to say when there is no job."""
+    """The text to show when there is no job."""
     wait: Wait | None = None
-    """Why it is not being done, while it waits."""
+    """Why the job is not running, while it waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenLog:
-    """The log of the phase that wants to be read: running, or failed."""
+    """The log of a running or failed phase."""
 
     title: str
     text: str
@@ -55,7 +55,7 @@ class OpenLog:
 
 
 def submissions_with_phases() -> QuerySet[Submission]:
-    """Submissions with their jobs at hand, without the jobs' logs: those can be long."""
+    """Return submissions with their jobs, without the jobs' logs, which can be long."""
     models = {"builds": Build, "validations": Validation, "publications": Publication}
     jobs = [Prefetch(name, model._default_manager.defer("log")) for name, model in models.items()]
     shown = Evaluation.objects.select_related("seed_list").defer(
@@ -66,7 +66,7 @@ def submissions_with_phases() -> QuerySet[Submission]:
 
 
 def phases_of(submissions: Sequence[Submission], *, is_publishing: bool) -> list[tuple[Phase, ...]]:
-    """Of each submission build, validation, evaluation, and publication: each where there is one or will be.
+    """Return each submission's build, validation, evaluation and publication, without those that it never has.
 
     is_publishing: whether this arena publishes at all. Only public agents are published.
     """
@@ -91,7 +91,7 @@ def _jobs_of(submission: Submission, is_publishing: bool) -> dict[str, Job | Non
 
 
 def validation_of(submission: Submission) -> Validation | None:
-    """The validation that belongs to the latest build; an older one says nothing about a new image."""
+    """Return the validation of the latest build; None when the latest validation is for an older image."""
     build, validation = submission.latest_build, submission.latest_validation
     if build is None or validation is None or validation.created_at < build.created_at:
         return None
@@ -99,10 +99,10 @@ def validation_of(submission: Submission) -> Validation | None:
 
 
 def evaluations_of(submission: Submission) -> list[Evaluation]:
-    """The evaluations that belong to the latest build: those since it, or those that its validation has left standing.
+    """Return the evaluations that count for the latest build: those made since, or earlier ones that it keeps.
 
-    A player that is built and validated again keeps its score, unless rules or seeds are other ones by now: then a new
-    evaluation is there at the moment at which it is validated (core.submissions.phases.validation_succeed).
+    A player that is rebuilt and validated again keeps its score unless rules or seeds have changed; in that case a new
+    evaluation exists from the moment of its validation on (core.submissions.phases.validation_succeed).
     """
     build, every = submission.latest_build, list(submission.evaluations.all())
     if build is None:
@@ -114,12 +114,12 @@ def evaluations_of(submission: Submission) -> list[Evaluation]:
 
 
 def evaluation_of(submission: Submission) -> Evaluation | None:
-    """The newest evaluation that belongs to the latest build."""
+    """Return the newest evaluation that counts for the latest build; None without one."""
     return max(evaluations_of(submission), key=lambda evaluation: evaluation.pk, default=None)
 
 
 def decisive_job(submission: Submission) -> Job | None:
-    """The phase that a submission has come to, publication aside."""
+    """Return the latest phase that a submission has reached, publication aside; None without one."""
     return evaluation_of(submission) or validation_of(submission) or submission.latest_build
 
 
@@ -145,7 +145,7 @@ def status_of(submission: Submission) -> Status:
 
 
 def is_moving(submission: Submission) -> bool:
-    """Whether its page will change by itself: a phase waits or runs."""
+    """Return whether any phase waits or runs, so that the submission's page will change."""
     jobs = (
         submission.latest_build,
         submission.latest_validation,
@@ -156,7 +156,7 @@ def is_moving(submission: Submission) -> bool:
 
 
 def open_log(submission: Submission) -> OpenLog | None:
-    """The log worth showing at once: of the latest phase if it runs or has failed. One query."""
+    """Return the latest phase's log if the phase is running or failed; otherwise None. One query."""
     job = decisive_job(submission)
     if job is None or job.state not in (JobState.RUNNING, JobState.FAILED):
         return None

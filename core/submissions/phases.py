@@ -1,4 +1,4 @@
-"""How a submission moves on: build, then validation, then (public ones) publication."""
+"""The phases of a submission: build, then validation, then (for public agents) publication."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def build_succeed(
     requirements_digest: str = "",
     sbom: str = "",
 ) -> None:
-    """Record the image and start what follows: the validation, or the run of a script. Raises StaleJob.
+    """Store the image and start the next phase: the validation, or the run of a script. Raises StaleJob.
 
-    base_digest, requirements_digest: of the images below. sbom: name of the stored bill of materials.
+    base_digest, requirements_digest: of the image's lower layers. sbom: name of the stored bill of materials.
     """
     submission = build.submission
     environment = submission.agent.environment
     with transaction.atomic():
-        # Who deletes the submission meanwhile holds its row and wants that of this build.
+        # The agent first: a deletion locks it before it cancels this build.
         agent_lock(submission.agent_id)
         job_succeed(job=build, log=log, base_digest=base_digest, requirements_digest=requirements_digest, sbom=sbom)
         submission.image, submission.image_digest, submission.warnings = image, digest, warnings
@@ -58,10 +58,10 @@ def build_succeed(
 
 @written_once
 def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log: str) -> None:
-    """The submission may play from now on, unless it is tested first. Raises StaleJob when the claim was lost."""
+    """Let a validated submission play, unless it is tested first. Raises StaleJob when the claim was lost."""
     submission = validation.submission
     with transaction.atomic():
-        # As it is now: it may have been quarantined since the validation was begun.
+        # Read under the lock, because the agent may have been quarantined since the validation began.
         agent = agent_lock(submission.agent_id)
         job_succeed(job=validation, log=log, **asdict(artifacts))
         submission.save(update_fields=["needs_fresh_container"])
@@ -78,26 +78,26 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
 
 
 def _quarantine_end(submission: Submission) -> None:
-    """An agent that was quarantined for an older version is back with this one; its row is held."""
+    """End the quarantine of a locked agent if this version is newer than the one that crashed."""
     rows = Agent.objects.filter(pk=submission.agent_id, quarantined_number__lt=submission.number)
     rows.update(is_disabled=False, disabled_reason="", quarantined_at=None, quarantined_number=None)
 
 
 @written_once
 def validation_fail(*, validation: Validation, artifacts: DuelArtifacts, code: str, error: str, log: str) -> None:
-    """The submission failed its self-play by a fault of its own."""
+    """Fail a validation by the submission's own fault."""
     with transaction.atomic():
         job_fail(job=validation, fault=JobFault.PLAYER, code=code, error=error, log=log, **asdict(artifacts))
 
 
 def publication_again(*, publication: Publication) -> Publication:
-    """Publish a submission once more after a publication that failed or was cancelled. Raises Refused."""
+    """Publish a submission again after a failed or cancelled publication. Raises Refused."""
     submission = publication.submission
     with transaction.atomic():
         agent_lock(submission.agent_id)
         latest = Submission.objects.select_for_update(no_key=True).get(pk=submission.pk).latest_publication
         if submission.deleted_at is not None or not submission.agent.is_public:
-            raise Refused("Only versions of public agents that are still there are published.")
+            raise Refused("Only existing versions of public agents are published.")
         if latest is not None and latest.state not in (JobState.FAILED, JobState.CANCELLED):
             raise Refused(f"Its latest publication is {latest.get_state_display()}.")
         return _publication_create(submission)

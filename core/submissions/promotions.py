@@ -1,7 +1,7 @@
 """The promotion gate: a new version plays the active one of its agent under a sequential test before it takes over.
 
-Whatever is decided about an agent's versions is decided while its row is held. The end of a duel only wakes who
-decides; where that message is lost, the reaper finds the promotion.
+All decisions about an agent's versions are made under the lock of its row. The end of a duel only wakes the function
+that decides; if that message is lost, the reaper finds the promotion.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from core.notices.news import promotion_decided
 
 logger = logging.getLogger(__name__)
 MOST_DUELS = 3
-"""Tries of a test that the arena itself fails; then the owner decides."""
+"""Maximum number of attempts when the arena itself fails; after that the owner decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What a promotion comes to and why; state TESTING: by another duel, as the arena could not play the last."""
+    """The outcome of a promotion and its reason; TESTING asks for another duel after the arena's own failure."""
 
     state: PromotionState
     why: str = ""
 
 
 def gate_test(environment: Environment) -> SequentialTest:
-    """What a new version of an environment has to pass."""
+    """Return the test that a new version has to pass in an environment."""
     return SequentialTest(
         environment.test_elo0,
         environment.test_elo1,
@@ -59,11 +59,11 @@ def gate_test(environment: Environment) -> SequentialTest:
 
 
 def promotion_begin(*, agent: Agent, submission: Submission) -> Promotion | None:
-    """Bench a version that was just validated until a test against its agent's active one has decided about it.
+    """Bench a version that was just validated and start its test against the agent's active version.
 
-    Call it in the transaction in which it was validated. agent: its own, as it was read when it was locked. None where
-    it may play at once: no gate, no active version to beat, or a newer one that plays anyway; of a quarantined agent it
-    is the way out. What was validated before stays as it is, however often it is validated again.
+    Call it in the transaction of the validation. agent: the version's, as read under its lock. Returns None when the
+    version may play at once: without a gate, without an active version to beat, after a newer version that plays
+    anyway, and for a quarantined agent. A version that was validated before keeps its place.
     """
     environment = agent.environment
     validations = submission.validations.filter(state=JobState.SUCCEEDED)
@@ -79,53 +79,53 @@ def promotion_begin(*, agent: Agent, submission: Submission) -> Promotion | None
     *outdated, newest = _testing().filter(candidate__agent=agent).order_by("candidate__number")
     for row in outdated:
         _end(row, PromotionState.CANCELLED, f"Version {newest.candidate.number} is tested in its place.")
-    # An older version may have taken longer to be built.
+    # The build of an older version may have taken longer.
     if newest == promotion:
         _play(promotion)
     return promotion
 
 
 def promotions_decide() -> int:
-    """Decide all promotions whose duel is over; return how many were. Safe to call at any time, by several at once."""
+    """Decide all promotions whose duel is over; return how many. Safe at any time, and for several callers at once."""
     waits_or_runs = Duel.objects.filter(promotion=OuterRef("pk"), state__in=OPEN)
     over = Promotion.objects.filter(~Exists(waits_or_runs), state=PromotionState.TESTING)
     return sum(_decide_apart(number) for number in list(over.values_list("pk", flat=True)))
 
 
 def _decide_apart(number: int) -> bool:
-    """As `promotion_decide`; one that cannot be decided does not stop the others."""
+    """As `promotion_decide`; an error does not stop the others."""
     with apart(f"Promotion {number}"):
         return promotion_decide(promotion_id=number)
     return False
 
 
 def promotion_decide(*, promotion_id: int) -> bool:
-    """Decide a promotion if its test is over, or play it again where the arena has failed; return whether it ended."""
+    """Decide a promotion whose test is over, or repeat a duel that the arena failed; return whether it ended."""
     agents = Promotion.objects.filter(pk=promotion_id).values_list("candidate__agent", flat=True)
     with transaction.atomic():
         agent = agent_lock(agents.get())
-        # Only now nobody else can decide it.
+        # Read under the lock, so that only one caller decides it.
         promotion = _testing().filter(pk=promotion_id).first()
         return promotion is not None and _follow(promotion, agent)
 
 
 def promotions_review(*, agent: Agent) -> None:
-    """Decide an agent's promotions whose test has lost its sense: a version was deleted, the agent disabled.
+    """Decide an agent's promotions that are no longer useful, because a version was deleted or the agent disabled.
 
-    Call it in the transaction that has done so, with the agent's row held.
+    Call it in the same transaction, with the agent locked.
     """
     for promotion in _testing().filter(candidate__agent=agent):
         _follow(promotion, agent)
 
 
 def promotion_stop(*, agent: Agent, why: str) -> None:
-    """End the test of a locked agent's newest version, if there is one, for what its owner has chosen."""
+    """End the test of a locked agent's newest version, if there is one, because of its owner's choice."""
     for promotion in _testing().filter(candidate__agent=agent):
         _end(promotion, PromotionState.CANCELLED, why)
 
 
 def promotion_pass(*, agent: Agent, why: str) -> bool:
-    """Let a locked agent's version that is being tested play at once; return whether there was one."""
+    """Let a locked agent's version play before the end of its test; return whether there was a test."""
     promotions = list(_testing().filter(candidate__agent=agent))
     for promotion in promotions:
         _end(promotion, PromotionState.ACTIVATED, why)
@@ -164,14 +164,14 @@ def _follow(promotion: Promotion, agent: Agent) -> bool:
 
 
 def _verdict(promotion: Promotion, agent: Agent) -> _Verdict | None:
-    """What a promotion comes to as things stand; None while there is something to wait for."""
+    """Return the outcome of a promotion; None while there is something to wait for."""
     candidate, incumbent = promotion.candidate, promotion.incumbent
     if candidate.deleted_at is not None:
         return _Verdict(PromotionState.CANCELLED, "It was deleted before its test was over.")
     if agent.is_disabled or not agent.owner.is_active:
         return _Verdict(
             PromotionState.CHOICE,
-            "Its test was stopped, because the agent may take part in nothing at the moment.",
+            "Its test was stopped, because the agent may not take part at the moment.",
         )
     if incumbent.deleted_at is not None or incumbent.is_benched:
         return _nobody_to_beat(incumbent)
@@ -185,7 +185,7 @@ def _verdict(promotion: Promotion, agent: Agent) -> _Verdict | None:
     if promotion.duels.count() >= MOST_DUELS:
         return _Verdict(
             PromotionState.CHOICE,
-            f"The arena could not play its test, although it tried {MOST_DUELS} times: {duel.error}",
+            f"The arena could not play its test in {MOST_DUELS} attempts: {duel.error}",
         )
     return _again(candidate, incumbent)
 
@@ -198,12 +198,12 @@ def _of_test(duel: Duel, candidate: Submission, incumbent: Submission) -> _Verdi
     course = f"Of {duel.matches_done} matches it won {won}, drew {duel.draws} and lost {lost}{forfeited}."
     state, says = {
         State.ACCEPTED_H1: (PromotionState.ACTIVATED, f"It is better than {old} and plays in its place."),
-        State.ACCEPTED_H0: (PromotionState.BENCHED, f"It did not show that it is better: {old} goes on playing."),
+        State.ACCEPTED_H0: (PromotionState.BENCHED, f"It did not show that it is better: {old} keeps playing."),
     }.get(
         found.get("state", ""),
         (
             PromotionState.CHOICE,
-            f"The test came to no decision: {old} goes on playing unless its owner lets {new} play.",
+            f"The test was undecided: {old} keeps playing unless the owner chooses {new}.",
         ),
     )
     return _Verdict(state, f"{says} {course} {found.get('sentence', '')}".strip())
@@ -212,12 +212,12 @@ def _of_test(duel: Duel, candidate: Submission, incumbent: Submission) -> _Verdi
 def _nobody_to_beat(incumbent: Submission) -> _Verdict:
     return _Verdict(
         PromotionState.ACTIVATED,
-        f"It plays without a verdict: version {incumbent.number}, which it was tested against, plays no more.",
+        f"It plays without a result, because version {incumbent.number}, its opponent in the test, no longer plays.",
     )
 
 
 def _again(candidate: Submission, incumbent: Submission) -> _Verdict | None:
-    """After a duel that the arena failed: whether both can still play."""
+    """Return the outcome after a duel that the arena failed: another duel if both versions can still play."""
     ready = set(Submission.objects.validated().filter(pk__in=(candidate.pk, incumbent.pk)).values_list("pk", flat=True))
     missing = [version for version in (candidate, incumbent) if version.pk not in ready]
     if not missing:
@@ -231,7 +231,7 @@ def _again(candidate: Submission, incumbent: Submission) -> _Verdict | None:
 
 
 def _end(promotion: Promotion, state: PromotionState, verdict: str) -> None:
-    """Write the verdict on a promotion of a locked agent, and let it take effect."""
+    """Store the verdict on a promotion of a locked agent and put it into effect."""
     promotion.state, promotion.verdict, promotion.decided_at = state, verdict, timezone.now()
     promotion.save(update_fields=["state", "verdict", "decided_at"])
     for duel in promotion.duels.filter(state__in=OPEN).order_by("pk"):

@@ -1,4 +1,4 @@
-"""Agents and submissions as pages show them."""
+"""Agents and submissions for pages."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ from core.tournaments.results import Viewer, held_back_from
 
 @dataclass(frozen=True, slots=True)
 class OwnAgent:
-    """An agent in its owner's list: the newest version and how far that is."""
+    """An agent in its owner's list, with its newest version and that version's status."""
 
     agent: Agent
     number: int
     status: Status
     is_moving: bool
     playing: int | None = None
-    """The version that plays, or with one seat stands on the board, where that is not the newest."""
+    """The version that plays, or stands on the board with one seat, if it is not the newest."""
     is_benched: bool = False
-    """Whether the newest version is."""
+    """Whether the newest version is benched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +69,27 @@ class Version:
     places: tuple[Place, ...]
     is_moving: bool
     outlook: str = ""
-    """When a version that may play, but has not yet, will do so: a sentence."""
+    """A sentence about when a version that may play, but has not, will play."""
     evaluation: Evaluation | None = None
-    """Where submissions are ranked by scores: the newest of its latest build."""
+    """The newest evaluation of its latest build, where submissions are ranked by score."""
     mean: float | None = None
-    """Of the episodes of an evaluation that runs."""
+    """The mean score of a running evaluation's episodes."""
     rank: int | None = None
-    """On the board, while it is what its agent stands there with."""
+    """The rank on the board, if its agent stands there with this version."""
     lineup: Lineup | None = None
-    """Where agents play duels."""
+    """The role of the version, where agents play duels."""
     practice: tuple[Episode, ...] = ()
-    """What the newest version scored on the public seeds."""
+    """The newest version's results on the public seeds."""
 
     @property
     def open_phase(self) -> Build | Validation | Evaluation | None:
-        """What is done with it at the moment, or waits to be: its owner may cancel that."""
+        """The waiting or running phase, which its owner may cancel."""
         jobs = (phase.job for phase in self.phases)
         return next((job for job in jobs if isinstance(job, Build | Validation | Evaluation) and not job.is_over), None)
 
     @property
     def leaves(self) -> tuple[Tournament, ...]:
-        """Running tournaments out of which it is taken when it is deleted: editions alone keep it to their end."""
+        """Running tournaments from which a deletion withdraws it: all except editions, which keep it to their end."""
         running = (
             place.participant.tournament
             for place in self.places
@@ -100,40 +100,40 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A submission's rank in an edition, of how many."""
+    """A submission's rank in an edition. size: number of participants."""
 
     participant: Participant
     size: int
 
     @property
     def is_unplayed(self) -> bool:
-        """Whether its edition was cancelled before it had played: then everybody is first."""
+        """Whether its edition was cancelled before any match was played, when all participants share rank 1."""
         return self.participant.tournament.state == TournamentState.CANCELLED and not self.participant.has_played
 
 
 @dataclass(frozen=True, slots=True)
 class UserAgent:
-    """An agent on its owner's public page, with its place in the last finished edition it took part in."""
+    """An agent on its owner's public page, with its place in its last finished edition."""
 
     agent: Agent
     place: Place | None
     evaluation: Evaluation | None = None
-    """Where agents are ranked by score: what it stands on the board with."""
+    """The evaluation on the board, where agents are ranked by score."""
 
 
 def agent_source_visible(agent: Agent, viewer: Viewer) -> bool:
-    """Source and logs: to the owner, staff, or everyone if the agent is public."""
+    """Return whether a viewer may see source and logs: the owner, staff, or everyone for a public agent."""
     return agent.is_public or viewer.is_staff or agent.owner_id == viewer.pk
 
 
 def agent_get(environment_slug: str, name: str) -> Agent:
-    """An agent by environment and name, in any case. Raises Agent.DoesNotExist."""
+    """Return an agent by environment and name, in any case. Raises Agent.DoesNotExist."""
     agents = Agent.objects.select_related("environment", "owner")
     return agents.get(environment__slug=environment_slug, name__iexact=name)
 
 
 def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
-    """A user's agents in an environment, by name."""
+    """Return a user's agents in an environment, by name."""
     newest = Submission.objects.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
     submissions = submissions_with_phases().filter(
         agent__environment=environment, agent__owner=owner, pk=Subquery(newest)
@@ -165,10 +165,10 @@ def version_list(
     offset: int = 0,
     limit: int | None = None,
 ) -> list[Version]:
-    """Some versions of an agent, all without a limit, newest first; `number` asks for one alone.
+    """Return versions of an agent, newest first; all without a limit, only one with `number`.
 
-    Places in tournaments whose results are held back from the one who looks are left out.
-    Of the newest one, and of every one whose page still moves, the log is at hand.
+    Places in tournaments whose results are held back from the viewer are left out. The newest version, and every
+    version whose page still changes, has its log.
     """
     held_back = held_back_from(viewer or AnonymousUser())
     participations = Participant.objects.select_related("tournament")
@@ -204,7 +204,7 @@ def version_list(
 
 
 def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[UserAgent]:
-    """Some of a user's agents, by environment and name."""
+    """Return some of a user's agents, by environment and name."""
     ordered = user.agents.select_related("environment").order_by("environment__name", "name")
     agents = list(ordered[offset : offset + limit])
     finished = Participant.objects.filter(
@@ -222,7 +222,7 @@ def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[Us
 
 
 def edition_expected(environment: Environment) -> bool:
-    """Whether a submission that may play still waits for its first edition, with somebody there to play against."""
+    """Return whether a submission waits for its first edition and has an opponent there."""
     if not environment.is_active or environment.play == Play.NOTHING or not _is_any_unplayed(environment):
         return False
     valid = Submission.objects.active().filter(agent__environment=environment)
@@ -232,9 +232,9 @@ def edition_expected(environment: Environment) -> bool:
 
 
 def _is_any_unplayed(environment: Environment) -> bool:
-    """Whether a version was built that has not played, nor a newer one of its agent.
+    """Return whether a version was built that has not played, and no newer version of its agent has.
 
-    Every visitor's page asks, and mostly there is none: whether a version is valid costs far more to find out.
+    Every visitor's page asks, and the answer is mostly no: this check costs far less than finding valid versions.
     """
     built = Submission.objects.filter(
         agent__environment=environment, is_benched=False, builds__state=JobState.SUCCEEDED
@@ -246,28 +246,28 @@ def _is_any_unplayed(environment: Environment) -> bool:
 
 
 def _playing(agent: Agent) -> tuple[Submission | None, str]:
-    """The version that plays for an agent, and how it stands with a ladder: a sentence, empty where none is played."""
+    """Return the version that plays for an agent, and a sentence about its ladder, empty without a ladder."""
     if agent.environment.play == Play.LADDER:
         return agent_outlook(agent)
     return Submission.objects.active().filter(agent=agent).order_by("-number").first(), ""
 
 
 def edition_outlook(environment: Environment) -> str:
-    """When a valid submission that has not played yet will do so."""
+    """Return a sentence about when a valid submission that has not played will play."""
     if not environment.is_active:
         return "This environment is closed at the moment; no edition starts."
     if environment.play == Play.NOTHING:
-        return "Nothing is played by itself here at the moment: it takes part in what organisers start."
+        return "It takes part in tournaments that organisers start; there are no automatic ones here at the moment."
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
     if running is not None:
-        return f"It takes part in the next edition, which follows when edition {running.edition} is over."
+        return f"It takes part in the next edition, which starts after edition {running.edition}."
     if Submission.objects.active().filter(agent__environment=environment).values("agent").distinct().count() < 2:
         return "It takes part in the first edition that starts once a second agent is ready."
     return "It takes part in the next edition, which starts within minutes."
 
 
 def _scored_version(row: Submission, phases: tuple[Phase, ...], *, is_newest: bool) -> Version:
-    """A version in an environment that ranks by scores. Files are read for the newest alone."""
+    """Return a version in an environment ranked by score; files are read only for the newest version."""
     validation, evaluation = validation_of(row), evaluation_of(row)
     practice: list[Episode] = []
     if is_newest and validation is not None and validation.is_over:
@@ -288,7 +288,7 @@ def _scored_version(row: Submission, phases: tuple[Phase, ...], *, is_newest: bo
 
 
 def _sizes(tournament_ids: set[int]) -> dict[int, int]:
-    """Participants by tournament, in a ladder those that have not left."""
+    """Return the number of participants by tournament, for ladders without those who have left."""
     rows = Participant.objects.filter(tournament__in=tournament_ids)
     counted = rows.exclude(tournament__format=LADDER, withdrawn_at__isnull=False).values("tournament").order_by()
     return dict(counted.annotate(size=Count("pk")).values_list("tournament", "size"))

@@ -1,4 +1,4 @@
-"""Agents and submissions: upload, delete, disable."""
+"""Agents and their submissions: create, delete and rebuild them."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ from core.submissions.uploads import (
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What an uploader says of a submission, and nobody checks. public_id: None for one of the arena's choice.
+    """What an uploader says about a submission, which is not checked. public_id: None lets the arena choose.
 
-    mode: how it came, for the figures: zip, single (one script) or multi (several files).
+    mode: how it was sent, for metrics: zip, single (one script) or multi (several files).
     """
 
     algorithm: str = ""
@@ -66,17 +66,17 @@ class Labels:
     mode: str = "zip"
 
     def __post_init__(self) -> None:
-        # They stand beside the words of others.
+        # Cleaned, because pages show these texts beside their own.
         object.__setattr__(self, "algorithm", plain_line(self.algorithm))
         object.__setattr__(self, "user", plain_line(self.user))
 
 
 PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Publication)
-"""In the order in which one leads to the next: what a phase has begun meanwhile is found among the next."""
+"""Kinds of phases, in the order in which one leads to the next, so that phases started meanwhile are found too."""
 NO_LABELS = Labels()
 NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
 
-NEW_VERSION = "It is yours: a new version of it is uploaded on its own page."
+NEW_VERSION = "It is yours: upload a new version on its own page."
 
 
 @refusals_counted()
@@ -94,13 +94,13 @@ def agent_create(
 ) -> Submission:
     """Create an agent with its first submission and start its build; return the submission.
 
-    is_script: submission.py is to be run, whatever else the archive holds. address_digest: of an anonymous client, by
-    which its quota is counted. Sending the same form twice gives the first one's submission, built again when the
-    arena had failed on it; `tell` is given a sentence that says so. Raises Refused, saying what to do, for an archive
-    that may not be uploaded or a name that is taken, QuotaExceeded when the owner has used up what they may use.
+    is_script: submission.py is run, whatever else the archive contains. address_digest: of an anonymous client, for
+    its quota. Sending the same form twice returns the first submission, which is rebuilt if the arena had failed on
+    it; `tell` gets a sentence about that. Raises Refused with what to do for an archive that is not allowed or a name
+    that is taken, and QuotaExceeded when the owner's quota is used up.
     """
     if not environment.is_active:
-        raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+        raise Refused(f"{environment} accepts no uploads at the moment.", field="archive")
     refuse_unavailable(environment)
     upload = upload_look(archive=archive, environment=environment, is_script=is_script)
 
@@ -135,7 +135,7 @@ def agent_create(
                         agent.save(force_insert=True)
                         made = _submission_create(agent, upload, stored, labels=labels, address_digest=address_digest)
             except IntegrityError:
-                # Another account has taken the name a moment ago.
+                # Another account has just taken the name.
                 _check_name(environment, owner, name)
                 raise Refused(NAME_TAKEN, field="name") from None
             stored.is_kept = twin is None
@@ -152,14 +152,14 @@ def submission_create(
 ) -> Submission:
     """Add a new version to an agent and start its build; the same archive as the latest version is that version.
 
-    Then it is built again when the arena had failed on it, and `tell` is given a sentence that says so. A quarantined
-    agent takes new versions: they are its way out. Raises Refused, saying what to do, QuotaExceeded when the owner has
-    used up what they may use.
+    In that case it is rebuilt if the arena had failed on it, and `tell` gets a sentence about that. A quarantined agent
+    accepts new versions, which can end the quarantine. Raises Refused with what to do, and QuotaExceeded when the
+    owner's quota is used up.
     """
     _check_enabled(agent)
     environment = agent.environment
     if not environment.is_active:
-        raise Refused(f"{environment} takes no uploads at the moment.", field="archive")
+        raise Refused(f"{environment} accepts no uploads at the moment.", field="archive")
     refuse_unavailable(environment)
     upload = upload_look(archive=archive, environment=environment)
 
@@ -167,7 +167,7 @@ def submission_create(
         with transaction.atomic():
             owner = upload_lock(owner=agent.owner, environment=environment)
             locked = agent_lock(agent.pk)
-            # An organiser may have been quicker.
+            # Checked again under the lock.
             _check_enabled(locked)
             return _same_version(locked, upload) or upload_reserve(
                 owner=owner, environment=environment, upload=upload, makes_agent=makes_agent_active(locked)
@@ -192,9 +192,9 @@ def submission_create(
 
 
 def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -> Submission:
-    """What a submission is sent again for: it is built again when the arena had failed on it. Raises Refused.
+    """Handle a submission that is sent again: rebuild it if the arena had failed on it.
 
-    Refused is a deleted submission, another archive than it has, and an account that was closed meanwhile.
+    Raises Refused for a deleted submission, another archive than before, or a closed account.
     """
     sha256 = archive_sha256(archive)
     with transaction.atomic():
@@ -206,13 +206,13 @@ def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -
 
 
 def submission_delete(*, submission: Submission) -> None:
-    """Delete a submission's archive and image. Its results stay: they are part of others' history.
+    """Delete a submission's archive and image. Its results stay, because they are part of others' history.
 
-    On a board its agent falls back to the version before, as far as that one has been evaluated.
+    On a board its agent falls back to the previous version if that has been evaluated.
     """
     with transaction.atomic():
         agent = agent_lock(submission.agent_id)
-        # Before the submission's row, as workers take them, or each might wait for the other.
+        # The jobs before the submission's row, see `core.jobs.locks`.
         for kind in PHASES:
             for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
                 job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
@@ -222,18 +222,18 @@ def submission_delete(*, submission: Submission) -> None:
         promotions_review(agent=agent)
         planned = submission.participations.filter(tournament__is_automatic=False)
         if planned.filter(tournament__state=TournamentState.RUNNING).exists():
-            # It has withdrawn from there.
+            # It has withdrawn from that tournament.
             wake("tournament", TOURNAMENT_TASK, agent.environment_id)
         storage, name = submission.archive.storage, str(submission.archive.name)
-        # What the store fails on, the retention deletes later.
+        # If the store fails, the retention deletes it later.
         transaction.on_commit(lambda: storage.delete(name), robust=True)
         wake("build", IMAGES_TASK)
 
 
 def submission_rebuild(*, submission: Submission) -> Build:
-    """Build and validate a submission again; open jobs of it are cancelled. Raises Refused when it is deleted."""
+    """Build and validate a submission again; its open jobs are cancelled. Raises Refused when it is deleted."""
     with transaction.atomic():
-        # Who deletes it, or asks for the same, at this moment comes before or after.
+        # The lock orders simultaneous deletions and rebuilds.
         agent_lock(submission.agent_id)
         submission = Submission.objects.get(pk=submission.pk)
         if submission.deleted_at is not None:
@@ -241,7 +241,7 @@ def submission_rebuild(*, submission: Submission) -> Build:
         phases = (submission.latest_build, submission.latest_validation)
         for job in (*phases, *submission.evaluations.filter(state__in=OPEN)):
             if job is not None:
-                job_cancel_if_open(job=job, code=CancelCode.SUPERSEDED, reason="The submission is built again.")
+                job_cancel_if_open(job=job, code=CancelCode.SUPERSEDED, reason="The submission is being rebuilt.")
         build = Build.objects.create(submission=submission)
         job_enqueue(job=build)
     return build
@@ -249,11 +249,11 @@ def submission_rebuild(*, submission: Submission) -> Build:
 
 def _check_enabled(agent: Agent) -> None:
     if agent.is_disabled and not agent.is_quarantined:
-        raise Refused("This agent is disabled by the organisers; it takes no new versions.", field="archive")
+        raise Refused("The organisers have disabled this agent; it accepts no new versions.", field="archive")
 
 
 def _twin(environment: Environment, owner: User, name: str, sha256: str, *, is_public: bool) -> Submission | None:
-    """The first version of an agent that was made by the very same form."""
+    """Return the first version of an agent that was created by the same form; None without one."""
     return Submission.objects.filter(
         agent__environment=environment,
         agent__owner=owner,
@@ -266,7 +266,7 @@ def _twin(environment: Environment, owner: User, name: str, sha256: str, *, is_p
 
 
 def _check_name(environment: Environment, owner: User, name: str) -> None:
-    """Refuse a name that an agent has already."""
+    """Refuse a name that another agent has."""
     namesake = Agent.objects.filter(environment=environment, name__iexact=name).first()
     if namesake is not None:
         is_own = namesake.owner_id == owner.pk
@@ -274,25 +274,25 @@ def _check_name(environment: Environment, owner: User, name: str) -> None:
 
 
 def _same_version(agent: Agent, upload: Upload) -> Submission | None:
-    """The latest version of a locked agent where it is this very archive."""
+    """Return the latest version of a locked agent if it has this archive; otherwise None."""
     latest = agent.submissions.order_by("-number").first()
     is_same = latest is not None and latest.archive_sha256 == upload.sha256 and latest.deleted_at is None
     return latest if is_same else None
 
 
 def _hold_again(reservation: UploadReservation, upload: Upload) -> None:
-    """Hold the owner's row and turn a reservation into a place; call it in the transaction that makes a submission.
+    """Lock the owner's row and turn a reservation into a place; call it in the transaction that makes a submission.
 
-    Raises Refused where the account was closed meanwhile.
+    Raises Refused when the account has been closed.
     """
     owner, environment = reservation.owner, reservation.environment
-    # A count that runs meanwhile would see neither the reservation nor the submission.
+    # Without the lock, a simultaneous count could see neither the reservation nor the submission.
     upload_lock(owner=owner, environment=environment, address_digest=reservation.address_digest)
     reservation_use(reservation=reservation, owner=owner, environment=environment, upload=upload)
 
 
 def _submission_again(submission: Submission, upload: Upload, tell: Callable[[str], None]) -> Submission:
-    """The same archive has come once more."""
+    """Handle an archive that was sent again."""
     if submission.deleted_at is None:
         archive_restore(submission=submission, upload=upload)
     with transaction.atomic():
@@ -300,22 +300,22 @@ def _submission_again(submission: Submission, upload: Upload, tell: Callable[[st
 
 
 def _again(submission: Submission, tell: Callable[[str], None]) -> Submission:
-    # An organiser who disables it at this moment comes before or after.
+    # The lock orders this and a simultaneous disabling by an organiser.
     agent = agent_lock(submission.agent_id)
     submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
     job = decisive_job(submission)
     failed = job is not None and job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
     if not failed or (agent.is_disabled and not agent.is_quarantined):
-        tell(f"Version {submission.number} is this very archive, so nothing new was uploaded.")
+        tell(f"Version {submission.number} has the same archive, so nothing new was uploaded.")
         return submission
     if isinstance(job, Evaluation):
         evaluation_again(submission=submission)
         tell(
-            f"Version {submission.number} is this very archive. The arena had failed on it and now evaluates it again."
+            f"Version {submission.number} has the same archive. The arena had failed on it and now evaluates it again."
         )
         return submission
     submission_rebuild(submission=submission)
-    tell(f"Version {submission.number} is this very archive. The arena had failed on it and now builds it again.")
+    tell(f"Version {submission.number} has the same archive. The arena had failed on it and now builds it again.")
     return submission
 
 

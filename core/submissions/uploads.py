@@ -1,7 +1,6 @@
-"""Uploads on their way in: looked at, given a place of the quota, inspected, stored.
+"""Uploads: checked, given a place in the quota, inspected, stored.
 
-Nothing of this but `upload_reserve` and `reservation_use` is done in a transaction, so an upload that takes long holds
-up nobody else.
+Only `upload_reserve` and `reservation_use` run in a transaction, so a slow upload does not delay other people.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ logger = logging.getLogger(__name__)
 Made = TypeVar("Made")
 
 RESERVED = timedelta(minutes=5)
-"""How long a reservation counts whose process was killed; inspecting and storing take seconds."""
+"""How long a reservation counts after its process was killed; inspecting and storing take seconds."""
 TWIN_SECONDS = 15.0
-"""How long an upload waits for the same archive of the same person, where there is no place for both."""
-LATER = "Your files are inspected when the build begins: the arena inspects other uploads at the moment."
+"""How long an upload waits for the same archive of the same person when the quota has no place for both."""
+LATER = "Your files are inspected when the build begins, because the arena is busy inspecting other uploads."
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An archive whose table of contents may be uploaded to an environment. Its content is not inspected yet."""
+    """An archive whose table of contents is accepted by an environment. Its content is not inspected yet."""
 
     file: UploadedFile[bytes]
     sha256: str
@@ -48,7 +47,7 @@ class Upload:
 
 
 def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_script: bool = False) -> Upload:
-    """Read what is cheap to read of an archive. Raises Refused for what may not be uploaded there."""
+    """Check an archive's table of contents, which is cheap. Raises Refused for an archive that is not allowed."""
     try:
         report = inspect_contents(cast(BinaryIO, archive.file))
     except ArchiveRefused as refusal:
@@ -56,7 +55,7 @@ def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_sc
     is_script = is_script or report.is_script
     if is_script and not environment.takes_scripts:
         raise Refused(
-            f"{environment} takes no scripts: the zip needs player.py at its root, not {report.entry_point}.",
+            f"{environment} accepts no scripts: the zip needs player.py at its root, not {report.entry_point}.",
             field="archive",
             code="script_not_taken",
         )
@@ -72,7 +71,7 @@ def archive_sha256(archive: UploadedFile[bytes]) -> str:
 def upload_reserve(
     *, owner: User, environment: Environment, upload: Upload, makes_agent: bool, address_digest: str = ""
 ) -> UploadReservation:
-    """Take a place of the quota for an upload; the owner is locked by `upload_lock`. Raises QuotaExceeded."""
+    """Take a place in the quota for an upload; the owner is locked by `upload_lock`. Raises QuotaExceeded."""
     now = timezone.now()
     quota_check(
         owner=owner,
@@ -94,9 +93,9 @@ def upload_reserve(
 
 
 def once_there_is_room(admit: Callable[[], Made], *, owner: User, environment: Environment, upload: Upload) -> Made:
-    """What `admit` makes. Where the quota has no place left, the same archive that is just coming in is waited for.
+    """Return the result of `admit`; if the quota is used up, wait for an upload of the same archive and try again.
 
-    A form that was sent twice is one submission, also where the quota has a single place.
+    So a form that was sent twice is one submission, even if the quota has a single place.
     """
     same = UploadReservation.objects.filter(owner=owner, environment=environment, archive_sha256=upload.sha256)
     until = time.monotonic() + TWIN_SECONDS
@@ -105,7 +104,7 @@ def once_there_is_room(admit: Callable[[], Made], *, owner: User, environment: E
         try:
             return admit()
         except QuotaExceeded:
-            # Twice: it may have come in between the two questions.
+            # Asked twice, because the other upload may have finished between the two queries.
             if was_alone or time.monotonic() > until:
                 raise
             was_alone = not same.filter(expires_at__gt=timezone.now()).exists()
@@ -115,7 +114,7 @@ def once_there_is_room(admit: Callable[[], Made], *, owner: User, environment: E
 
 @contextmanager
 def reservation_held(reservation: UploadReservation) -> Iterator[None]:
-    """Give the place back at the end, whatever came of the upload: by then a submission counts for itself."""
+    """Release the place at the end, whatever the outcome: by then a submission counts for itself."""
     try:
         yield
     finally:
@@ -123,14 +122,14 @@ def reservation_held(reservation: UploadReservation) -> Iterator[None]:
             UploadReservation.objects.filter(pk=reservation.pk).delete()
             UploadReservation.objects.filter(expires_at__lt=timezone.now()).delete()
         except DatabaseError as error:
-            # It expires by itself.
+            # It expires anyway.
             logger.warning("%s could not be given back: %s", reservation, error)
 
 
 def reservation_use(*, reservation: UploadReservation, owner: User, environment: Environment, upload: Upload) -> None:
-    """Turn a place into a submission; call it in the transaction that makes that. Raises QuotaExceeded.
+    """Turn a place into a submission; call it in the transaction that creates it. Raises QuotaExceeded.
 
-    One that has expired meanwhile is decided about again, with the owner locked by `upload_lock`.
+    An expired reservation is checked against the quota again, with the owner locked by `upload_lock`.
     """
     now = timezone.now()
     count, _ = UploadReservation.objects.filter(pk=reservation.pk, expires_at__gt=now).delete()
@@ -146,9 +145,9 @@ def reservation_use(*, reservation: UploadReservation, owner: User, environment:
 
 
 def upload_inspect(*, upload: Upload, sender: str, tell: Callable[[str], None]) -> None:
-    """Decompress and compile an archive in a process of its own, unless too many are already. Raises Refused.
+    """Decompress and compile an archive in its own process, unless too many are running. Raises Refused.
 
-    Where it is not done here, `tell` is given a sentence: the build does it first, and refuses in the same words.
+    If it is not done here, `tell` gets a sentence, and the build does it first and refuses in the same words.
     """
     try:
         if not inspect_apart(cast(BinaryIO, upload.file.file), sender=sender):
@@ -159,7 +158,7 @@ def upload_inspect(*, upload: Upload, sender: str, tell: Callable[[str], None]) 
 
 @dataclass(slots=True)
 class Stored:
-    """A file in the store that belongs to no row yet."""
+    """A stored file that belongs to no row yet."""
 
     name: str
     is_kept: bool = False
@@ -167,7 +166,7 @@ class Stored:
 
 @contextmanager
 def archive_stored(upload: Upload) -> Iterator[Stored]:
-    """Put an archive into the store, by renaming where it lies beside; it goes again unless it `is_kept`."""
+    """Store an archive, by renaming if it is on the same file system; delete it again unless it `is_kept`."""
     storage = Submission._meta.get_field("archive").storage
     upload.file.seek(0)
     stored = Stored(storage.save(archive_name(None, ""), upload.file))
@@ -179,7 +178,7 @@ def archive_stored(upload: Upload) -> Iterator[Stored]:
 
 
 def archive_restore(*, submission: Submission, upload: Upload) -> None:
-    """Put an archive that the store has lost back to where its submission looks for it."""
+    """Store an archive again under its submission's name if the store has lost it."""
     storage, name = submission.archive.storage, str(submission.archive.name)
     if not storage.exists(name):
         upload.file.seek(0)

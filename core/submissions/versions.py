@@ -1,4 +1,4 @@
-"""Which of an agent's versions plays: the newest that is valid and not benched. Its owner may choose another."""
+"""Which of an agent's versions plays: the newest valid one that is not benched. Its owner may choose another."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from core.submissions.promotions import promotion_stop
 
 
 def submission_activate(*, submission: Submission) -> None:
-    """Let a version play for its agent from the next tournament on: the newer ones are benched. Raises Refused.
+    """Let a version play for its agent from the next tournament on and bench the newer ones. Raises Refused.
 
-    Newer ones that are still built or validated are not: they were uploaded to play, and do so once they may. A test
-    of another version that runs is stopped.
+    Newer versions that are still being built or validated are not benched: they play once they may. A running test of
+    another version is stopped.
     """
     with transaction.atomic():
         agent, submission = _locked(submission)
         if not Submission.objects.validated().filter(pk=submission.pk).exists():
             raise Refused(
-                f"Version {submission.number} cannot play: only versions that are built and validated can, while "
-                "their image is kept. Upload it again as a new version."
+                f"Version {submission.number} cannot play: only versions that are built and validated, and whose image "
+                "is kept, can. Upload it again as a new version."
             )
         if _is_tested(submission):
             raise Refused(f"Version {submission.number} is being tested: it plays once the test says so.")
@@ -35,7 +35,7 @@ def submission_activate(*, submission: Submission) -> None:
 
 
 def submission_bench(*, submission: Submission) -> None:
-    """Let a version play no more for its agent; the newest other one does. Raises Refused when there is no other."""
+    """Bench a version, so that the newest other one plays for its agent. Raises Refused when there is no other."""
     with transaction.atomic():
         agent, submission = _locked(submission)
         if _is_tested(submission):
@@ -72,7 +72,7 @@ def _is_tested(submission: Submission) -> bool:
 
 
 def _answer(submission: Submission, state: PromotionState, words: str) -> None:
-    """Write down what an owner has decided whom a test has left the choice."""
+    """Record an owner's decision on promotions that a test left undecided."""
     for promotion in submission.promotions.filter(state=PromotionState.CHOICE):
         promotion.state, promotion.verdict = state, f"{promotion.verdict} {words}"
         promotion.save(update_fields=["state", "verdict"])

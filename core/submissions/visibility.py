@@ -1,6 +1,6 @@
-"""Who may read what of a job: hidden seeds stay hidden, whatever a player tells of them.
+"""What people may read about jobs. Hidden seeds stay hidden, even if a player prints them.
 
-Who sees results of tournaments that are held back is in `results`.
+`core.tournaments.results` decides who sees results of tournaments that are held back.
 """
 
 from __future__ import annotations
@@ -12,40 +12,41 @@ from core.tournaments.results import Viewer, duel_visible
 
 
 def episodes_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
-    """Results by episode: to everyone once the seeds are public, to staff always, and not to owners before.
+    """Return whether a viewer sees results by episode: everyone once the seeds are public, before that only staff.
 
-    An agent that knew what each episode's best play was in earlier uploads could climb without being better.
+    Owners do not see them before, because an agent that replays the best actions of earlier uploads for each episode
+    could climb without being better.
     """
     return viewer.is_staff or not seeds_hidden(evaluation)
 
 
 def records_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
-    """Records name the seeds and hold every episode: as the results by episode."""
+    """Return whether a viewer sees records, which contain the seeds: by the same rule as results by episode."""
     return episodes_visible(evaluation, viewer)
 
 
 def recording_visible(recording: Recording, viewer: Viewer) -> bool:
-    """A recorded episode of practice is everyone's; one of the evaluation itself as its results by episode."""
+    """Return whether a viewer sees a recording: everyone for practice, else by the rule of results by episode."""
     return recording.practice_id is not None or episodes_visible(recording.evaluation, viewer)
 
 
 def player_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
-    """What a player printed can hold what it saw of hidden seeds: then staff alone; else as the agent's source."""
+    """Return whether a viewer sees a player's log: only staff while seeds are hidden, else those who see the source."""
     if seeds_hidden(evaluation):
         return viewer.is_staff
     return agent_source_visible(evaluation.submission.agent, viewer)
 
 
 def arena_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
-    """The arena's own words are everyone's; the log of a script's run holds what the script prints."""
+    """Return whether a viewer sees the arena's log: everyone, but a script's only those who see the source."""
     return evaluation.is_verified or agent_source_visible(evaluation.submission.agent, viewer)
 
 
 def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
-    """Why a job failed, as far as a person may know it.
+    """Return why a job failed, as far as a viewer may know.
 
-    The words of a player go to those who may see its source; from an evaluation on hidden seeds to staff alone, and so
-    does the number of the episode. All others read `public_error`, which holds the arena's own words.
+    A player's own words, and the episode's number, are for those who may see its source; after an evaluation on hidden
+    seeds, only for staff. All others read `public_error`, which contains only the arena's words.
     """
     is_hidden = isinstance(job, Evaluation) and seeds_hidden(job)
     if viewer.is_staff if is_hidden and job.fault == JobFault.PLAYER else can_see_source:
@@ -56,7 +57,7 @@ def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
 
 
 def submission_of(job: Job) -> Submission | None:
-    """The submission that a job is done for; None for a duel, which has two."""
+    """Return the submission of a job; None for a duel, which has two."""
     match job:
         case Build() | Validation() | Publication() | Evaluation():
             return job.submission
@@ -73,7 +74,7 @@ def job_error_shown(job: Job, viewer: Viewer) -> str:
 
 
 def job_log_visible(job: Job, viewer: Viewer) -> bool:
-    """Whether a person may read a job's log: a duel's holds the arena's words alone, a recording's is for staff."""
+    """Return whether a viewer may read a job's log: of a duel as its results, of a recording only staff."""
     match job:
         case Duel():
             return duel_visible(job, viewer)

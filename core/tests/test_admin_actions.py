@@ -240,7 +240,7 @@ def test_a_void_duel_is_played_again_as_another_duel_of_the_edition(
     assert (new.state, new.number, new.player_1, new.player_2) == (JobState.QUEUED, 4, duel.player_1, duel.player_2)
     assert (new.seed, new.match_count) == (duel.seed, duel.match_count)
     assert said[-1] == f"anna v1 against berta v1 is played again as duel {new.pk}."
-    assert act(organiser, "run_again", duel)[-1].endswith("It has been played again already, or is about to be.")
+    assert act(organiser, "run_again", duel)[-1].endswith("It has already been played again, or is about to be.")
     assert tournament.duels.count() == 4
 
 

@@ -57,7 +57,7 @@ def test_a_submission_is_evaluated_again_and_stands_with_what_it_had_meanwhile(
     before.refresh_from_db()
     assert (before.state, before.is_current) == (JobState.SUCCEEDED, True)
 
-    assert "waits or runs already" in act(organiser, "evaluate_again", player)[-1]
+    assert "already waiting or running" in act(organiser, "evaluate_again", player)[-1]
     assert player.evaluations.count() == 2
 
 
@@ -71,7 +71,7 @@ def test_what_cannot_be_evaluated_is_said(
     player.save()
 
     assert "built and validated" in act(organiser, "evaluate_again", unbuilt)[-1]
-    assert "Tic-tac-toe is not ranked by scores." in act(organiser, "evaluate_again", player_of_duels)[-1]
+    assert "Tic-tac-toe is not ranked by score." in act(organiser, "evaluate_again", player_of_duels)[-1]
     assert "deleted" in act(organiser, "evaluate_again", player)[-1]
     assert not Evaluation.objects.exists()
 
@@ -97,27 +97,27 @@ def test_a_final_phase_is_asked_for_and_begins_once(
     final = task.seed_lists.get(purpose=SeedPurpose.FINAL)
     assert (final.created_by, player.evaluations.get().seed_list) == (people.olga, final)
 
-    assert "drawn once" in act(organiser, "start_final_phase", task)[-1]
+    assert "drawn only once" in act(organiser, "start_final_phase", task)[-1]
     assert task.seed_lists.filter(purpose=SeedPurpose.FINAL).count() == 1
 
 
 def test_an_environment_of_duels_has_no_final_phase_and_one_of_scores_no_tournament(
     organiser: Client, task: Environment
 ) -> None:
-    assert "is not ranked by scores" in act(organiser, "start_final_phase", factories.environment())[-1]
+    assert "is not ranked by score" in act(organiser, "start_final_phase", factories.environment())[-1]
     assert "ranked by scores" in act(organiser, "start_tournament", task)[-1]
 
 
 def test_only_a_list_that_ranks_no_longer_is_revealed(organiser: Client, task: Environment) -> None:
     ranking = ranking_list(task)
     assert ranking is not None
-    assert "is ranked by these seeds" in act(organiser, "reveal", ranking)[-1]
+    assert "These seeds still rank the environment" in act(organiser, "reveal", ranking)[-1]
     assert not task.seed_lists.get(pk=ranking.pk).is_public
 
     task.seed_lists.create(purpose=SeedPurpose.RANKING, seeds=[5], sha256="0" * 64)
     assert "everyone can read its seeds now" in act(organiser, "reveal", ranking)[-1]
     assert task.seed_lists.get(pk=ranking.pk).is_public
-    assert "public already" in act(organiser, "reveal", ranking)[-1]
+    assert "already public" in act(organiser, "reveal", ranking)[-1]
 
 
 @pytest.mark.parametrize("kind", ["evaluation", "recording"])

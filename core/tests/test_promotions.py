@@ -247,8 +247,8 @@ def banned(versions: list[Submission]) -> None:
     [
         (deleted, ACTIVATED, "without a verdict: version 1", False),
         (candidate_deleted, CANCELLED, "deleted", True),
-        (disabled, CHOICE, "may take part in nothing", True),
-        (banned, CHOICE, "may take part in nothing", True),
+        (disabled, CHOICE, "may not take part", True),
+        (banned, CHOICE, "may not take part", True),
     ],
 )
 def test_a_test_that_lost_its_sense_ends_at_once(
@@ -323,8 +323,8 @@ def test_owners_are_told_that_a_version_is_tested_before_it_plays(agent: Agent) 
     says = [text.partition("validated. ")[2] for text in texts]
     assert says == [
         "It may play from now on.",
-        f"It is tested against version {first.number} first.",
-        "It does not play: it is benched.",
+        f"It is first tested against version {first.number}.",
+        "It does not play because it is benched.",
     ]
 
 

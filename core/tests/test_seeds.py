@@ -104,13 +104,13 @@ def test_a_final_phase_draws_new_seeds_once_and_reveals_those_before(task: Envir
     assert not set(final.seeds) & set(before.seeds)
     before.refresh_from_db()
     assert before.is_public
-    with pytest.raises(Refused, match="drawn once"):
+    with pytest.raises(Refused, match="drawn only once"):
         final_phase_start(environment=task, by=olga)
     assert task.seed_lists.filter(purpose=SeedPurpose.FINAL).get() == final
 
 
 def test_a_game_has_no_final_phase() -> None:
-    with pytest.raises(Refused, match="not ranked by scores"):
+    with pytest.raises(Refused, match="not ranked by score"):
         final_phase_start(environment=factories.environment(), by=None)
 
 

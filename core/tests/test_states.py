@@ -51,7 +51,7 @@ def test_allowed_moves_reach_the_row(submission: Submission, origin: JobState, t
 @pytest.mark.parametrize(("origin", "to"), sorted(set(product(JobState, JobState)) - ALLOWED))
 def test_every_other_move_is_refused(submission: Submission, origin: JobState, to: JobState) -> None:
     job = build_in(submission, origin)
-    said = f"A build in the state “{origin.label}” cannot get the state “{to.label}”"
+    said = f"A build in the state “{origin.label}” cannot enter the state “{to.label}”"
     with pytest.raises(IllegalTransition, match=said):
         transition(job, to, expected_token=job.claim_token)
     job.refresh_from_db()

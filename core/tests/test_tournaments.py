@@ -240,7 +240,7 @@ def test_a_duel_is_struck_once_and_its_entries_stay(
 
     with django_capture_on_commit_callbacks(execute=True):
         duel_void(duel=duel, reason="The environment was broken.", user=players[0].agent.owner)
-        with pytest.raises(Refused, match="void already"):
+        with pytest.raises(Refused, match="already void"):
             duel_void(duel=duel, reason="Again.", user=None)
 
     duel = Duel.objects.get(pk=duel.pk)

@@ -1,1 +1,1 @@
-"""How Django writes dates and times, as its admin does: FORMAT_MODULE_PATH."""
+"""Formats of dates and times for Django, e.g. in its admin; see FORMAT_MODULE_PATH."""

@@ -354,7 +354,7 @@ def test_a_ladder_says_why_it_plays_nothing(environment: Environment) -> None:
     ladder_step(tournament, now=timezone.now() + timedelta(days=31))
     tournament.refresh_from_db()
     assert (tournament.shortfall, len(waiting(tournament))) == ("", 1)
-    with pytest.raises(Refused, match="chooses what is played next by itself"):
+    with pytest.raises(Refused, match="chooses the next ones itself"):
         duel_play_again(duel=Duel(tournament=tournament, state=JobState.FAILED))
 
 

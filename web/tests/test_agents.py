@@ -188,7 +188,7 @@ def test_a_ready_version_says_when_it_will_play(agent: Agent, client: Client, ca
     assert "the next edition, which starts within minutes." in page(client, agent)
     edition = factories.tournament([rival, factories.ready(factories.agent(cast.bob, agent.environment))])
     Tournament.objects.update(state=TournamentState.RUNNING, ended_at=None)
-    assert f"follows when edition {edition.edition} is over." in page(client, agent)
+    assert f"starts after edition {edition.edition}." in page(client, agent)
     Participant.objects.create(tournament=edition, submission=second)
     assert "It takes part in the" not in page(client, agent)
 
@@ -224,7 +224,7 @@ def test_a_disabled_agent_says_so_with_the_reason_and_takes_no_versions(cast: Ca
     assert 'type="file"' not in shown
     response = visit(cast.alice).post(address(agent) + "versions/", {"archive": archive(FIRST)})
     assert response.status_code == 422
-    assert "disabled by the organisers" in str(response.context["form"].errors["archive"])
+    assert "The organisers have disabled this agent" in str(response.context["form"].errors["archive"])
 
 
 def test_a_new_version_is_the_owners_alone(cast: Cast, agent: Agent, visit: As) -> None:

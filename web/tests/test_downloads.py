@@ -139,7 +139,7 @@ def test_logs_that_do_not_exist_are_not_found(stage: Stage, cast: Cast, visit: A
 def test_a_duel_that_is_not_played_yet_has_nothing_to_download(client: Client, stage: Stage, name: str) -> None:
     waiting = played.waiting_duel(stage.tournament, stage.anna, stage.clara)
 
-    assert "waits for a worker" in sentence(client, f"/duels/{waiting.pk}/{name}", 409)
+    assert "is waiting for a worker" in sentence(client, f"/duels/{waiting.pk}/{name}", 409)
 
 
 @pytest.mark.parametrize("name", ["results.json.gz", "records.zip", "logs/player_1/"])

@@ -103,7 +103,7 @@ def test_what_cannot_be_taken_is_refused_at_its_field(
 
 def test_a_script_is_refused_where_none_are_taken(cast: Cast, task: Environment, visit: As) -> None:
     Environment.objects.update(takes_scripts=False)
-    assert "takes no scripts" in errors(upload(visit(cast.alice), ("a.py", SCRIPT)))["archive"][0]
+    assert "accepts no scripts" in errors(upload(visit(cast.alice), ("a.py", SCRIPT)))["archive"][0]
 
 
 def test_files_together_may_not_be_too_large(cast: Cast, task: Environment, visit: As, settings: Settings) -> None:

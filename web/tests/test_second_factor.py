@@ -130,7 +130,7 @@ def test_many_wrong_codes_have_to_wait_and_recovery_codes_do_not(cast: Cast, set
 
     page = client.post(CODE, {"code": code(device)}).content.decode()
 
-    assert re.search(r"Many wrong codes were tried\. Wait \d+ s", page)
+    assert re.search(r"Too many wrong codes were tried\. Wait \d+ s", page)
     client.post(CODE, {"code": codes[0]})
     assert is_logged_in(client)
 

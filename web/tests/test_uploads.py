@@ -23,7 +23,7 @@ from web.tests.conftest import As
 pytestmark = pytest.mark.django_db
 ADDRESS = "/environments/tic-tac-toe/agents/"
 TAKEN = "Another agent with this name already exists. Please try a different one."
-TAKEN_BY_ONESELF = f"{TAKEN} It is yours: a new version of it is uploaded on its own page."
+TAKEN_BY_ONESELF = f"{TAKEN} It is yours: upload a new version on its own page."
 
 
 def form(name: str = "newcomer", content: bytes = b"", **fields: Any) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def test_a_duel_that_is_not_played_yet_says_so(client: Client, stage: Stage) -> 
     page, data = client.get(address(duel)), client.get(address(duel) + "frames.json")
 
     assert (page.status_code, data.status_code) == (409, 409)
-    assert "waits for a worker" in page.content.decode()
+    assert "is waiting for a worker" in page.content.decode()
     assert f'href="/duels/{duel.pk}/"' in page.content.decode()
 
 
@@ -207,5 +207,5 @@ def test_self_play_that_does_not_exist_or_is_not_played_has_a_page(stage: Stage,
 
     assert visit(cast.alice).get("/validations/98765/matches/1/").status_code == 404
     assertContains(
-        visit(cast.alice).get(f"/validations/{waiting.pk}/matches/1/"), "waits for a worker", status_code=409
+        visit(cast.alice).get(f"/validations/{waiting.pk}/matches/1/"), "is waiting for a worker", status_code=409
     )

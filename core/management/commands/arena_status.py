@@ -1,4 +1,4 @@
-"""The arena on one screen: what waits, who works, what is stuck, and what it all stands on."""
+"""The arena on one screen: queues, workers, stuck jobs, disks, engine and versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
     help = "Show queues, workers, running and stuck jobs, alarms, disk, engine and versions on one screen."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="for programs, with times in ISO format")
+        parser.add_argument("--json", action="store_true", help="print JSON for programs, with times in ISO format")
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = status()
@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
 
 def screen(found: Status) -> Iterator[str]:
-    """The lines of the screen."""
+    """Yield the lines of the screen."""
     versions = found.versions
     yield f"RL Arena {versions.arena}, {found.now:%Y-%m-%d %H:%M:%S} UTC"
     yield f"Python {versions.python}, Django {versions.django}, {versions.database}, messages in {versions.broker}"
@@ -49,7 +49,7 @@ def screen(found: Status) -> Iterator[str]:
 
     yield from _table(
         "Queues",
-        ("queue", "workers", "running", "waiting", "resting", "oldest", "last success", "messages"),
+        ("queue", "workers", "running", "waiting", "delayed", "oldest", "last success", "messages"),
         [
             (row.name, row.workers, row.running, row.waiting, row.resting, ago(row.oldest_at), ago(row.finished_at),
              "?" if row.messages is None else row.messages)
@@ -58,7 +58,7 @@ def screen(found: Status) -> Iterator[str]:
     )  # fmt: skip
     yield from _table(
         "Workers",
-        ("worker", "queue", "state", "heard of", "job", "done", "faults", "arena", "python", "trouble"),
+        ("worker", "queue", "state", "last seen", "job", "done", "faults", "arena", "python", "trouble"),
         [
             (row.name, row.queue, row.state, ago(row.seen_at),
              f"{row.job_kind} {row.job_id}" if row.job_kind else "–", row.jobs_done, row.faults, row.version,
@@ -80,8 +80,8 @@ def screen(found: Status) -> Iterator[str]:
         ],
     )
     yield from _table(
-        "Stuck or resting",
-        ("job", "made", "code", "why"),
+        "Stuck or delayed",
+        ("job", "created", "code", "why"),
         [(f"{row.kind} {row.id}", ago(row.created_at), row.code, row.sentence) for row in found.stuck],
     )
 
@@ -89,8 +89,8 @@ def screen(found: Status) -> Iterator[str]:
 def _watch(found: Status) -> str:
     if found.watched_at is None:
         return "WATCHDOG: it has never run. Start the workers."
-    line = f"it ran {since(found.watched_at, found.now)} ago, in {found.watched_by}"
-    return f"Watchdog: {line}." if found.now - found.watched_at < STALE_AFTER else f"WATCHDOG: {line}. It is due."
+    line = f"last run {since(found.watched_at, found.now)} ago, by {found.watched_by}"
+    return f"Watchdog: {line}." if found.now - found.watched_at < STALE_AFTER else f"WATCHDOG: {line}. It is overdue."
 
 
 def _table(title: str, heads: Sequence[str], rows: Rows) -> Iterator[str]:
@@ -108,4 +108,4 @@ def _table(title: str, heads: Sequence[str], rows: Rows) -> Iterator[str]:
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
-    raise TypeError(f"{value!r} has no form in JSON.")
+    raise TypeError(f"{value!r} cannot be written as JSON.")

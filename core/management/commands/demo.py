@@ -1,4 +1,4 @@
-"""The arena's main job on one machine: `make demo`."""
+"""The whole arena on one machine: `make demo`."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from core.models import Bell, Environment, JobState
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 DEFAULT_MATCHES = 100
-"""Matches of a duel: enough to tell the example players apart, few enough that the first leaderboard comes soon."""
+"""Matches per duel: enough to tell the example players apart, few enough for a quick first leaderboard."""
 POLL_SECONDS = 0.5
 PLAIN_SECONDS = 5.0
-"""Without a terminal progress is printed at most this often."""
+"""Minimum time between two lines of progress without a terminal."""
 START_SECONDS = 30.0
 STALL_SECONDS = 180.0
 GRACE_SECONDS = settings.STOP_GRACE_SECONDS + 10.0
@@ -50,29 +50,29 @@ class Command(BaseCommand):
     help = "Set up and run the whole arena here, with example agents, until it is stopped."
     requires_migrations_checks = False
     requires_system_checks = ()
-    """The first stage makes the folder for the data; the second one checks."""
+    """The first stage creates the data folder, and the second one runs the checks."""
     _progress_shown = ""
     _progress_shown_at = float("-inf")
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"of the site on {HOST}")
-        parser.add_argument("--sandbox", choices=["docker", "process"], help="default: docker where it can be had")
+        parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port of the site on {HOST}")
+        parser.add_argument("--sandbox", choices=["docker", "process"], help="default: docker where it works")
         parser.add_argument(
-            "--matches", type=int, help=f"matches of a duel (even; at first {DEFAULT_MATCHES}, then as it stands)"
+            "--matches", type=int, help=f"matches per duel, even (default: {DEFAULT_MATCHES}, later the last value)"
         )
         parser.add_argument("--once", action="store_true", help="stop once the first leaderboards are complete")
-        # The command's second stage, under the variables that the first one chose: when the first began.
+        # For the second stage, which runs with the variables that the first one chose: when the first one began.
         parser.add_argument("--started-at", type=float, help=SUPPRESS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.DEBUG:
-            raise CommandError("The demo is for your own machine and runs with DEBUG=true: use `make demo`.")
+            raise CommandError("The demo is for your own machine and needs DEBUG=true: use `make demo`.")
         if options["matches"] is not None and (options["matches"] < 2 or options["matches"] % 2):
-            raise CommandError("The matches of a duel must be an even number from 2: the players change seats.")
+            raise CommandError("The matches per duel must be an even number from 2, because the players change seats.")
         if options["started_at"] is None:
             self._choose(options["sandbox"], options["port"])
         self.check()
-        # What goes wrong is shown; what goes well is shown as progress.
+        # Progress replaces the log of successes; warnings and errors are still shown.
         logging.disable(logging.INFO)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _stop)
@@ -80,23 +80,23 @@ class Command(BaseCommand):
             with ExitStack() as stack:
                 self._run(stack, options)
         except KeyboardInterrupt:
-            self._say("Stopped. `make demo` goes on where it was.")
+            self._say("Stopped. `make demo` continues where it stopped.")
 
     def _choose(self, wanted: str | None, port: int) -> NoReturn:
-        """Choose sandbox and secret key and begin again under them: settings are read once, and children inherit."""
+        """Choose sandbox and secret key, then restart with them: settings are read once, and children inherit them."""
         started_at, data = time.monotonic(), settings.DATA_DIR.resolve()
         data.mkdir(parents=True, exist_ok=True)
         variables = {
             "DATA_DIR": str(data),
             "SANDBOX": self._choose_sandbox(wanted),
             "SECRET_KEY_FILE": str(secret_key_path(data)),
-            # Two arenas on one engine must not take each other's images for their own.
+            # Two arenas on one engine must not use each other's images.
             "PLAYER_IMAGE_PREFIX": f"rl-arena-demo-{blake2b(bytes(data), digest_size=4).hexdigest()}",
-            # It listens on this machine alone.
+            # The demo listens on this machine only.
             "ANONYMOUS_SUBMISSIONS": os.environ.get("ANONYMOUS_SUBMISSIONS", "true"),
         }
         if not settings.SITE_URL:
-            # Links in mails and webhooks lead here, too.
+            # Links in mails and webhooks lead to the demo as well.
             variables["SITE_URL"] = f"http://{HOST}:{port}"
         os.execve(
             sys.executable,
@@ -109,14 +109,14 @@ class Command(BaseCommand):
         stack.enter_context(only_one(data / "demo.lock"))
         if not port_is_free(HOST, port):
             raise CommandError(
-                f"Port {port} on {HOST} is in use. Stop what uses it, or choose another: make demo PORT={port + 1}"
+                f"Port {port} on {HOST} is in use. Stop the program that uses it, or run: make demo PORT={port + 1}"
             )
         environments = self._prepare(data, options["matches"])
         children = stack.enter_context(self._children(data / "logs", port))
         self._wait_for_site(children, port)
         address = f"http://{HOST}:{port}/"
         self._say(f"The site is up: {address}")
-        # The workers have begun with the games meanwhile.
+        # Meanwhile the workers have begun with the games.
         scored = [row for row in environments if row.is_scored]
         submissions = scored_upload(owner_create(data), scored, self._say)
         if submissions:
@@ -137,7 +137,7 @@ class Command(BaseCommand):
             time.sleep(POLL_SECONDS)
 
     def _choose_sandbox(self, wanted: str | None) -> str:
-        """Docker where an engine answers and a base image is there or can be had, else local processes."""
+        """Return "docker" where an engine answers and has or gets a base image, else "process"."""
         if wanted == "process":
             self._say("Sandbox: local processes, as you asked. Run only players that you trust.")
             return "process"
@@ -148,7 +148,7 @@ class Command(BaseCommand):
                 raise CommandError(f"The Docker sandbox cannot be used: {error}") from error
             reason = " ".join(str(error).split())[:200].rstrip(".")
             self._say(
-                f"Sandbox: local processes, for Docker cannot be used ({reason}). Run only players that you trust."
+                f"Sandbox: local processes, because Docker does not work ({reason}). Run only players that you trust."
             )
             return "process"
         self._say(f"Sandbox: Docker, because an engine answers and has the base image {settings.PLAYER_BASE_IMAGE}.")
@@ -166,24 +166,24 @@ class Command(BaseCommand):
         environments = list(available.filter(in_demo).order_by("-seats", "name"))
         games = [environment for environment in environments if not environment.is_scored]
         counts = ", ".join(f"{environment} ({environment.matches_per_duel})" for environment in games)
-        self._say(f"Environments and their matches a duel: {counts}. MATCHES=... changes the number.")
+        self._say(f"Environments and their matches per duel: {counts}. MATCHES=... changes the number.")
         missing = Environment.objects.filter(is_active=True).exclude(unavailable_because="")
         if names := ", ".join(missing.values_list("name", flat=True)):
-            self._say(f"Not available here, for want of their packages: {names}. `make extras` installs these.")
+            self._say(f"Not available here because packages are missing: {names}. `make extras` installs them.")
         login = organiser_create(data)
-        password = f"password {login.password}, kept" if login.is_new else "password"
+        password = f"password {login.password}, stored" if login.is_new else "password"
         self._say(f"Organiser: log in as {login.email}, {password} in {data / 'organiser-password'}")
         submissions = examples_upload(owner_create(data), games)
-        self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already here")
+        self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already uploaded")
         rebuilt = images_follow_sandbox(data / "sandbox", settings.SANDBOX)
         if rebuilt:
-            self._say(f"The sandbox has changed: {rebuilt} submissions are built again.")
+            self._say(f"The sandbox has changed: {rebuilt} submissions are rebuilt.")
         self._resume(environments)
         return environments
 
     def _resume(self, environments: list[Environment]) -> None:
-        """Go on where the last run stopped: no other worker lives, for the lock is ours."""
-        # The workers that would answer the bells of the last run are gone.
+        """Continue where the last run stopped. The lock guarantees that no other worker is alive."""
+        # The workers that would have answered the last run's bells are gone.
         Bell.objects.all().delete()
         give_back_running("The arena was started again.")
         for environment in environments:
@@ -191,7 +191,7 @@ class Command(BaseCommand):
 
     @contextmanager
     def _children(self, logs: Path, port: int) -> Iterator[list[Child]]:
-        """The site and the workers; both and their containers are gone afterwards."""
+        """Run the site and the workers; stop both and their containers at the end."""
         logs.mkdir(exist_ok=True)
         site = [sys.executable, "-m", "gunicorn", "core.wsgi", "--bind", f"{HOST}:{port}", "--threads", "8"]
         workers = [sys.executable, str(settings.BASE_DIR / "manage.py"), "run_workers"]
@@ -209,7 +209,7 @@ class Command(BaseCommand):
                 child.ask_to_stop()
             deadline = time.monotonic() + GRACE_SECONDS
             while any(child.is_running for child in children) and time.monotonic() < deadline:
-                # Workers let go of a job that is no longer theirs, instead of finishing a long duel first.
+                # A worker drops a job that it has lost, instead of finishing a long duel first.
                 give_back_running("The arena was stopped.")
                 time.sleep(POLL_SECONDS)
             for child in children:
@@ -227,7 +227,7 @@ class Command(BaseCommand):
             time.sleep(POLL_SECONDS / 5)
 
     def _follow(self, children: list[Child], environments: list[Environment], *, gives_up: bool) -> None:
-        """Show progress until every environment has a finished edition."""
+        """Show progress until every environment has a leaderboard."""
         told: set[str] = set()
         last, moved_at = "", time.monotonic()
         while True:
@@ -243,7 +243,7 @@ class Command(BaseCommand):
             if str(progress) != last:
                 last, moved_at = str(progress), time.monotonic()
             elif time.monotonic() - moved_at > STALL_SECONDS:
-                stalled = f"Nothing has moved for {STALL_SECONDS:.0f} s; the workers' log is {children[-1].log_path}"
+                stalled = f"No progress for {STALL_SECONDS:.0f} s; see the workers' log: {children[-1].log_path}"
                 if gives_up:
                     raise CommandError(stalled)
                 self._say(stalled)
@@ -251,7 +251,7 @@ class Command(BaseCommand):
             time.sleep(POLL_SECONDS)
 
     def _show(self, progress: Progress) -> None:
-        """One line that is written over on a terminal, plain lines now and then elsewhere."""
+        """Overwrite one line on a terminal, otherwise print a plain line now and then."""
         text = str(progress)
         if self.stdout.isatty():
             width = shutil.get_terminal_size().columns - 1
@@ -269,7 +269,7 @@ class Command(BaseCommand):
                 raise CommandError(f"The {child.name} stopped (log: {child.log_path}):\n{child.last_lines()}")
 
     def _say(self, text: str) -> None:
-        # The terminal may be gone while the children still have to be stopped.
+        # The terminal may be closed while the children still have to be stopped.
         with suppress(OSError):
             self.stdout.write(f"\r\x1b[K{text}" if self.stdout.isatty() else text)
             self.stdout.flush()
@@ -282,7 +282,7 @@ def only_one(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CommandError("The demo already runs on these data; stop it first.") from None
+            raise CommandError("Another demo is running with this data; stop it first.") from None
         yield
 
 
@@ -290,7 +290,7 @@ def give_back_running(reason: str) -> None:
     """Take every running job from its worker."""
     for model in JOB_MODELS.values():
         for job in model._default_manager.filter(state=JobState.RUNNING):
-            # It may have ended just now.
+            # It may have just ended.
             with suppress(StaleJob):
                 job_requeue(job=job, reason=reason)
 

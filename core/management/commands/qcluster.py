@@ -1,4 +1,4 @@
-"""django-q's own command, with the cluster of `core.jobs.cluster`; its workers say that they live."""
+"""django-q's command with the cluster of `core.jobs.cluster`, whose workers send heartbeats."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from core.operations.logs import name_service
 
 
 def _spawned(**_: Any) -> None:
-    """A worker process begins; it has been forked a moment ago and has one thread."""
+    """Start the heartbeat of a worker process, which was just forked and has one thread."""
     Heartbeat(worker_name(), Conf.CLUSTER_NAME).start()
 
 
 class Command(qcluster.Command):  # type: ignore[misc]  # django-q ships no types
     def handle(self, *args: Any, **options: Any) -> None:
-        # The command and the cluster look their classes up here.
+        # The command and the cluster find their classes by these names.
         qcluster.Cluster = ArenaCluster
         django_q.cluster.Sentinel = ArenaSentinel
         post_spawn.connect(work_in_own_folder)

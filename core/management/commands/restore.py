@@ -1,4 +1,4 @@
-"""Put a backup back, checked as a whole first."""
+"""Restore a backup after checking it completely."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from core.operations.backup.restore import restore
 
 
 class Command(BaseCommand):
-    help = "Put a backup back, checked as a whole first. Stop site and workers before."
-    # The database may be empty, or of an older arena.
+    help = "Restore a backup after checking it completely. Stop site and workers first."
+    # The database may be empty, or that of an older arena.
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("path", type=Path, help="what `manage.py backup` has written")
-        parser.add_argument("--replace", action="store_true", help="also where there are people or agents already")
-
-        parser.add_argument("--force", action="store_true", help="also while workers or others use the database")
+        parser.add_argument("path", type=Path, help="a file written by `manage.py backup`")
+        parser.add_argument("--replace", action="store_true", help="replace existing people and agents")
+        parser.add_argument("--force", action="store_true", help="restore even while the database is in use")
 
     def handle(self, *args: Any, path: Path, replace: bool, force: bool, **options: Any) -> None:
         try:
@@ -30,10 +29,8 @@ class Command(BaseCommand):
         steps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in done.seconds.items())
         total = sum(done.seconds.values())
         self.stdout.write(
-            f"The arena of {done.made_at} is back with {done.file_count} files in {total:.1f} s ({steps})."
+            f"The arena of {done.made_at} is restored with {done.file_count} files in {total:.1f} s ({steps})."
         )
-        self.stdout.write("Once the workers run, versions that play and have no image on this machine are built again.")
+        self.stdout.write("When the workers run, active versions without an image on this machine are rebuilt.")
         if done.missing:
-            self.stdout.write(
-                f"Missing when the backup was made, and still: {len(done.missing)}, e.g. {done.missing[0]}"
-            )
+            self.stdout.write(f"Already missing when the backup was made: {len(done.missing)}, e.g. {done.missing[0]}")

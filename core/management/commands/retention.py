@@ -1,4 +1,4 @@
-"""Remove what need not be kept any longer, as the schedule does every day."""
+"""Delete what is past its retention time, as the daily schedule does."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from core.operations.retention import retention_apply
 
 
 class Command(BaseCommand):
-    help = "Remove what need not be kept any longer, as the schedule does every day."
+    help = "Delete what is past its retention time, as the daily schedule does."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only count what would go")
+        parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted")
 
     def handle(self, *args: Any, dry_run: bool, **options: Any) -> None:
-        verb = "would go" if dry_run else "removed"
+        verb = "would be deleted" if dry_run else "deleted"
         for cleared in retention_apply(now=timezone.now(), dry_run=dry_run):
             kept = f"kept for {cleared.days} days" if cleared.days else "kept for ever"
             if cleared.what.startswith("archives"):

@@ -19,12 +19,12 @@ from core.operations.exposition import serve
 
 
 class Command(BaseCommand):
-    help = "Run the workers of all queues (or those named) until SIGTERM, SIGHUP or Ctrl-C."
+    help = "Run the workers of all queues (or of those named) until SIGTERM, SIGHUP or Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         everything, extra = ", ".join(settings.QUEUES), ", ".join(settings.EXTRA_QUEUES)
         parser.add_argument(
-            "queues", nargs="*", help=f"default: all of {everything}; also {extra}, for a reserved worker"
+            "queues", nargs="*", help=f"default: all of {everything}; also {extra}, for reserved workers"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -32,17 +32,17 @@ class Command(BaseCommand):
         known = (*settings.QUEUES, *settings.EXTRA_QUEUES)
         unknown = [queue for queue in queues if queue not in known]
         if unknown:
-            raise CommandError(f"There is no queue {unknown[0]!r}. There are: {', '.join(known)}.")
+            raise CommandError(f"There is no queue {unknown[0]!r}. The queues are: {', '.join(known)}.")
         supervisor = Supervisor(
             [sys.executable, str(settings.BASE_DIR / "manage.py"), "qcluster"],
-            # They count together, so one port shows it all: ours.
+            # The processes share their metrics, so this process serves them all on one port.
             {queue: {"Q_CLUSTER_NAME": queue, "METRICS_PORT": "0"} for queue in queues},
             clock=time.monotonic,
             write=self._say,
         )
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: supervisor.ask_to_stop())
-        self._say(f"Workers of {', '.join(queues)} start.")
+        self._say(f"Starting the workers of {', '.join(queues)}.")
         if settings.METRICS_PORT:
             serve(settings.METRICS_PORT)
         if {"duel", "quick"} & set(queues) and settings.SANDBOX == "docker":
@@ -53,14 +53,14 @@ class Command(BaseCommand):
     def _check_sandbox(self) -> None:
         found = StringIO()
         try:
-            # By its name: rooms may know the core, never the other way round.
+            # Called by name: rooms may import core, but core imports no room.
             call_command("sandbox_check", quick=True, stdout=found)
         except CommandError as error:
             found.write(f"WARNING: {error}")
         self._say(found.getvalue().rstrip())
 
     def _say(self, line: str) -> None:
-        # The terminal may be gone while the workers still have to be ended.
+        # The terminal may be closed while the workers still have to be ended.
         with suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()

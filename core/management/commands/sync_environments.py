@@ -1,4 +1,4 @@
-"""Bring the rows of environments in line with the specs in code."""
+"""Update the rows of environments from the specs in code."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from core.models import Environment
 
 
 class Command(BaseCommand):
-    help = "Create or update an environment for every info.yml; those without one become inactive."
+    help = "Create or update an environment for every info.yml; environments without one become inactive."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--reset-limits", action="store_true", help="also set limits and numbers of matches back to info.yml"
+            "--reset-limits", action="store_true", help="also reset limits and match counts to those of info.yml"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         specs = all_specs()
-        # Tried beside what follows.
+        # Runs in parallel with the following lines.
         trials = Trials([spec.slug for spec in specs], (settings.ENVIRONMENTS_DIR,))
         slugs = [spec.slug for spec in specs]
         gone = Environment.objects.exclude(slug__in=slugs)
         for environment in gone.filter(env_id__in=[spec.public_id for spec in specs]):
-            # An environment that was renamed in code: its name for clients belongs to the new one.
+            # The environment was renamed in code: the new one takes over its name for clients.
             environment.env_id = f"retired:{environment.slug}"
             environment.save(update_fields=["env_id"])
         known = set(Environment.objects.values_list("slug", flat=True))
         troubles = trials.finish()
-        # Of one's own, what is broken and was never here is left out; what has results stays, and says so.
+        # A broken environment of the organiser is left out if it is new; one with results stays and says why.
         new = own_slugs() - known
         broken = {slug: trouble for slug, trouble in troubles.items() if slug in new and not trouble.is_missing}
         for spec in specs:

@@ -1,1 +1,1 @@
-"""The arena in one file: its database and the files that rows name, written while it goes on, and put back."""
+"""Backups: the database and the files that rows name in one file, written while the arena runs, and restored."""

@@ -1,6 +1,6 @@
-"""The file of a backup: a tar with the dump, the stored files, and last of all the manifest that vouches for them.
+"""The file of a backup: a tar with the dump, the stored files, and at the end the manifest that lists them.
 
-It is not compressed: records and uploads are zips already, and so every part can be read where it lies.
+It is not compressed: records and uploads are zips already, and every part can be read in place.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a part of a backup must be. sha256: in hex."""
+    """The expected content of a part of a backup. sha256: in hex."""
 
     size_bytes: int
     sha256: str
@@ -34,10 +34,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds, and what made it.
+    """The content of a backup, and what made it.
 
-    database: kind of the database and version of its server. migrations: applied ones by app. parts: by name in the
-    file. missing: names of files that rows had, but not the store.
+    database: kind of the database. versions: of Python, Django and the database's server. migrations: applied ones by
+    app. parts: by name in the file. missing: names of files that rows had, but the store did not give.
     """
 
     format: int
@@ -53,13 +53,13 @@ class Manifest:
 
     @classmethod
     def decode(cls, data: bytes) -> Manifest:
-        """Raises BackupDamaged, also for what a newer arena has written in another form."""
+        """Parse a manifest. Raises BackupDamaged, also for the format of a newer arena."""
         try:
             fields: dict[str, Any] = json.loads(data)
             if fields["format"] != FORMAT:
                 raise BackupDamaged(
                     f"This backup has format {fields['format']}, and this arena reads format {FORMAT}: "
-                    "put it back with the version of the arena that made it."
+                    "restore it with the version of the arena that made it."
                 )
             parts = {
                 str(name): Part(int(part["size_bytes"]), str(part["sha256"]))
@@ -71,7 +71,7 @@ class Manifest:
 
 
 class Hashing:
-    """A file that is read through; `part` tells what was read."""
+    """A file that is hashed while it is read; `part` describes what was read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -90,7 +90,7 @@ class Hashing:
 
 
 def part_of(file: IO[bytes]) -> Part:
-    """Size and hash of what is left of a file."""
+    """Return size and hash of the rest of a file."""
     hashing = Hashing(file)
     while hashing.read(CHUNK_BYTES):
         pass
@@ -109,11 +109,11 @@ class Writer:
         hashing = Hashing(file)
         try:
             self._tar.addfile(_header(name, size), cast(IO[bytes], hashing))
-        # Each store has errors of its own.
+        # Each store raises its own errors.
         except Exception as error:
-            raise BackupError(f"{name} could not be copied whole: {error}.") from error
+            raise BackupError(f"{name} could not be copied completely: {error}.") from error
         if file.read(1):
-            raise BackupError(f"{name} has grown while it was copied, which no file of the arena does.")
+            raise BackupError(f"{name} has grown while it was copied, although the arena never changes its files.")
         self.parts[name] = hashing.part
 
     def finish(self, manifest: Manifest) -> None:
@@ -123,7 +123,7 @@ class Writer:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Writer]:
-    """A new backup, for its owner's eyes only: under its name once it is whole and on the disk, or not at all."""
+    """Open a new backup that only its owner can read; it gets its name when it is complete and on the disk."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         part.touch(0o600, exist_ok=False)
@@ -139,16 +139,16 @@ def writing(path: Path) -> Iterator[Writer]:
 
 
 class Reader:
-    """A backup that is read. `verify` has to come first: only then are its parts what the manifest says."""
+    """A backup that is being read. Call `verify` first: only then do its parts match the manifest."""
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
         members = tar.getmembers()
         self._members = {member.name: member for member in members}
         if not members or members[-1].name != MANIFEST:
-            raise BackupDamaged("This backup is torn: it ends before its manifest. Take another one.")
+            raise BackupDamaged("This backup is incomplete: its manifest is missing. Use another one.")
         if len(self._members) != len(members) or not all(member.isreg() for member in members):
-            raise BackupDamaged("This backup holds something twice, or something that is no file.")
+            raise BackupDamaged("This backup contains a name twice, or something that is not a file.")
         with self.open(MANIFEST) as file:
             self.manifest = Manifest.decode(file.read())
 
@@ -158,7 +158,7 @@ class Reader:
         return file
 
     def verify(self) -> None:
-        """Read everything once. Raises BackupDamaged, naming what is missing, foreign or changed."""
+        """Read everything once. Raises BackupDamaged, naming what is missing, unknown or changed."""
         expected, found = set(self.manifest.parts), set(self._members) - {MANIFEST}
         if lacking := expected - found or ({DATABASE} - expected):
             raise BackupDamaged(f"{_some(lacking)} missing from this backup.")
@@ -167,28 +167,28 @@ class Reader:
         for name, part in self.manifest.parts.items():
             with self.open(name) as file:
                 if part_of(file) != part:
-                    raise BackupDamaged(f"{name} has been changed since this backup was made.")
+                    raise BackupDamaged(f"{name} has changed since this backup was made.")
 
     @property
     def files(self) -> dict[str, Part]:
-        """Names in the store, and what is to be there."""
+        """The stored files: by name in the store, the expected content."""
         return {name.removeprefix(FILES): part for name, part in self.manifest.parts.items() if name.startswith(FILES)}
 
     def open_file(self, name: str) -> IO[bytes]:
-        """A stored file, by its name in the store."""
+        """Open a stored file by its name in the store."""
         return self.open(f"{FILES}{name}")
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[Reader]:
-    """A backup, its manifest read. Raises BackupDamaged when it is none or torn."""
+    """Open a backup and read its manifest. Raises BackupDamaged for an incomplete backup or another file."""
     try:
         with tarfile.open(path, "r:") as tar:
             yield Reader(tar)
     except tarfile.TarError as error:
-        raise BackupDamaged(f"{path} is no whole backup: {error}. Take another one.") from error
+        raise BackupDamaged(f"{path} is not a complete backup: {error}. Use another one.") from error
     except FileNotFoundError:
-        raise BackupDamaged(f"There is no {path}.") from None
+        raise BackupDamaged(f"The file {path} does not exist.") from None
 
 
 def _header(name: str, size: int) -> tarfile.TarInfo:

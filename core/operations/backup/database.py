@@ -1,7 +1,7 @@
-"""The database as a file: one consistent moment of it, while others write; and back, all or nothing.
+"""Dumps of the database at one consistent moment, while others write, and their restoration, all or nothing.
 
-SQLite gives and takes a copy through its backup API. PostgreSQL's own programs do it there: `pg_dump` sees the snapshot
-of the transaction that reads which files rows name. They get the password by their environment, never as an argument.
+SQLite is copied through its backup API. For PostgreSQL its own programs are used: `pg_dump` sees the snapshot of the
+transaction that lists the files. They get the password from their environment, never as an argument.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from core.operations.backup.errors import BackupError
 from core.operations.removed import REMOVED
 
 SNAPSHOT_EMPTIED = ("django_session", "django_q_ormq", "core_bell")
-"""Tables whose rows stay out of backups: sessions are keys to accounts, messages are made again from rows."""
+"""Tables whose rows stay out of backups: sessions give access to accounts, and messages are made again from rows."""
 LOCK_SECONDS = 30
-"""How long a restore waits for programs that use the tables it replaces."""
+"""How long a restore waits for programs that use the tables that it replaces."""
 Query = Callable[[str], Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A moment of the database. files: names of everything that rows had in the store then."""
+    """The database at one moment. files: names of all files that rows had in the store then."""
 
     files: frozenset[str]
     server: str
 
 
 def database_kind() -> str:
-    """`sqlite` or `postgresql`: a dump goes back into its own kind alone."""
+    """Return `sqlite` or `postgresql`: a dump can only be restored into its own kind."""
     return str(connection.vendor)
 
 
 def database_dump(path: Path) -> Dump:
-    """Write one moment of the database to a new file. Raises BackupError when a program is missing or fails."""
+    """Write the database at one moment to a new file. Raises BackupError when a program is missing or fails."""
     return _dumps()(path, SNAPSHOT_EMPTIED, _files)
 
 
 def database_keep(path: Path) -> None:
-    """As `database_dump`, but with every row, and of whatever is there: to put it back should a restore fail."""
+    """As `database_dump`, but with every row of any database, to undo a restore that fails."""
     _dumps()(path, (), lambda _: frozenset())
 
 
 def database_load(path: Path | None) -> None:
-    """Put a dump in the place of everything in the database; None leaves it empty. All or nothing.
+    """Replace everything in the database by a dump, or by nothing for None. All or nothing.
 
-    Raises BackupError; then the database is as it was.
+    Raises BackupError and leaves the database unchanged.
     """
     connection.close()
     if connection.vendor == "sqlite":
@@ -71,7 +71,7 @@ def database_load(path: Path | None) -> None:
 
 
 def files_named() -> frozenset[str]:
-    """The names of everything that rows have in the store now."""
+    """Return the names of all files that rows have in the store now."""
     with connection.cursor() as cursor:
         return _files(_query_of(cursor))
 
@@ -88,7 +88,7 @@ def _query_of(cursor: CursorWrapper) -> Query:
 def _dumps() -> Callable[[Path, Sequence[str], Callable[[Query], frozenset[str]]], Dump]:
     ways = {"sqlite": _dump_sqlite, "postgresql": _dump_postgres}
     if connection.vendor not in ways:
-        raise BackupError(f"There is no backup of {connection.vendor}: use SQLite or PostgreSQL.")
+        raise BackupError(f"Backups of {connection.vendor} are not supported: use SQLite or PostgreSQL.")
     return ways[connection.vendor]
 
 
@@ -100,7 +100,7 @@ def _file_queries() -> Iterator[str]:
     for model in apps.get_models():
         for field in model._meta.concrete_fields:
             if isinstance(field, FileField):
-                # Archives of deleted submissions are deleted; their names stay.
+                # The archive of a deleted submission is gone, but its name stays in the row.
                 alive = " AND deleted_at IS NULL" if model is Submission else ""
                 table, column = model._meta.db_table, field.column
                 yield (
@@ -114,13 +114,13 @@ def _dump_sqlite(path: Path, emptied: Sequence[str], files: Callable[[Query], fr
         closing(sqlite3.connect(_sqlite_path())) as source,
         closing(sqlite3.connect(path, isolation_level=None)) as copy,
     ):
-        # In one step: a read transaction, beside which others write.
+        # In one step, which is a read transaction that lets others write.
         source.backup(copy)
         copy.execute("PRAGMA journal_mode=DELETE")
         tables = {name for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table in tables.intersection(emptied):
             copy.execute(f'DELETE FROM "{table}"')  # noqa: S608  (a constant of this module)
-        # What was deleted leaves the file, too.
+        # Without this, deleted rows would stay readable in the file.
         copy.execute("VACUUM")
         return Dump(files(lambda sql: copy.execute(sql).fetchall()), sqlite3.sqlite_version)
 
@@ -130,10 +130,10 @@ def _load_sqlite(path: Path | None) -> None:
     with closing(source), closing(sqlite3.connect(_sqlite_path(), timeout=LOCK_SECONDS)) as database:
         try:
             if path is not None and source.execute("PRAGMA integrity_check").fetchone() != ("ok",):
-                raise BackupError("SQLite finds the database in this backup damaged.")
+                raise BackupError("The database in this backup is damaged, according to SQLite.")
             source.backup(database)
         except sqlite3.Error as error:
-            raise BackupError(f"The database could not be put back: {error}.") from error
+            raise BackupError(f"The database could not be restored: {error}.") from error
 
 
 def _sqlite_path() -> str:
@@ -158,9 +158,9 @@ def _load_postgres(path: Path | None) -> None:
     options = ("--no-psqlrc", "--quiet", "--output=/dev/null", "--set=ON_ERROR_STOP=1", "--file=-")
     with _running("psql", *options, stdin=subprocess.PIPE) as psql:
         assert psql.stdin is not None
-        # Broken by a psql that stops at an error; it says itself which.
+        # psql breaks the pipe when it stops at an error, which it reports itself.
         with suppress(BrokenPipeError), psql.stdin as script:
-            # The triggers of tables that only grow go with them, their function does not.
+            # Dropping append-only tables drops their triggers, but not the function.
             drop = f"DROP TABLE {tables} CASCADE;\nDROP FUNCTION IF EXISTS {APPEND_ONLY}();\n" if tables else ""
             script.write(f"BEGIN;\nSET LOCAL lock_timeout = '{LOCK_SECONDS}s';\n{drop}".encode())
             if path is not None:
@@ -169,7 +169,7 @@ def _load_postgres(path: Path | None) -> None:
                     assert reading.stdout is not None
                     with reading.stdout as statements:
                         shutil.copyfileobj(statements, script)
-            # Not before pg_restore has ended well: without this line psql's transaction comes to nothing.
+            # Only after pg_restore has succeeded: without this line psql rolls its transaction back.
             script.write(b"\nCOMMIT;\n")
 
 
@@ -181,15 +181,15 @@ def _running(
     stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A program of PostgreSQL, until it has ended well; raises BackupError with what it says when it does not.
+    """Run a PostgreSQL program and wait for its success; raises BackupError with its output when it fails.
 
-    connects: whether it speaks to the database, under the arena's settings.
+    connects: whether it connects to the database, with the arena's settings.
     """
-    # Django's own way from settings to programs; the name of the database comes last.
+    # Django's own conversion of settings to arguments, in which the database's name comes last.
     (_, *address), variables = DatabaseClient.settings_to_cmd_args_env(connection.settings_dict, [])
     if name := connection.settings_dict["NAME"]:
         address[-1] = f"--dbname={name}"
-    # A file: nobody reads a pipe while the program is fed.
+    # A file, because a pipe would not be read while the program is being fed.
     with tempfile.TemporaryFile() as said:
         try:
             process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Whether somebody still works on the database that a restore is to replace, as far as that can be told."""
+"""Detects programs that still use the database that a restore is to replace."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from core.jobs.worker_selectors import SILENT_AFTER, workers_alive
 from core.models import Worker
 
 PATIENCE_SECONDS = 2.0
-"""Who has just closed a connection may be seen for a moment yet."""
+"""How long a connection that has just been closed may still be visible."""
 SHOWN = 3
 
 
 def who_works() -> str:
-    """A sentence about workers that live, or about other connections to the database; empty where nobody is seen.
+    """Return a sentence about living workers or other connections to the database; empty when none are found.
 
-    PostgreSQL knows its connections. SQLite knows who has the file open: the site only while it answers a request.
+    PostgreSQL lists its connections. SQLite shows who has the file open, which the site does only during a request.
     """
     if Worker._meta.db_table in connection.introspection.table_names():
         names = list(workers_alive().values_list("name", flat=True)[: SHOWN + 1])
         if names:
             shown = ", ".join(names[:SHOWN]) + (" and others" if len(names) > SHOWN else "")
-            return f"Workers live, or did {SILENT_AFTER.seconds} s ago: {shown}."
+            return f"Workers are running, or were {SILENT_AFTER.seconds} s ago: {shown}."
     is_open = _is_open_sqlite if connection.vendor == "sqlite" else _is_open_postgres
     return "Other programs are connected to the database." if is_open() else ""
 
@@ -38,7 +38,7 @@ def _is_open_sqlite() -> bool:
         return False
     with closing(sqlite3.connect(path, timeout=PATIENCE_SECONDS)) as database:
         try:
-            # Only who has the file alone can leave this mode, in which Django's connections open it.
+            # Only a sole user of the file can leave WAL mode, in which Django's connections open it.
             database.execute("PRAGMA journal_mode=DELETE")
         except sqlite3.OperationalError:
             return True

@@ -1,4 +1,4 @@
-"""Making a backup while the arena goes on."""
+"""Makes a backup while the arena runs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PREFIX, SUFFIX = "arena-", ".tar"
 class Made:
     """A finished backup.
 
-    gone: files that the arena deleted meanwhile. missing: files that it had lost before. unread: by name, why the store
-    did not give files that it may still have.
+    gone: files that the arena deleted during the backup. missing: files that it had lost before. unread: by name, why
+    the store did not give a file that it may still have.
     """
 
     path: Path
@@ -39,19 +39,19 @@ class Made:
 
 
 def backup_make(path: Path, *, now: datetime) -> Made:
-    """Write a backup to a new file, or into a folder under a name by the time. Raises BackupError.
+    """Write a backup to a new file, or into a folder under a name made from the time. Raises BackupError.
 
-    The database comes first, as it is at one moment; then every file that its rows name. Files are never changed, so
-    both fit each other, whatever workers finish meanwhile. A file that the store does not give is left out, and said.
+    The database comes first, as it is at one moment, then every file that its rows name. Files are never changed, so
+    both match, whatever workers finish meanwhile. Files that the store does not give are left out and reported.
     """
     path = path / f"{PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}" if path.is_dir() else path
     if path.exists():
-        raise BackupError(f"{path} is there already: backups are never overwritten.")
+        raise BackupError(f"{path} already exists, and backups are never overwritten.")
     if not path.parent.is_dir():
-        raise BackupError(f"There is no folder {path.parent}.")
+        raise BackupError(f"The folder {path.parent} does not exist.")
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        raise BackupError("The database is older than this code: run `manage.py migrate`, or the code that fits it.")
+        raise BackupError("The database is older than this code: run `manage.py migrate`, or use the matching code.")
     with writing(path) as writer:
         with tempfile.TemporaryDirectory(prefix="arena-backup-", dir=path.parent) as folder:
             copy = Path(folder) / "database"
@@ -67,7 +67,7 @@ def backup_make(path: Path, *, now: datetime) -> Made:
                 lost.append(name)
             except _NotGiven as reason:
                 unread[name] = str(reason)
-        # What no row names any more was deleted since the dump.
+        # Files that rows no longer name were deleted since the dump.
         missing = sorted(files_named().intersection(lost)) if lost else []
         writer.finish(_manifest(writer, dump, sorted([*lost, *unread]), now))
     gone = tuple(name for name in lost if name not in missing)
@@ -75,7 +75,7 @@ def backup_make(path: Path, *, now: datetime) -> Made:
 
 
 def backups_thin(folder: Path, *, keep: int) -> list[Path]:
-    """Delete all but the newest backups of a folder, as far as they have names by the time; return the deleted."""
+    """Delete all but the newest backups in a folder, by their names; return the deleted ones."""
     old = sorted(folder.glob(f"{PREFIX}????????T??????Z{SUFFIX}"))[: -keep or None]
     for path in old:
         path.unlink()
@@ -83,7 +83,7 @@ def backups_thin(folder: Path, *, keep: int) -> list[Path]:
 
 
 def applied_migrations() -> dict[str, list[str]]:
-    """What the database has been through, by app."""
+    """Return the database's applied migrations by app."""
     found: dict[str, list[str]] = {}
     for app, name in sorted(MigrationRecorder(connection).applied_migrations()):
         found.setdefault(app, []).append(name)
@@ -91,21 +91,21 @@ def applied_migrations() -> dict[str, list[str]]:
 
 
 class _NotGiven(Exception):
-    """Why the store does not give a file, which it may have."""
+    """The reason why the store does not give a file that it may have."""
 
 
 def _add(writer: Writer, name: str) -> None:
-    """Copy a file out of the store. Raises FileNotFoundError when it is not there, _NotGiven, and BackupError."""
+    """Copy a file from the store. Raises FileNotFoundError when it is not there, _NotGiven, and BackupError."""
     with ExitStack() as opened:
         try:
             size = default_storage.size(name)
             file = opened.enter_context(default_storage.open(name, "rb"))
-            # Stores that fetch it do so now: once the part has begun there is no way back.
+            # Remote stores fetch the file here: after the part has begun, an error would spoil the backup.
             file.read(1)
             file.seek(0)
         except FileNotFoundError:
             raise
-        # Each store has errors of its own, also for what is not there.
+        # Each store raises its own errors, even for a missing file.
         except Exception as error:
             if not _may_be_there(name):
                 raise FileNotFoundError(name) from error

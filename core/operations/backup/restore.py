@@ -1,4 +1,4 @@
-"""Putting a backup back: everything is checked before anything is touched, and a failure leaves what was."""
+"""Restores a backup: everything is checked before anything is changed, and a failure restores the previous state."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from core.operations.backup.in_use import who_works
 from core.submissions.images import images_check_start
 
 SIGNS_OF_USE = {"core_user": f"email <> '{ANONYMOUS_EMAIL}'", "core_agent": "id > 0", "core_tournament": "id > 0"}
-"""Rows, by table, that an arena which was only just set up does not have; in SQL, for it may be older than the code."""
+"""Conditions for rows that a new arena does not have, by table; in SQL, because the database may be older."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A backup that was put back. missing: files that were lost when it was made. seconds: by step."""
+    """A restored backup. missing: files that were lost before it was made. seconds: by step."""
 
     made_at: str
     file_count: int
@@ -41,40 +41,40 @@ class Restored:
 def restore(
     path: Path, *, replace: bool, force: bool = False, tell: Callable[[str], None] = lambda _: None
 ) -> Restored:
-    """Put a backup in the place of what is here.
+    """Replace this arena by a backup.
 
-    replace: also where there are people or agents already. force: also while others seem to work on the database.
-    Files that no row of the backup names stay in the store. `tell` is given a sentence before each step. Raises
-    BackupDamaged and RestoreRefused before anything is touched, BackupError when it fails later; then database and
-    store are as they were.
+    replace: also where there are people or agents already. force: also while other programs use the database. Files
+    that no row of the backup names stay in the store. `tell` gets a sentence before each step. Raises BackupDamaged
+    and RestoreRefused before anything is changed, and BackupError for a later failure, after database and store were
+    put back as they were.
     """
     watch = _Watch(tell)
     with reading(path) as backup, tempfile.TemporaryDirectory(prefix="arena-restore-") as name, ExitStack() as undo:
         _check_fits(backup.manifest)
         if not force and (others := who_works()):
             raise RestoreRefused(
-                f"{others} Stop site and workers first, or what they write is lost or mixed with the backup; "
-                "--force goes on all the same."
+                f"{others} Stop site and workers first, or their changes are lost or mixed with the backup; "
+                "--force restores anyway."
             )
         if not replace and _is_in_use():
-            raise RestoreRefused("This arena is in use. Give --replace to put the backup in its place.")
-        with watch.step("check", "Checks the backup ..."):
+            raise RestoreRefused("This arena is in use. Use --replace to replace it by the backup.")
+        with watch.step("check", "Checking the backup ..."):
             backup.verify()
             _check_store(backup, replace=replace)
-        with watch.step("files", f"Stores {len(backup.files)} files ..."):
+        with watch.step("files", f"Storing {len(backup.files)} files ..."):
             _store_files(backup, undo, Path(name))
-        with watch.step("database", "Puts back and migrates the database ..."):
+        with watch.step("database", "Restoring and migrating the database ..."):
             _replace_database(backup, undo, Path(name))
-        with watch.step("look", "Looks at every file that rows name ..."):
+        with watch.step("look", "Checking every file that rows name ..."):
             _check_files(backup)
-        # It has worked: nothing is taken back.
+        # The restore has succeeded, so nothing is undone.
         undo.pop_all()
         manifest = backup.manifest
         return Restored(manifest.made_at, len(backup.files), tuple(manifest.missing), dict(watch.seconds))
 
 
 class _Watch:
-    """Says what comes next and how long it took."""
+    """Announces each step and measures its time."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -91,7 +91,7 @@ class _Watch:
 def _check_fits(manifest: Manifest) -> None:
     if manifest.database != database_kind():
         raise RestoreRefused(
-            f"This backup is of {manifest.database} and does not go into {database_kind()}: "
+            f"This backup is for {manifest.database} and cannot be restored into {database_kind()}: "
             "set DATABASE_URL to a database of its kind."
         )
     known = set(MigrationLoader(None).disk_migrations)
@@ -99,12 +99,12 @@ def _check_fits(manifest: Manifest) -> None:
     if newer := sorted(applied - known - _replaced()):
         raise RestoreRefused(
             f"This backup was made by a newer arena ({'.'.join(newer[-1])} is not in this code): "
-            "put it back with that version or a later one."
+            "restore it with that version or a later one."
         )
 
 
 def _replaced() -> set[tuple[str, str]]:
-    """Migrations that later ones stand for."""
+    """Return the migrations that later ones replace."""
     return {old for migration in MigrationLoader(None).disk_migrations.values() for old in migration.replaces}
 
 
@@ -120,16 +120,16 @@ def _is_in_use() -> bool:
 
 
 def _check_store(backup: Reader, *, replace: bool) -> None:
-    """Names stand for their content: another one is somebody else's, or damaged."""
+    """Refuse to overwrite a different file: names are unique to their content, so it is foreign or damaged."""
     if replace:
         return
     for name, part in backup.files.items():
         if _stored(name) not in (None, part):
-            raise RestoreRefused(f"The store holds another file as {name}. Give --replace to put the backup's there.")
+            raise RestoreRefused(f"The store has another file as {name}. Use --replace to overwrite it.")
 
 
 def _stored(name: str) -> Part | None:
-    """What the store has under a name."""
+    """Return the size and hash of a stored file; None without such a file."""
     with _storing(name):
         if not default_storage.exists(name):
             return None
@@ -139,17 +139,17 @@ def _stored(name: str) -> Part | None:
 
 @contextmanager
 def _storing(name: str) -> Iterator[None]:
-    """Turn what a store says, each with errors of its own, into BackupError."""
+    """Turn the errors of a store, which differ for each store, into BackupError."""
     try:
         yield
     except BackupError:
         raise
     except Exception as error:
-        raise BackupError(f"The store fails at {name}: {type(error).__name__}: {error}.") from error
+        raise BackupError(f"The store fails for {name}: {type(error).__name__}: {error}.") from error
 
 
 def _store_files(backup: Reader, undo: ExitStack, folder: Path) -> None:
-    """Store what is not there yet; on `undo` lies how to take it back."""
+    """Store the missing files; `undo` gets the steps that take them back."""
     for number, (name, part) in enumerate(backup.files.items()):
         there = _stored(name)
         if there == part:
@@ -180,7 +180,7 @@ def _save(name: str, file: IO[bytes]) -> None:
         saved = default_storage.save(name, File(file))
         if saved != name:
             default_storage.delete(saved)
-            raise BackupError(f"The store took {name} under another name.")
+            raise BackupError(f"The store saved {name} under another name.")
 
 
 def _replace_database(backup: Reader, undo: ExitStack, folder: Path) -> None:
@@ -191,15 +191,15 @@ def _replace_database(backup: Reader, undo: ExitStack, folder: Path) -> None:
     with backup.open(DATABASE) as file, copy.open("wb") as out:
         shutil.copyfileobj(file, out)
     database_load(copy)
-    # Only now: what could not be loaded has left everything as it was.
+    # Only from here on: a failed load has changed nothing.
     undo.callback(_put_back, before)
     call_command("migrate", interactive=False, verbosity=0)
-    # Neither messages nor images are in backups. For the jobs that wait the reaper rings.
+    # Backups contain no messages and no images. The reaper rings for the waiting jobs.
     images_check_start()
 
 
 def _put_back(before: Path | None) -> None:
-    """Load the database as it was. Where even that fails its dump is kept: there is no other copy."""
+    """Load the previous database. If even that fails, its dump is kept, because there is no other copy."""
     try:
         database_load(before)
     except BaseException as error:
@@ -207,15 +207,15 @@ def _put_back(before: Path | None) -> None:
             raise
         kept = shutil.move(before, Path(tempfile.mkdtemp(prefix="arena-before-restore-")) / before.name)
         raise BackupError(
-            f"The database could not be put back as it was ({error}): its dump is kept as {kept}."
+            f"The previous database could not be restored ({error}): its dump is kept as {kept}."
         ) from error
 
 
 def _check_files(backup: Reader) -> None:
-    """Every file that a row names is there, as the manifest says. Raises BackupDamaged."""
+    """Check that every file that a row names is stored as the manifest says. Raises BackupDamaged and BackupError."""
     named, parts = files_named(), backup.files
     if unknown := named - parts.keys() - set(backup.manifest.missing):
-        raise BackupDamaged(f"{min(unknown)} is named by a row, but not in this backup.")
+        raise BackupDamaged(f"A row names {min(unknown)}, but this backup does not contain it.")
     for name in named & parts.keys():
         if _stored(name) != parts[name]:
-            raise BackupError(f"The store does not give {name} as it was put in.")
+            raise BackupError(f"The store returns another content of {name} than was stored.")

@@ -183,7 +183,7 @@ def test_duels_their_matches_and_replays(client: Client, arena: Arena) -> None:
 def test_a_waiting_duel_has_no_matches_yet(client: Client, arena: Arena) -> None:
     duel = factories.duel(arena.stage.tournament, arena.stage.anna, arena.stage.clara, number=9, state=JobState.QUEUED)
     for address in ("matches/", "matches/1/", "matches/1/replay/"):
-        assert "waits for a worker" in get(client, f"duels/{duel.pk}/{address}", 409)["detail"]
+        assert "is waiting for a worker" in get(client, f"duels/{duel.pk}/{address}", 409)["detail"]
 
 
 def test_a_record_that_does_not_fit_its_rules_is_said_to_be_so(client: Client, arena: Arena) -> None:

@@ -214,7 +214,7 @@ def test_a_retry_builds_again_what_the_arena_had_failed_on(cast: Cast, program: 
 def test_an_id_never_stands_for_something_else(cast: Cast, program: Program, cart_pole: Environment) -> None:
     program(cast.alice).post(SUBMIT, script(client_id=ID))
     stored = names_in(Submission.objects.get())
-    sentence = f"client_id {ID} stands for another submission. Choose a new one, or leave it out."
+    sentence = f"client_id {ID} belongs to another submission. Choose a new one, or leave it out."
     tries = [
         (cast.bob, script(client_id=ID)),
         (cast.alice, {"file": file("agent.py", b"print()\n"), "client_id": ID}),
