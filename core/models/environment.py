@@ -36,6 +36,9 @@ class Environment(QuotaNumbers):
         editable=False,
         help_text="Why its rules cannot run on this arena, for organisers; empty where they can.",
     )
+    start_asked_at = models.DateTimeField(
+        null=True, editable=False, help_text="When an organiser asked for an edition that has not been started yet."
+    )
     matches_per_duel = models.PositiveIntegerField(help_text="Even, because seats alternate. Unused with one seat.")
     matches_per_validation = models.PositiveIntegerField(
         validators=[MinValueValidator(1)], help_text="With one seat: practice episodes."
