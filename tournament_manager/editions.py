@@ -124,7 +124,7 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     classic = last if last is not None and not last.is_ladder else None
     before = set(classic.participants.values_list("submission_id", flat=True)) if classic else set()
     fresh = [submission for submission in submissions if submission.pk not in before]
-    if not environment.is_active or len(submissions) < 2 or before == {row.pk for row in submissions}:
+    if environment.closed_because or len(submissions) < 2 or before == {row.pk for row in submissions}:
         return None
     missing = before - {submission.pk for submission in submissions}
     if are_built_again(missing, fresh) or is_waiting(environment, fresh, now=now):
@@ -171,6 +171,8 @@ def start(environment: Environment, number: int, submissions: Sequence[Submissio
         submissions=submissions,
         rounds=rounds,
         seed=secrets.randbelow(2**31),
+    if environment.closed_because:
+        raise Refused(environment.closed_because)
         expected=known.of_pairs((one.pk, other.pk) for pairs in rounds for one, other in pairs),
     )
 

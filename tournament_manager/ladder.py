@@ -48,7 +48,6 @@ FEWEST = 2
 """Duels that are kept in line at least; more with more workers."""
 ENOUGH = 4
 """Who play in no duel, that a choice is made among them alone."""
-CLOSED = "The environment is closed at the moment: no new duels are made."
 ENDED = "The ladder has ended."
 LIMITS: dict[str, tuple[float, float]] = {
     "pair_cap": (1, 10_000),
@@ -88,7 +87,7 @@ def ladder_settings(settings: Mapping[str, object]) -> LadderSettings:
 
 def start_if_due(environment: Environment, number: int, *, now: datetime) -> Tournament | None:
     """Begin a ladder as edition `number` once agents of two owners can play, with the settings of the one before."""
-    if not environment.is_active or not ladder_field(environment).has_two_owners:
+    if environment.closed_because or not ladder_field(environment).has_two_owners:
         return None
     before = environment.tournaments.filter(is_automatic=True, format=LADDER).order_by("-edition").first()
     try:
@@ -170,8 +169,8 @@ def _participants_follow(ladder: Tournament) -> list[Submission]:
 
 def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: datetime) -> str:
     """Choose a round when too few duels are in line; return why nothing is played, empty while something is."""
-    if not ladder.environment.is_active:
-        return CLOSED
+    if ladder.environment.closed_because:
+        return ladder.environment.closed_because
     open_ = list(ladder.duels.filter(state__in=OPEN).values_list("state", "player_1", "player_2"))
     waiting = sum(state == JobState.QUEUED for state, _, _ in open_)
     wanted = max(FEWEST, workers_alive("duel").count())

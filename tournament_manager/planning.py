@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 def planned_begin(environment: Environment, *, now: datetime) -> None:
     """Begin the planned tournaments of an environment whose time has come; call off those that cannot be played.
 
-    Those of an environment that is closed wait until it is open again.
+    Those of an environment that is closed or cannot be played here wait until that is over.
     """
-    if not environment.is_active:
+    if environment.closed_because:
         return
     due = environment.tournaments.filter(state=TournamentState.PLANNED, starts_at__lte=now)
     for tournament in due.order_by("starts_at", "pk"):

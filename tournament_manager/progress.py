@@ -202,15 +202,21 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
         if held.state != TournamentState.RUNNING:
             return False
         plan, struck_count = _taken_back(held)
-        known = strengths({player for order in plan.play for player in order.players})
+        # Duels that cannot be played would be void, and drawn again at every step.
+        is_halted = bool(plan.play) and not held.environment.is_available
+        shortfall = held.environment.unavailable_sentence if is_halted else ""
+        if shortfall != held.shortfall:
+            Tournament.objects.filter(pk=held.pk).update(shortfall=shortfall)
+        play = () if is_halted else plan.play
+        known = strengths({player for order in play for player in order.players})
         duels_draw(
             tournament=held,
             pairings=[
                 Pairing(order.round, *order.players, order.seed, 2 * order.pairs, known.expected(*order.players))
-                for order in plan.play
+                for order in play
             ],
         )
-        if plan.play:
+        if play:
             # Once more, with the duels that there are now.
             plan = plan_of(held)
         _write(held, plan)

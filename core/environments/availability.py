@@ -22,15 +22,10 @@ DEFAULT_PICTURE = "environments/gymnasium/gymnasium.svg"
 """The picture of an environment whose own picture is not among the static files of the site."""
 
 
-def unavailable_sentence(environment: Environment) -> str:
-    """Return the sentence for everyone; the remedy is for organisers only."""
-    return f"{environment} is not available on this arena at the moment. The organisers have been told."
-
-
 def refuse_unavailable(environment: Environment) -> None:
     """Raise Refused for an upload to an environment that cannot be played here."""
     if not environment.is_available:
-        raise Refused(unavailable_sentence(environment), field="archive", code=UNAVAILABLE_CODE)
+        raise Refused(environment.unavailable_sentence, field="archive", code=UNAVAILABLE_CODE)
 
 
 def availability_note(*, environment: Environment, trouble: Trouble | None) -> None:
@@ -49,8 +44,8 @@ def availability_note(*, environment: Environment, trouble: Trouble | None) -> N
 
 def job_fail_unavailable(*, job: Job, environment: Environment, log: str) -> None:
     """Fail a job without another attempt because its environment is not available on the whole site."""
-    sentence = unavailable_sentence(environment)
-    job_fail(job=job, fault=JobFault.PLATFORM, code=UNAVAILABLE_CODE, error=sentence, log=log)
+    error = environment.unavailable_sentence
+    job_fail(job=job, fault=JobFault.PLATFORM, code=UNAVAILABLE_CODE, error=error, log=log)
 
 
 def unmakeable_note(*, environment: Environment, trouble: Trouble) -> None:

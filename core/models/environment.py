@@ -110,6 +110,18 @@ class Environment(QuotaNumbers):
         return not self.unavailable_because
 
     @property
+    def closed_because(self) -> str:
+        """Why no new duels are made here, as a sentence for everyone; empty while they are."""
+        if not self.is_active:
+            return f"{self} is closed at the moment: no new duels are made."
+        return "" if self.is_available else self.unavailable_sentence
+
+    @property
+    def unavailable_sentence(self) -> str:
+        """What everyone reads where it is not available; the remedy is for organisers only."""
+        return f"{self} is not available on this arena at the moment. The organisers have been told."
+
+    @property
     def is_scored(self) -> bool:
         """Whether submissions are ranked by their scores instead of by duels."""
         return self.seats == 1

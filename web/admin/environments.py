@@ -171,6 +171,8 @@ def start_tournament(environment: Environment) -> str:
     if not environment.is_active:
         raise Refused("The environment is not active.")
     if environment.play == Play.LADDER:
+    if not environment.is_available:
+        raise Refused(environment.unavailable_sentence)
         raise Refused("It plays a ladder, which begins by itself.")
     if environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).exists():
         raise Refused("An edition is running; wait for its end or cancel it.")
