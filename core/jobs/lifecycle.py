@@ -23,7 +23,8 @@ from core.jobs.bells import ring
 from core.jobs.kinds import JOB_MODELS, LOST_CODE
 from core.jobs.registry import failure_tell, queues_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.turns import FRONT, line_up, priority_write
+from core.jobs.turns import FRONT, line_up, priority_write, turn_begun
+from core.links import page
 from core.models import CancelCode, Job, JobFault, JobState
 from core.models.job import PRIORITIES
 
@@ -126,6 +127,7 @@ def job_take(*, job: Job, worker: str) -> bool:
             not_before=None,
             attempt=F("attempt") + 1,
             worker=worker[:100],
+            begun_turn=turn_begun(),
             started_at=Now(),
             ended_at=None,
             fault=JobFault.NONE,

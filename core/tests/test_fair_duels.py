@@ -150,6 +150,16 @@ class TestPriority:
         assert places_of(Duel, [urgent.pk, late.pk]) == {
             urgent.pk: 50 - TURNS_PER_PRIORITY,
             late.pk: 2 + TURNS_PER_PRIORITY,
+    def test_a_duel_that_was_moved_forward_does_not_put_newcomers_behind_those_it_overtook(
+        self, large: Tournament, other_game: Environment
+    ) -> None:
+        last = large.duels.get(number=DUELS)
+        priority_write(rows=Duel.objects.filter(pk=last.pk), priority=10)
+        assert serve() == last
+        (asked,) = challenge(player("cleo", other_game), player("dan", other_game))
+        assert places_of(Duel, [asked.pk])[asked.pk] <= 2
+        assert asked in [serve(), serve()]
+
         }
         # Taken back, they are where they were.
         priority_write(rows=Duel.objects.filter(pk__in=[urgent.pk, late.pk]), priority=0)
