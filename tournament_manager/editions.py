@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Max, Q
 
 from arena_kit.ranking.pairing import round_robin
@@ -53,6 +54,7 @@ def advance(environment: Environment, *, now: datetime) -> None:
         ladder_rank(tournament)
     if running is None:
         start_if_due(environment, now=now)
+        start_where_asked(environment)
     elif running.is_ladder:
         ladder.table_follow(running, is_fitted=is_fitted, now=now)
     moment_tell(environment=environment)
@@ -145,6 +147,21 @@ def start_now(environment: Environment) -> Tournament:
     if not environment.is_active:
         raise Refused(f"{environment} is inactive; make it active first.")
     if last is not None and last.state == TournamentState.RUNNING:
+def start_where_asked(environment: Environment) -> None:
+    """Start the edition that an organiser has asked for; one that cannot start is logged and forgotten."""
+    asked = Environment.objects.filter(pk=environment.pk, start_asked_at__isnull=False)
+    with transaction.atomic():
+        # Together, so that an order is carried out once, whichever worker dies.
+        if not asked.update(start_asked_at=None):
+            return
+        try:
+            tournament = start_now(environment)
+        except Refused as refusal:
+            logger.warning("No edition started: %s", refusal)
+        else:
+            logger.info("Started %s.", tournament)
+
+
         raise Refused(f"{last} is still running; wait for its end or cancel it.")
     if environment.play == Play.LADDER:
         raise Refused(f"{environment} plays a ladder, which begins by itself. {ladder_outlook(environment)}")
