@@ -86,6 +86,9 @@ def _flow(job: Job) -> tuple[str, int]:
     owner, environment = type(job)._default_manager.values_list(job.OWNER, job.ENVIRONMENT).get(pk=job.pk)
     if isinstance(job, Duel) and job.tournament_id is not None:
         return _flow_of_tournament(job.tournament_id), environment
+    if isinstance(job, Duel) and job.promotion_id is not None:
+        # Not behind the challenges that the owner has asked for.
+        return f"promotions of owner {owner}", environment
     return f"owner {owner}", environment
 
 
