@@ -13,6 +13,7 @@ from django.db.models import Max, Q
 
 from arena_kit.ranking.pairing import round_robin
 from core.errors import Refused
+from core.jobs.apart import apart
 from core.links import page
 from core.models import Alarm, Build, Environment, JobState, Play, Submission, Tournament, TournamentState, Validation
 from core.operations.alarms import alarm_raise, alarm_settle
@@ -35,8 +36,7 @@ def advance(environment: Environment, *, now: datetime) -> None:
     follow(environment)
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
     if running is not None:
-        participants_withdraw_barred(tournament=running)
-        quarantine_where_due(tournament=running)
+        leave_where_due(running)
         if running.is_ladder:
             is_over = not ladder.goes_on(running, now=now)
         else:
@@ -51,13 +51,22 @@ def advance(environment: Environment, *, now: datetime) -> None:
             alarm_settle(key=_alarm_key(environment))
     # After the ratings, in whose order ladders stand.
     for tournament in outdated_ladders(environment):
-        ladder_rank(tournament)
+        with apart(tournament):
+            ladder_rank(tournament)
     if running is None:
-        start_if_due(environment, now=now)
         start_where_asked(environment)
+        start_if_due(environment, now=now)
     elif running.is_ladder:
         ladder.table_follow(running, is_fitted=is_fitted, now=now)
     moment_tell(environment=environment)
+
+
+def leave_where_due(tournament: Tournament) -> None:
+    """Take barred and crashing participants out of a running tournament; a row in trouble does not stop the others."""
+    with apart(f"Those who may not take part in {tournament}"):
+        participants_withdraw_barred(tournament=tournament)
+    with apart(f"The quarantine of {tournament}"):
+        quarantine_where_due(tournament=tournament)
 
 
 def finish(tournament: Tournament) -> None:
@@ -67,7 +76,8 @@ def finish(tournament: Tournament) -> None:
     ratings cannot be computed it ends without, its table shows none, and they catch up later.
     """
     # Its last duel may have ended a moment ago.
-    quarantine_where_due(tournament=tournament)
+    with apart(f"The quarantine of {tournament}"):
+        quarantine_where_due(tournament=tournament)
     ratings_at_end(tournament)
     # A participant may have been withdrawn just now.
     follow(tournament.environment)
@@ -137,16 +147,6 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
         return None
 
 
-def start_now(environment: Environment) -> Tournament:
-    """Start an edition although nothing has changed. Raises Refused, saying why not."""
-    number, last = next_number(environment), last_edition(environment)
-    if environment.is_scored:
-        raise Refused(
-            f"{environment} has one seat: it is ranked by scores, not by tournaments. Take one with two seats."
-        )
-    if not environment.is_active:
-        raise Refused(f"{environment} is inactive; make it active first.")
-    if last is not None and last.state == TournamentState.RUNNING:
 def start_where_asked(environment: Environment) -> None:
     """Start the edition that an organiser has asked for; one that cannot start is logged and forgotten."""
     asked = Environment.objects.filter(pk=environment.pk, start_asked_at__isnull=False)
@@ -162,6 +162,18 @@ def start_where_asked(environment: Environment) -> None:
             logger.info("Started %s.", tournament)
 
 
+def start_now(environment: Environment) -> Tournament:
+    """Start an edition although nothing has changed. Raises Refused, saying why not."""
+    number, last = next_number(environment), last_edition(environment)
+    if environment.is_scored:
+        raise Refused(
+            f"{environment} has one seat: it is ranked by scores, not by tournaments. Take one with two seats."
+        )
+    if not environment.is_active:
+        raise Refused(f"{environment} is inactive; make it active first.")
+    if environment.closed_because:
+        raise Refused(environment.closed_because)
+    if last is not None and last.state == TournamentState.RUNNING:
         raise Refused(f"{last} is still running; wait for its end or cancel it.")
     if environment.play == Play.LADDER:
         raise Refused(f"{environment} plays a ladder, which begins by itself. {ladder_outlook(environment)}")
@@ -188,8 +200,6 @@ def start(environment: Environment, number: int, submissions: Sequence[Submissio
         submissions=submissions,
         rounds=rounds,
         seed=secrets.randbelow(2**31),
-    if environment.closed_because:
-        raise Refused(environment.closed_because)
         expected=known.of_pairs((one.pk, other.pk) for pairs in rounds for one, other in pairs),
     )
 

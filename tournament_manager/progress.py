@@ -27,7 +27,6 @@ from arena_kit.ranking.formats.plain import drawing_as_json, standings_of
 from arena_kit.ranking.standings import duel_results
 from core.errors import Refused
 from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, TournamentState
-from core.people.moderation import participants_withdraw_barred, quarantine_where_due
 from core.ratings.ledger import ledger_change
 from core.times import moment
 from core.tournaments.plans import plan_save
@@ -148,8 +147,7 @@ def tournament_step(tournament: Tournament, *, now: datetime) -> None:
     # Found out before the tournament is held: pairing a large field takes a second, and its result is remembered. Who
     # crashes in the last duel of all has played to the end.
     if not plan_of(tournament).is_finished:
-        participants_withdraw_barred(tournament=tournament)
-        quarantine_where_due(tournament=tournament)
+        editions.leave_where_due(tournament)
     if _follow(tournament, ends=False):
         editions.ratings_at_end(tournament)
         _follow(tournament, ends=True)

@@ -212,9 +212,9 @@ def _give_back(job: Job, write: Callable[[], None]) -> None:
         write()
     except StaleJob:
         logger.warning("%s %s was taken from this worker.", job.KIND, job.pk)
-    except Error as error:
-        # Its lease is no longer renewed; when that expires, the reaper gives it back.
-        logger.warning("%s %s could not be given back: %s", job.KIND, job.pk, error)
+    except Exception as error:
+        # The database or a listener failed. The lease is no longer renewed; when it expires, the reaper gives it back.
+        logger.warning("%s %s could not be given back: %s", job.KIND, job.pk, error, exc_info=True)
 
 
 class Lease:
