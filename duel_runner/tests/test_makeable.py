@@ -34,7 +34,6 @@ from duel_runner import makeable
 from tests.samples import FIRST, archive
 
 
-
 class Idle:
     """An environment that can be made."""
 
