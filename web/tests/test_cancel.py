@@ -12,7 +12,7 @@ from core.duels.challenges import challenge_create
 from core.duels.services import duel_create
 from core.errors import Refused
 from core.jobs import cancels
-from core.jobs.lifecycle import job_claim
+from core.jobs.lifecycle import job_cancel, job_claim
 from core.models import AuditEntry, CancelCode, Challenge, Duel, Environment, Job, JobState, QuotaName, Submission, User
 from core.people.audit_log import Operator
 from core.people.quota_selectors import quota_list
@@ -160,12 +160,11 @@ class TestAChallenge:
         second = duel_create(
             challenge=made, number=2, player_1=first.player_1, player_2=first.player_2, seed=1, match_count=2
         )
-        cancel = cancels.job_cancel
 
         def ends_first(*, job: Job, code: CancelCode, reason: str) -> None:
             if job.pk == first.pk and Duel.objects.get(pk=first.pk).state == JobState.QUEUED:
                 factories.moved(Duel.objects.filter(pk=first.pk), JobState.SUCCEEDED)
-            cancel(job=job, code=code, reason=reason)
+            job_cancel(job=job, code=code, reason=reason)
 
         monkeypatch.setattr(cancels, "job_cancel", ends_first)
         operator = Operator(AuditEntry.Channel.SITE, "alice", cast.alice.pk)
