@@ -1,1 +1,1 @@
-"""Plays, checks, judges and ranks agents: the same on a laptop, a worker and a pod. Free of Django."""
+"""Plays, checks, judges and ranks agents, with the same code on a laptop, a worker and a pod; does not use Django."""

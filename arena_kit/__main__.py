@@ -1,4 +1,4 @@
-"""`python -m arena_kit` is the command `arena`."""
+"""Runs the command `arena` as `python -m arena_kit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the shipped environments and example players are: folders that are read, never packages that are imported."""
+"""Finds the folders of the shipped environments and example players, which are data and never imported by name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ LIBRARY = Path(__file__).resolve().parent
 
 
 def content_folder(name: str) -> Path:
-    """The folder `environments` or `example_players`: inside an installed wheel, else at the root of a checkout."""
+    """Return the folder `environments` or `example_players`, from an installed wheel or the root of a checkout."""
     installed = LIBRARY / "content" / name
     return installed if installed.is_dir() else LIBRARY.parent / name

@@ -1,12 +1,12 @@
-"""Errors that a person gets to see."""
+"""Errors whose messages are shown to people."""
 
 from __future__ import annotations
 
 
 class Refused(Exception):
-    """Something a person asked for cannot be done; the message says why and what to do.
+    """A request is refused; the message says why and what to do.
 
-    field: the form field it belongs to, if any. code: typed reason.
+    field: the form field at fault, if any. code: typed reason.
     """
 
     def __init__(self, message: str, *, field: str | None = None, code: str = "refused") -> None:

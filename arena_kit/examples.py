@@ -1,7 +1,7 @@
 """Packs example players into archives: `python -m arena_kit.examples [NAME ...] --output FOLDER`.
 
-Players that learn are trained first, each for one environment, unless that was done before: what they have learned is
-kept in `data/examples`, never in git.
+Players that learn are trained first, each for one environment. Their weights are kept in `data/examples`, outside git,
+and used again next time.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from arena_kit.environment.registry import get_spec
 FOLDER = content_folder("example_players")
 ENTRY_POINT = "player.py"
 EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The first moment a zip can name: with the real times of the files no two archives would be equal."""
+"""The earliest time a zip can hold; every entry gets it, so that equal files give equal archives."""
 LEFT_OUT = frozenset({"__pycache__"})
 FILE_MODE = 0o100644
 NAME_CHARACTERS = 100
-"""Of an environment, in the name of a folder."""
+"""At most this many characters of an environment's name go into the name of a folder."""
 
 STORE = FOLDER.parent / "data" / "examples"
-"""Where weights are kept unless the caller says otherwise."""
+"""The default folder for weights."""
 GAMES = ("connect-four", "quarto", "tic-tac-toe")
 GRIDS = ("FrozenLake-v1", "CliffWalking-v1", "Taxi-v4")
 BOXES = ("Pendulum-v1", "BipedalWalker-v3", "Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "Walker2d-v5")
@@ -45,11 +45,11 @@ BOXES = ("Pendulum-v1", "BipedalWalker-v3", "Ant-v5", "HalfCheetah-v5", "Hopper-
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What an example player is for.
+    """Which environments an example player can play.
 
-    environments: slugs of games and Gymnasium's ids, empty for all whose actions are numbers; a player that learns is
-    trained for the first when none is named. arrays: it knows the arrays that BOXES want, too. weights: the file that
-    its `train.py` writes.
+    environments: slugs of games and ids of Gymnasium; empty for every environment whose actions are numbers. A player
+    that learns is trained for the first one by default. arrays: whether it also plays BOXES. weights: the file that its
+    `train.py` writes; empty when it does not learn.
     """
 
     environments: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Example:
     weights: str = ""
 
     def fits(self, environment: str, *, takes_arrays: bool) -> bool:
-        """Whether it plays an environment, named as in `environments`."""
+        """Return whether it plays an environment, named as in `environments`."""
         if self.environments:
             return environment in self.environments
         return not takes_arrays or (self.arrays and environment in BOXES)
@@ -74,21 +74,21 @@ EXAMPLES: Mapping[str, Example] = {
     "reinforce": Example(("CartPole-v1",), weights="weights.npz"),
     "sarsa": Example(("CliffWalking-v1", "FrozenLake-v1", "Taxi-v4"), weights="q_table.npy"),
 }
-"""Players that are not named here play all environments whose actions are numbers."""
+"""What each example player is for; those not listed here play every environment whose actions are numbers."""
 
 
 class UnknownPlayer(LookupError):
-    """There is no example player of this name; the message lists those there are."""
+    """There is no example player of this name; the message lists the known ones."""
 
 
 class TrainingFailed(RuntimeError):
-    """A `train.py` has ended without weights; the message names the command, whose output says why."""
+    """A `train.py` ended without writing weights; the message names the command to run it again."""
 
 
 def names(environment: str | None = None) -> tuple[str, ...]:
-    """Names of the example players, ascending: all, or those that fit an environment.
+    """Return the sorted names of all example players, or of those that play an environment.
 
-    environment: any name of one of the arena's (`connect-four`, `cart-pole`), or an id of Gymnasium (`CartPole-v1`).
+    environment: a name in the arena (`connect-four`, `cart-pole`) or an id of Gymnasium (`CartPole-v1`).
     """
     found = sorted(path.parent.name for path in FOLDER.glob(f"*/{ENTRY_POINT}"))
     if environment is None:
@@ -106,16 +106,17 @@ def make_archive(
     train: bool = False,
     store: Path = STORE,
 ) -> bytes:
-    """The zip of one example player; the same files always give the same bytes. Raises UnknownPlayer, TrainingFailed.
+    """Return the zip of one example player; the same files always give the same bytes.
 
-    environment: what a player that learns is for, named as for `names`; empty: the first it fits. arguments: what
-    `gymnasium.make` gets besides those of the arena's environment. train: train it when `store` has no weights;
-    otherwise the zip then has none, and `train.py` must be run to play.
+    environment: the environment of a player that learns, named as for `names`; empty for the first that it plays.
+    arguments: more arguments for `gymnasium.make`, besides those of the arena's environment. train: whether to train
+    the player when `store` has no weights for it; if not, the zip has no weights, and the player needs its `train.py`
+    run before it can play. Raises UnknownPlayer and TrainingFailed.
     """
     if name not in names():
-        raise UnknownPlayer(f"There is no example player {name!r}. There are: {', '.join(names())}.")
+        raise UnknownPlayer(f"There is no example player {name!r}. The players are: {', '.join(names())}.")
     folder, example = FOLDER / name, _example(name)
-    # What somebody has trained beside the code is for an environment that nobody knows.
+    # Weights beside the code are left out, because it is unknown which environment they were trained for.
     files = {path.relative_to(folder).as_posix(): path for path in _files(folder) if path.name != example.weights}
     if example.weights:
         learned_in, own_arguments = _made_of(environment or example.environments[0])
@@ -129,12 +130,12 @@ def make_archive(
 
 
 def zip_bytes(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """A zip of (name, content) pairs, sorted by name, with fixed times and modes."""
+    """Return a zip of (name, content) pairs, sorted by name, with fixed times and modes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in sorted(files):
             entry = zipfile.ZipInfo(name, EARLIEST)
-            entry.create_system = 3  # Unix, whatever machine packs
+            entry.create_system = 3  # Unix, so that every machine packs the same bytes
             entry.external_attr = FILE_MODE << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)
     return buffer.getvalue()
@@ -148,9 +149,10 @@ def write_archives(
     *,
     store: Path = STORE,
 ) -> list[Path]:
-    """Write the zips of players into a folder, trained where they learn; return their paths.
+    """Write the zips of example players into a folder, training those that learn; return the paths.
 
-    wanted: names; empty: all that fit the environment, or simply all. Raises UnknownPlayer, TrainingFailed.
+    wanted: names; empty for all that play the environment, or for all when no environment is given. The other
+    arguments are those of `make_archive`. Raises UnknownPlayer and TrainingFailed.
     """
     archives = {
         name: make_archive(name, environment, arguments, train=True, store=store)
@@ -166,13 +168,15 @@ def write_archives(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line. Returns the exit status."""
+    """Run the command line; return the exit status."""
     parser = ArgumentParser(
         prog="python -m arena_kit.examples", description="Pack example players into zips; train those that learn."
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all that fit ({', '.join(names())})")
     parser.add_argument(
-        "--environment", default="", help="slug, or id of Gymnasium; default: the first that a player fits"
+        "names", nargs="*", metavar="NAME", help=f"default: all that play the environment ({', '.join(names())})"
+    )
+    parser.add_argument(
+        "--environment", default="", help="slug, or id of Gymnasium; default: the first that each player plays"
     )
     parser.add_argument(
         "--arguments", type=json.loads, default={}, metavar="JSON", help="""e.g. '{"is_slippery": false}'"""
@@ -195,7 +199,7 @@ def _example(name: str) -> Example:
 
 
 def _made_of(environment: str) -> tuple[str, Mapping[str, Any]]:
-    """The slug of a game, or the id of Gymnasium and the arguments that an environment of the arena is made with."""
+    """Return the slug of a game, or the id of Gymnasium and the arguments behind one of the arena's environments."""
     try:
         spec = get_spec(environment)
     except UnknownEnvironment:
@@ -204,7 +208,6 @@ def _made_of(environment: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _takes_arrays(environment: str) -> bool:
-    """Whether the actions of an environment are arrays."""
     try:
         return get_spec(environment).action is not None
     except UnknownEnvironment:
@@ -212,33 +215,33 @@ def _takes_arrays(environment: str) -> bool:
 
 
 def _weights_path(folder: Path, environment: str, arguments: Mapping[str, Any], store: Path) -> Path:
-    """Where the weights are that this very `train.py` writes for this environment: another finds none there."""
+    """Return the path of the weights, which differs for every environment, its arguments and version of `train.py`."""
     seen = json.dumps([environment, arguments, version("gymnasium"), version("numpy")], sort_keys=True)
     digest = hashlib.sha256(seen.encode() + (folder / "train.py").read_bytes()).hexdigest()
-    # Names of environments may hold slashes, and whoever asks for an archive may ask for any name.
+    # The name may hold slashes, and it may come from a request.
     where = re.sub(r"[^\w.-]", "_", environment, flags=re.ASCII)[:NAME_CHARACTERS]
     return store / f"{folder.name}-{where}-{digest[:16]}" / _example(folder.name).weights
 
 
 def _train(folder: Path, environment: str, arguments: Mapping[str, Any], weights: Path) -> None:
-    """Run `train.py`; its output goes where ours goes."""
+    """Run `train.py`, which prints to this process's output."""
     weights.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=weights.parent) as unfinished:
         new = Path(unfinished) / weights.name
         command = ["train.py", environment, "--arguments", json.dumps(arguments), "--output", str(new.resolve())]
-        # One thread: the matrices are too small to share, and the cores belong to others, too.
+        # One thread: the matrices are too small to share, and other work needs the cores.
         variables = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         done = subprocess.run([sys.executable, *command], cwd=folder, env=variables, check=False)
         if done.returncode or not new.exists():
             raise TrainingFailed(
-                f"Training {folder.name} has ended with status {done.returncode} and no weights. Its output above says "
-                f"why; to see it alone, run in {folder.name}: python train.py {environment}"
+                f"Training {folder.name} ended with status {done.returncode} and wrote no weights. The output above "
+                f"says why. To see it alone, run in {folder.name}: python train.py {environment}"
             )
         new.replace(weights)
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files that belong to a player: no caches, no hidden files."""
+    """Return the files of a player without caches and hidden files."""
     return [
         path
         for path in folder.rglob("*")

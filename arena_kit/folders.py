@@ -1,4 +1,4 @@
-"""Folders that the kernel knows to be abandoned when their process dies, in whatever way. Free of Django."""
+"""Temporary folders held by a kernel lock, so that those of a dead process can be told apart and removed."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import shutil
 import tempfile
 from pathlib import Path
 
-DATA_DIR_HINT = "Make the folder, mount it, or set DATA_DIR to one that is there."
+DATA_DIR_HINT = "Make the folder, mount it, or set DATA_DIR to an existing folder."
 
 
 def data_dir_problem(folder: Path) -> str:
-    """Why the arena cannot keep its data in a folder; empty when it can."""
+    """Return a sentence that says why the arena cannot keep its data in a folder, or "" when it can."""
     if not folder.is_dir():
-        return f"DATA_DIR is {folder}, and there is no such folder."
+        return f"DATA_DIR is {folder}, which does not exist."
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"DATA_DIR is {folder}, and this user may not write to it."
+        return f"DATA_DIR is {folder}, which this user cannot write to."
     return ""
 
 
 class OwnFolder:
-    """A temporary folder, locked as long as this process lives or until it is closed.
+    """A temporary folder, locked until it is closed or this process ends.
 
-    parent: where it is made. Its name is `prefix` and eight random letters. Raises OSError.
+    parent: the folder to make it in. Its name is `prefix` and eight random letters. Raises OSError.
     """
 
     def __init__(self, parent: Path, prefix: str, *, mode: int = 0o700) -> None:
-        # Locked before it has its name: who looks in between would take it for abandoned.
+        # The lock comes before the final name: `remove_abandoned` would remove an unlocked folder of that name.
         unnamed = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=parent))
         self._lock = os.open(unnamed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -36,7 +36,7 @@ class OwnFolder:
         self.path = unnamed.rename(parent / unnamed.name.removeprefix("."))
 
     def close(self) -> None:
-        """Remove it with all that is in it. May be called twice."""
+        """Remove the folder and its contents. May be called twice."""
         shutil.rmtree(self.path, ignore_errors=True)
         lock, self._lock = self._lock, -1
         if lock >= 0:
@@ -44,7 +44,7 @@ class OwnFolder:
 
 
 def remove_abandoned(parent: Path, prefix: str) -> int:
-    """Remove the folders of processes that have died; return how many. What belongs to other users stays."""
+    """Remove the folders that dead processes left in `parent`, except those of other users; return how many."""
     count = 0
     for path in parent.glob(f"{prefix}????????"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the records of the log are about: bound by whoever begins a request or a job. Of the standard library alone."""
+"""Holds the fields, such as the request or the job, that every log record made within a block of code carries."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from contextvars import ContextVar
 from types import MappingProxyType
 
 SECRET_IN_PATH = re.compile(r"(/(?:password-reset/[^/\s]+|unsubscribe|confirm)/)[^/\s]+")
-"""Who reads such a link can take the account, or stop its mails."""
+"""Matches links whose last part is a secret: with it, a reader of the log could take the account or stop its mails."""
 
 ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*", re.DOTALL)
-"""What PostgreSQL adds to its errors: `Failing row contains (7, ann@example.org, ...)`, and the like."""
+"""Matches the values that PostgreSQL adds to its errors, e.g. `Failing row contains (7, ann@example.org, ...)`."""
 
 _bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default=MappingProxyType({}))
 
 
 @contextmanager
 def bound(**fields: object) -> Iterator[None]:
-    """Let every record within say what it is about, e.g. the request or the job."""
+    """Add fields, e.g. the request or the job, to every log record made within the block."""
     token = _bound.set({**_bound.get(), **fields})
     try:
         yield
@@ -28,31 +28,31 @@ def bound(**fields: object) -> Iterator[None]:
 
 
 def bind(**fields: object) -> None:
-    """Say more, until the surrounding `bound` ends; without one nothing is said."""
+    """Add fields until the surrounding `bound` ends; does nothing outside one."""
     if about := _bound.get():
         _bound.set({**about, **fields})
 
 
 def bound_fields() -> Mapping[str, object]:
-    """What the records of this moment are about."""
+    """Return the fields that a log record made now carries."""
     return _bound.get()
 
 
 def without_secrets(text: str) -> str:
-    """A text without the secret part of the addresses in it, and without the values of rows that an error names.
+    """Return a text without the secrets in its links and without the row values that a database error quotes.
 
-    Logs, Sentry and mails say what went wrong, not with whose data.
+    Logs, Sentry and mails say what went wrong, but not whose data was involved.
     """
     return ROW_VALUES.sub("", without_links(text))
 
 
 def without_links(text: str) -> str:
-    """A text without the secret part of the addresses in it."""
+    """Return a text without the secrets in its links."""
     return SECRET_IN_PATH.sub(r"\1...", text)
 
 
 def trace_without_secrets(trace: str, error: BaseException | None) -> str:
-    """As `without_secrets`, for the formatted trace of an error: what errors say is shortened, what follows stays."""
+    """Return the formatted trace of an error with `without_secrets` applied to the messages of it and its causes."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)

@@ -1,4 +1,4 @@
-"""Text that people and players give: without what is invisible, and without what harms terminals and databases."""
+"""Cleans text from people and players of invisible characters and of those that harm terminals or databases."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import re
 import unicodedata
 
 INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters, marks and signs that show nothing, though Unicode calls them neither spaces nor controls."""
+"""Characters that show nothing although Unicode counts them neither as spaces nor as controls."""
 MARKS_IN_A_ROW = 2
+"""At most this many combining marks are kept on one letter; Vietnamese needs two."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def plain_text(text: str) -> str:
-    """Text of a player without control characters and lone surrogates, which databases and terminals dislike."""
+    """Return the text without the control characters and lone surrogates that databases and terminals cannot take."""
     return _CONTROL.sub("", text)
 
 
 def plain_line(text: str) -> str:
-    """One line without controls, marks of direction, characters of no width and lone surrogates.
+    """Return one line without controls, direction marks, zero-width characters and lone surrogates.
 
-    They make a word look like another one, turn what stands around it, or cannot be stored. Spaces of all kinds become
-    single ones, and of marks above each other (more than Vietnamese needs) those too many go.
+    These make a word look like another one, turn the text around it, or cannot be stored. Runs of any kind of white
+    space become one space, and combining marks beyond MARKS_IN_A_ROW are removed.
     """
     kept: list[str] = []
     marks = 0

@@ -1,6 +1,6 @@
-"""Measured programs: speed, costs, fairness. Each prints a table and writes JSON; see `--help` of each."""
+"""Benchmarks of speed, cost and fairness. Each prints a table and can write JSON; see its `--help`."""
 
 import os
 
-# As in a player's container, and before NumPy is loaded: no isolation must not win by using more cores.
+# As in a player's container, so that no isolation does not win by more cores. Must come before NumPy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

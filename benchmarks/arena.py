@@ -1,6 +1,6 @@
-"""A whole arena for a benchmark: its own database and files, real uploads, real workers as `manage.py run_workers`.
+"""A whole arena for a benchmark: its own database and files, real uploads, and workers of `manage.py run_workers`.
 
-Django is set up by `Arena` itself, once per process; so nothing of Django is imported before.
+`Arena` itself sets up Django, once per process, so modules that need Django are imported later.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ STEP_SECONDS = 0.1
 STALL_SECONDS = 300.0
 GRACE_SECONDS = 30.0
 PLAYING = re.compile(r"^Playing took ([0-9.]+) s\.$", re.MULTILINE)
-"""The line of a duel's log that says how long its matches took."""
+"""The line of a duel's log with the time that its matches took."""
 
 
 class ArenaFailed(Exception):
-    """The arena did not do its work; the message says what it did last."""
+    """The arena got stuck or refused a player; the message says what it did last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A tournament that was played. playing_seconds: by duel, where its log says so. wall_seconds: of it all."""
+    """A finished tournament. wall_seconds: of the whole. playing_seconds: of each duel whose log says it."""
 
     agents: int
     workers: int
@@ -45,19 +45,19 @@ class Edition:
     wall_seconds: float
     playing_seconds: tuple[float | None, ...]
     other_seconds: tuple[float, ...]
-    """By duel: from the claim by a worker to its end, without the playing."""
+    """Seconds of each duel from its claim by a worker to its end, without the playing."""
     is_cold: bool = False
-    """Whether the workers had never seen the players before."""
+    """Whether the workers had no warm containers of these players."""
 
 
 def playing_seconds(log: str) -> float | None:
-    """What a duel's log says of the time its matches took; None when it does not say."""
+    """Return the seconds that a duel's matches took according to its log; None if the log does not say."""
     found = PLAYING.findall(log)
     return float(found[-1]) if found else None
 
 
 class Arena:
-    """An arena in a folder of its own. sandbox: docker or process."""
+    """An arena in its own folder. sandbox: docker or process."""
 
     def __init__(self, folder: Path, *, sandbox: str, base_image: str) -> None:
         self._folder, self._sandbox, self._prefix = folder, sandbox, f"rl-arena-bench-{os.getpid()}"
@@ -72,7 +72,7 @@ class Arena:
             "PLAYER_BASE_IMAGE": base_image,
             "PLAYER_IMAGE_PREFIX": self._prefix,
             "LOG_LEVEL": "WARNING",
-            # One owner uploads whatever is measured.
+            # One owner uploads all players.
             "QUOTAS": "uploads_per_day=0,active_agents=0,storage_bytes=0,concurrent_jobs=0",
         }
         os.environ.pop("REDIS_URL", None)
@@ -88,8 +88,8 @@ class Arena:
     def prepare(self, sources: Sequence[str], *, slug: str, match_count: int, workers: int) -> tuple[float, float]:
         """Upload, build and validate a player per source.
 
-        Returns the seconds from upload to ready of the first, while nobody else waits, and those of all together.
-        Raises ArenaFailed for one refused.
+        Returns the seconds from upload to ready for the first player, on idle workers, and for all players together.
+        Raises ArenaFailed if one is refused.
         """
         from core.models import Environment, User
 
@@ -103,13 +103,13 @@ class Arena:
             self._upload(owner, environment, sources[:1], first=1)
             ready = time.monotonic() - begun
             self._upload(owner, environment, sources[1:], first=2)
-        # From now on editions start only when this benchmark starts them.
+        # From now on only this benchmark starts editions.
         environment.is_active = False
         environment.save()
         return ready, time.monotonic() - begun
 
     def _upload(self, owner: User, environment: Environment, sources: Sequence[str], *, first: int) -> None:
-        """Upload agents and return when all of them may play."""
+        """Upload agents and return once all of them may play."""
         from django.core.files.uploadedfile import SimpleUploadedFile
 
         from core.models import Build, Submission, Validation
@@ -128,7 +128,7 @@ class Arena:
         wait_until(ready, first - 1 + len(sources))
 
     def score(self, source: str, *, slug: str) -> float:
-        """Upload a player to a one-seat environment; return the seconds until it stands on the board."""
+        """Upload a player to a one-seat environment; return the seconds until it is on the board."""
         from django.core.files.uploadedfile import SimpleUploadedFile
 
         from core.models import Environment, Evaluation, User
@@ -145,7 +145,7 @@ class Arena:
             return time.monotonic() - begun
 
     def play(self, *, slug: str, agents: int, workers: int) -> tuple[Edition, Edition]:
-        """Play an edition among the first `agents` agents with workers that start cold, and one more with the same."""
+        """Play an edition among the first `agents` agents with cold workers, and another one with the same workers."""
         with self.workers(["duel", "tournament"], workers):
             self._await_workers({"duel": workers, "tournament": 1})
             cold, warm = (self._edition(slug, agents, workers) for _ in range(2))
@@ -183,7 +183,7 @@ class Arena:
 
     @contextmanager
     def workers(self, queues: Sequence[str], parallelism: int) -> Iterator[None]:
-        """Workers of these queues, as many of the duel queue as said; all have ended afterwards."""
+        """Run workers of these queues, `parallelism` of them for duels, and end them all afterwards."""
         with (self._folder / "workers.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "manage.py", "run_workers", *queues],
@@ -203,7 +203,7 @@ class Arena:
                 process.wait()
 
     def remove(self) -> None:
-        """Remove what this arena has left on the engine: containers of its images, then the images."""
+        """Remove this arena's containers and then its images from the engine."""
         if self._sandbox != "docker":
             return
         from arena_kit.image.engine import connect
@@ -221,7 +221,7 @@ class Arena:
             client.close()
 
     def _await_workers(self, counts: dict[str, int]) -> None:
-        """Every worker has taken a message that asks nothing of it, and so has loaded its code."""
+        """Wait until every worker has taken an empty message, and so has loaded its code."""
         from django_q.tasks import async_task
 
         from core.jobs.bells import ANSWER, TOURNAMENT_TASK, WORK, waiting_count
@@ -231,7 +231,7 @@ class Arena:
             for _ in range(4 * count):
                 async_task(ANSWER, *nothing[queue], cluster=queue)
         wait_until(lambda: -sum(waiting_count(queue) for queue in counts), 0)
-        # The last of them may still be at work.
+        # The last worker may still be busy.
         time.sleep(1.0)
 
     def _last_lines(self) -> str:
@@ -239,7 +239,7 @@ class Arena:
 
 
 def zipped(source: str) -> bytes:
-    """An archive with this `player.py`."""
+    """Return an archive with this `player.py`."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("player.py", source)
@@ -247,11 +247,11 @@ def zipped(source: str) -> bytes:
 
 
 def wait_until(count: Callable[[], int], goal: int) -> None:
-    """Return once `count` has reached `goal`. Raises ArenaFailed when it stands still for too long."""
+    """Return once `count` has reached `goal`. Raises ArenaFailed if it does not grow for too long."""
     last, moved = None, time.monotonic()
     while (now := count()) < goal:
         if now != last:
             last, moved = now, time.monotonic()
         elif time.monotonic() - moved > STALL_SECONDS:
-            raise ArenaFailed(f"Nothing has moved for {STALL_SECONDS:.0f} s, at {now} of {goal}.")
+            raise ArenaFailed(f"No progress for {STALL_SECONDS:.0f} s, at {now} of {goal}.")
         time.sleep(STEP_SECONDS)

@@ -1,4 +1,4 @@
-"""A database full of evaluations for `benchmarks.leaderboard`, and the ways to answer from it. Needs Django."""
+"""A database full of evaluations for `benchmarks.leaderboard`, and the ways to read boards from it. Needs Django."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PAGE = 50
 NEWEST = datetime(2026, 6, 1, tzinfo=UTC)
 ALGORITHMS = ("DQN", "PPO", "Q-learning", "SARSA", "CEM", "REINFORCE", "A2C", "hand-written")
 ALGORITHM, LOWEST, HIGHEST = "learning", 200.0, 320.0
-"""What the filtered page asks for: one row in thirty."""
+"""The filter of the filtered page, which matches one row in thirty."""
 
 
 def fill(*, rows: int, environments: int) -> None:
-    """Make a migrated database with current evaluations, as many in each environment; two in a hundred by scripts.
+    """Fill a database with current evaluations, equally many per environment; two in a hundred are of scripts.
 
-    The first environment is filled from Python, the others are copied from it inside the database.
+    The first environment is filled from Python, and the database copies it to the others.
     """
     django.setup()
     from django.core.management import call_command
@@ -54,13 +54,13 @@ def fill(*, rows: int, environments: int) -> None:
         shifted = {name: f"{name} + {step}" for name in ("id", "agent_id", "submission_id")}
         _copy(Evaluation, each, {**shifted, "environment_id": str(first.pk + number), "score": f"score + {number}"})
     if connection.vendor == "postgresql":
-        # What its own daemon would do within minutes.
+        # PostgreSQL's own daemon would do this within minutes.
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
 
 
 def _environments(count: int) -> Environment:
-    """So many environments with ids in a row; returns the first."""
+    """Create this many environments with consecutive ids; return the first."""
     from arena_kit.environment.registry import get_spec
     from core.environments.services import environment_sync
     from core.models import Environment
@@ -118,7 +118,7 @@ def _fill_first(environment: Environment, count: int) -> None:
 
 
 def _copy(model: type[Model], count: int, changes: Mapping[str, str]) -> None:
-    """Copy the first rows of a table with some columns changed, by SQL that every database speaks."""
+    """Copy the first rows of a table with some columns changed, in SQL that every database understands."""
     from django.db import connection
 
     columns = [str(field.column) for field in model._meta.concrete_fields]
@@ -126,16 +126,17 @@ def _copy(model: type[Model], count: int, changes: Mapping[str, str]) -> None:
     values = ", ".join(changes.get(column, f'"{column}"') for column in columns)
     table = model._meta.db_table
     with connection.cursor() as cursor:
-        # Names and whole numbers of ours only.
+        # Only our own names and whole numbers are inserted.
         cursor.execute(f'INSERT INTO "{table}" ({into}) SELECT {values} FROM "{table}" WHERE id <= {count}')
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one question asked one way.
+    """The figures of one question in one way.
 
-    median_ms, p95_ms: of an answer while one caller asks about one board. per_second: answers while several threads
-    do. spread_per_second: the same, but each asks about the next board, which suits a cache least.
+    median_ms, p95_ms: latency of an answer while one caller asks about one board. per_second: answers per second while
+    several threads ask. spread_per_second: the same, but every question is about the next board, the worst case for a
+    cache.
     """
 
     median_ms: float
@@ -145,7 +146,7 @@ class Figures:
 
 
 def measure(*, samples: int, seconds: float, threads: int, redis_url: str) -> dict[str, dict[str, Figures]]:
-    """Figures by question and way, on a database that is filled. redis_url: empty to leave Redis out."""
+    """Return figures by question and way, on a filled database. redis_url: empty to leave Redis out."""
     django.setup()
     from django.core.cache.backends.locmem import LocMemCache
 
@@ -175,7 +176,7 @@ def measure(*, samples: int, seconds: float, threads: int, redis_url: str) -> di
 def _questions(
     environments: Sequence[Environment], middle: Sequence[Evaluation]
 ) -> dict[str, dict[str, Callable[[int], object]]]:
-    """By question the ways to answer it; each takes a number that says for which environment.
+    """Return the ways to answer by question; each way takes the number of an environment.
 
     middle: the evaluation in the middle of each board, whose rank is asked for.
     """
@@ -207,7 +208,7 @@ def _questions(
 
 
 def _rows_in_python(environment: Environment) -> list[Any]:
-    """The seed's way: read all rows of the environment, sort them here."""
+    """Read all rows of the environment and sort them here, as the older system does."""
     from core.models import Evaluation
 
     rows: Any = Evaluation.objects.filter(
@@ -218,7 +219,7 @@ def _rows_in_python(environment: Environment) -> list[Any]:
 
 
 def _page_in_python(environment: Environment, filters: Any) -> list[dict[str, Any]]:
-    """A page without the figures that the seed does not have, such as differences between rows."""
+    """Return a page without figures that the older system lacks, such as differences between rows."""
     ranked = [{**row, "rank": rank} for rank, row in enumerate(_rows_in_python(environment), start=1)]
     lowest = float("-inf") if filters.score_min is None else filters.score_min
     highest = float("inf") if filters.score_max is None else filters.score_max
@@ -249,7 +250,7 @@ def _timed(answer: Callable[[int], object], samples: int, seconds: float, thread
 
 
 def _throughput(answer: Callable[[int], object], seconds: float, threads: int, *, step: int) -> float:
-    """Answers a second of several threads. step: from the board of one question to that of the next."""
+    """Return answers per second of several threads. step: from the board of one question to that of the next."""
     from django.db import connection
 
     counts = [0] * threads

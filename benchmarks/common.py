@@ -1,4 +1,4 @@
-"""What the benchmarks share: options, ways that take turns, timed duels, tables and plots."""
+"""Shared parts of the benchmarks: options, ways that take turns, timed duels, tables and plots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from arena_kit.sandbox.cores import free_core
 from benchmarks.own_python import CannotInstall, own_python
 
 BENCH_LABEL = "arena.bench"
-"""Carries this process's id: tells our containers from those of others on the same engine."""
+"""Label with this process's id, which tells our containers from others on the same engine."""
 SEED = 7
 COUNTER = itertools.count(1)
 PLOTS = Path(__file__).with_name("plots")
@@ -34,7 +34,7 @@ Sample = TypeVar("Sample")
 
 
 def new_parser(module: str, description: str | None, *, rounds: int) -> argparse.ArgumentParser:
-    """The options that every benchmark has."""
+    """Return a parser with the options that every benchmark has."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
@@ -46,14 +46,14 @@ def new_parser(module: str, description: str | None, *, rounds: int) -> argparse
 
 
 def circumstances(options: argparse.Namespace) -> dict[str, object]:
-    """What figures depend on: the options and the machine."""
+    """Return the options and the machine, on which the figures depend."""
     kept = {name: value for name, value in vars(options).items() if not isinstance(value, Path)}
     return {**kept, "python": platform.python_version(), "cores": len(os.sched_getaffinity(0))}
 
 
 @contextlib.contextmanager
 def open_sandbox(kind: str, base_image: str, folder: Path) -> Iterator[Sandbox]:
-    """A sandbox that can be used now. Raises SandboxUnavailable. folder: for channels; short, sockets lie in it."""
+    """Return a usable sandbox. Raises SandboxUnavailable. folder: for channels; sockets need its path to be short."""
     sandbox: Sandbox
     if kind == "docker":
         from arena_kit.sandbox.docker import DockerSandbox
@@ -69,7 +69,7 @@ def open_sandbox(kind: str, base_image: str, folder: Path) -> Iterator[Sandbox]:
 
 @contextlib.contextmanager
 def work_folder() -> Iterator[Path]:
-    """A temporary folder whose content players can reach."""
+    """Create a temporary folder that players can read."""
     with tempfile.TemporaryDirectory(prefix="arena-bench-") as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -77,14 +77,14 @@ def work_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def pinned() -> Iterator[int | None]:
-    """A core for this process and its players, as a worker takes one for a duel."""
+    """Reserve a core for this process and its players, as a worker does for a duel."""
     with free_core(Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}") as core:
         yield core
 
 
 @dataclass(frozen=True, slots=True)
 class TimedDuel:
-    """A duel and how long its parts took, in seconds.
+    """A duel and the seconds of its parts.
 
     starting: from the first launch to the last. playing: from then to the last result. ending: until all is removed.
     """
@@ -111,11 +111,11 @@ def play_duel(
     on_half: Callable[[], None] | None = None,
     on_core: Callable[[int | None], None] | None = None,
 ) -> TimedDuel:
-    """Play a duel between two folders in a sandbox, pinned as by a worker.
+    """Play a duel between two folders in a sandbox, on one core as a worker does.
 
-    on_half: called once, when half of the matches or more are played; its time does not count.
+    on_half: called once after half of the matches; its time does not count.
     on_core: called with the duel's core before its players are started.
-    Raises RuntimeError when a player failed, unless it may.
+    Raises RuntimeError if a player fails, unless `may_fail`.
     """
     marks: list[float] = []
     waiting = [on_half] if on_half else []
@@ -133,7 +133,7 @@ def play_duel(
         is_last = matches_done == matches
         if is_last:
             marks.append(time.perf_counter())
-        # Matches that are played at once may end at once, the second half with the first.
+        # Matches in flight together may end together, so the second half may end with the first.
         if waiting and 2 * matches_done >= matches:
             begun = time.perf_counter()
             waiting.pop()()
@@ -158,13 +158,13 @@ def _refuse_faults(duel: PlayedDuel) -> None:
     if duel.record.summary.errors == (0, 0):
         return
     errors = sorted({match.error for match in duel.record.matches if match.error})
-    raise RuntimeError(f"A player failed, the figures mean nothing: {' '.join(errors)}\n{duel.log}")
+    raise RuntimeError(f"A player failed, so the figures are worthless: {' '.join(errors)}\n{duel.log}")
 
 
 def play_bare(
     spec: EnvironmentSpec, players: Sequence[Player], matches: int, seed: int = SEED
 ) -> tuple[float, list[MatchRecord]]:
-    """Play matches one after the other in this process, seats alternating; return seconds and records."""
+    """Play matches in sequence in this process, with alternating seats; return seconds and records."""
     begun = time.perf_counter()
     records = [
         run_match(spec, players if number % 2 == 0 else players[::-1], pair_seed(seed, number // 2))
@@ -174,12 +174,12 @@ def play_bare(
 
 
 def count_moves(matches: Sequence[MatchRecord]) -> int:
-    """Moves of all matches together."""
+    """Return the number of moves of all matches together."""
     return sum(sum(match.move_counts) for match in matches)
 
 
 def take_turns(samples: Mapping[str, Callable[[], Sample]], rounds: int) -> dict[str, list[Sample]]:
-    """A sample of everything, then again, so that a busy moment of the machine meets them all."""
+    """Take a sample of every way in each round, so that a busy moment of the machine affects all ways."""
     taken: dict[str, list[Sample]] = {title: [] for title in samples}
     for number in range(1, rounds + 1):
         for title, take in samples.items():
@@ -190,7 +190,7 @@ def take_turns(samples: Mapping[str, Callable[[], Sample]], rounds: int) -> dict
 
 
 def say(text: str) -> None:
-    """One line on the terminal that the next one writes over."""
+    """Print a line to the terminal that the next one overwrites."""
     if sys.stderr.isatty():
         print(f"\r{text:90.90}", end="" if text else "\r", file=sys.stderr, flush=True)
 
@@ -201,7 +201,7 @@ def middle(values: Sequence[float], digits: int = 3) -> float:
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns for people: the first to the left, figures to the right."""
+    """Return a table for people: the first column aligned to the left, figures to the right."""
     cells = [list(header), *([_cell(value) for value in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = [
@@ -224,7 +224,7 @@ def _cell(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One diagram. lines: by label, the points in order. levels: by label, what does not depend on x."""
+    """A diagram. lines: points in order, by label. levels: values that do not depend on x, by label."""
 
     title: str
     x: str
@@ -235,7 +235,7 @@ class Panel:
 
 
 def draw(path: Path, panels: Sequence[Panel]) -> None:
-    """Draw panels into a picture; where matplotlib cannot be had, say so instead."""
+    """Draw panels into a picture; if matplotlib cannot be installed, print that instead."""
     try:
         python = own_python(PLOTS / "requirements.txt")
     except CannotInstall as error:
@@ -246,6 +246,6 @@ def draw(path: Path, panels: Sequence[Panel]) -> None:
 
 
 def write_json(path: Path | None, report: Mapping[str, object]) -> None:
-    """Write the figures when a file was asked for."""
+    """Write the figures if a file was asked for."""
     if path is not None:
         path.write_text(json.dumps(report, indent=2) + "\n")

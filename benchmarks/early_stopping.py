@@ -1,9 +1,9 @@
-"""What stopping duels early saves, and what it does to ratings: matches played, errors, shift to the extremes.
+"""What stopping duels early saves, and how it affects ratings: matches, errors, shift to the extremes.
 
-Truth: 20 agents, strengths normal with a standard deviation of 120 points, one duel of every two, results as the
-Bradley-Terry model has them. The same duels are rated whole, stopped by the symmetric test of an environment, and cut
-at one length for all that takes as many matches altogether. The slope is that of the fitted rating over the truth: 1
-where nothing is drawn to the mean or pushed to the extremes.
+The truth is simulated: 20 agents with normal strengths of standard deviation 120 points, one duel per pair, results by
+the Bradley-Terry model. The same duels are rated in full, stopped by an environment's symmetric test, and cut to one
+common length that takes as many matches in total. The slope is that of the fitted ratings over the true strengths: 1
+if they are neither drawn to the mean nor pushed to the extremes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from benchmarks.common import circumstances, say, text_table, write_json
 from benchmarks.ratings import AGENTS, SPREAD, rows
 
 BOUND = 50.0
-"""Of the test, in normalised Elo: it tells -BOUND from BOUND."""
+"""Bound of the test in normalised Elo: it decides between -BOUND and BOUND."""
 WAYS = ("whole", "stopped", "cut")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a table and write JSON when asked."""
+    """Measure, print a table and, if asked, write JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.early_stopping", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def compare(pairs: int, seasons: int, seed: int) -> dict[str, dict[str, float]]:
-    """Matches of a duel in the mean, slope, root mean square error in points and coverage, by way of playing."""
+    """Return by way of playing: mean matches per duel, slope, root mean square error in points, and coverage."""
     generator = np.random.default_rng((seed, pairs))
     met = np.array(list(itertools.combinations(range(AGENTS), 2)))
     test = SequentialTest(-BOUND, BOUND, cap=pairs)
@@ -87,7 +87,7 @@ def compare(pairs: int, seasons: int, seed: int) -> dict[str, dict[str, float]]:
 
 
 def _seatings(met: Integers, won: np.ndarray[Any, Any], played: Integers) -> list[Seating]:
-    """The ledger's rows of duels of which so many pairs were played: one for each seat of the first player."""
+    """Return ledger rows of duels with this many pairs, one for each seat of the first player."""
     within = np.arange(won.shape[1])[None, :] < played[:, None]
     duel = np.arange(len(met))
     found: list[Seating] = []
@@ -100,7 +100,7 @@ def _seatings(met: Integers, won: np.ndarray[Any, Any], played: Integers) -> lis
 
 
 def table(report: dict[str, Any]) -> str:
-    """The figures for people."""
+    """Return the figures as a table."""
     lines = [
         [
             matches,

@@ -1,9 +1,9 @@
-"""How many steps a second an evaluation takes, against other ways to take the same steps.
+"""How many steps a second an evaluation takes, compared with other ways to take the same steps.
 
-CartPole-v1 with a small NumPy policy: the arena's sandbox, one HTTP POST per step, the plain environment in one process
-without isolation, and Gymnasium's vector environments (which ask a policy for all episodes at once: no agent of the
-arena could be asked so). Then pictures of 84 x 84 x 4 bytes a step, and the time from an upload to a score on a board.
-Everything in one run, the ways in turn, medians. Start-up and tear-down are not part of the steps a second.
+CartPole-v1 with a small NumPy policy in these ways: the arena's sandbox, one HTTP POST per step, the plain environment
+in one process without isolation, and Gymnasium's vector environments (they ask a policy for all episodes at once, which
+the arena's contract does not allow). Then pictures of 84 x 84 x 4 bytes per step, and the time from an upload to a
+score on a board. One run measures all ways in turn and reports medians. Steps per second exclude start and end.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ SPEC = get_spec("CartPole-v1")
 ENVIRONMENT = "CartPole-v1"
 VECTOR_WIDTH = 32
 WEIGHTS = np.array([0.02, 0.1, 1.0, 0.5], dtype="float32")
-"""Balances the pole to the end of every episode."""
+"""Weights that balance the pole to the end of every episode."""
 EPISODE_STEPS = 500
 RATIOS = {"speedup_http": "http", "fraction_of_bare": "bare", "fraction_of_vector": "vector"}
-"""Key of a ratio to the way that the arena is compared with."""
+"""The way that the arena is compared with, by the key of the ratio."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to take steps. play: plays that many episodes; returns steps and the seconds they took."""
+    """A way to take steps. play: plays that many episodes and returns the steps and their seconds."""
 
     key: str
     title: str
@@ -71,12 +71,12 @@ class Way:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a table and write JSON when asked; returns 1 when the sandbox cannot be used."""
+    """Measure, print a table and, if asked, write JSON; return 1 if the sandbox cannot be used."""
     parser = new_parser("evaluations", __doc__, rounds=5)
     parser.add_argument("--episodes", type=int, default=200, help="episodes of a sample of the arena (default 200)")
     parser.add_argument("--parallel", type=int, default=SPEC.parallel_matches,
                         help=f"episodes at once (default {SPEC.parallel_matches}, the environment's)")  # fmt: skip
-    parser.add_argument("--without-upload", action="store_true", help="leave out the time from upload to score")
+    parser.add_argument("--without-upload", action="store_true", help="do not measure the time from upload to score")
     options = parser.parse_args(arguments)
     if options.quick:
         options.episodes, options.rounds = 64, 3
@@ -133,7 +133,7 @@ def _steps(options: argparse.Namespace, folder: Path) -> tuple[dict[str, list[fl
 def play_evaluation(
     sandbox: Sandbox, spec: EnvironmentSpec, player: Path, episodes: int, parallel: int
 ) -> PlayedEvaluation:
-    """Evaluate a folder in a sandbox, pinned as by a worker. Raises RuntimeError when the player failed."""
+    """Evaluate a folder in a sandbox, on one core as a worker does. Raises RuntimeError if the player fails."""
 
     def launch() -> Container:
         name = f"arena-bench-{os.getpid()}-{next(COUNTER)}"
@@ -145,7 +145,7 @@ def play_evaluation(
             limits=spec.limits, clock=time.monotonic,
         )  # fmt: skip
     if played.failure is not None:
-        raise RuntimeError(f"The player failed, the figures mean nothing: {played.failure.sentence}")
+        raise RuntimeError(f"The player failed, so the figures are worthless: {played.failure.sentence}")
     return played
 
 
@@ -160,7 +160,7 @@ def _alone(player: Player, episodes: int) -> tuple[int, float]:
 
 
 def _bare(player: Player, episodes: int) -> tuple[int, float]:
-    """As anybody would write it, with the wrappers that `gymnasium.make` puts around by default."""
+    """Play in the usual loop, with the default wrappers of `gymnasium.make`."""
     environment: Any = gymnasium.make(ENVIRONMENT)
     valid_actions = np.arange(2)
     begun, steps = time.perf_counter(), 0
@@ -200,7 +200,7 @@ def _upload_to_score(options: argparse.Namespace, folder: Path) -> float:
 
 
 def summarise(figures: Mapping[str, Sequence[float]]) -> dict[str, object]:
-    """Medians, and the ratios of medians that people ask for."""
+    """Return medians and the ratios of medians."""
     medians = {key: statistics.median(values) for key, values in figures.items()}
     return {
         "steps_per_second": {key: round(value, 1) for key, value in medians.items()},
@@ -212,7 +212,7 @@ def summarise(figures: Mapping[str, Sequence[float]]) -> dict[str, object]:
 
 
 def table(titles: Mapping[str, str], figures: Mapping[str, Sequence[float]], report: Mapping[str, object]) -> str:
-    """The figures for people."""
+    """Return the figures as a table."""
     bare = statistics.median(figures["bare"])
     rows = [
         [title, statistics.median(figures[key]), min(figures[key]), max(figures[key]),

@@ -1,8 +1,8 @@
 """Whether a player can slow its opponent: an honest NumPy player's time per move against players that burn CPU.
 
-The honest player meets `dummy`, then one with a thread that burns CPU all the time, then one with such a process; then
-`dummy` again while a container is made ready, or is ready, for the next duel, whose player burns CPU as long as it is
-let. All take turns. Time per move is what the referee charges.
+The honest player meets `dummy`, then players with a thread and with a process that burn CPU all the time. Then it meets
+`dummy` while the container of the next duel's player, which burns CPU as long as it can, is prepared or is ready. All
+take turns. The time per move is what the referee charges.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ OPPONENTS = {
     "a burning process": players.PROCESS_BURNER,
 }
 WAITING = {"dummy, a burner is loaded": 6.0, "dummy, a burner is ready": 0.0}
-"""Seconds that a player for the next duel burns while it is loaded; with 0 the duel begins after that."""
+"""Seconds that the next duel's player burns CPU while it is loaded; with 0 the duel begins after loading."""
 READY_SECONDS = 2.0
-"""By then a container has been started and its player loaded."""
+"""Seconds after which a container has started and its player is loaded."""
 COUNTER = itertools.count(1)
 Sample = dict[str, float]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a table, write JSON when asked; returns 1 when the sandbox cannot be used."""
+    """Measure, print a table and, if asked, write JSON; return 1 if the sandbox cannot be used."""
     parser = new_parser("fairness", __doc__, rounds=7)
     parser.add_argument("--matches", type=int, default=200, help="matches of a sample (default 200)")
     parser.add_argument("--parallel", type=int, default=SPEC.parallel_matches,
@@ -98,12 +98,12 @@ def _sample(
 ) -> Sample:
     duel = play_duel(sandbox, SPEC, (honest, opponent), matches, parallel, may_fail=True, on_core=on_core)
     if duel.record.summary.errors[0]:
-        raise RuntimeError(f"The honest player was faulted: {duel.record.matches}")
+        raise RuntimeError(f"The honest player forfeited: {duel.record.matches}")
     return per_move(duel.record)
 
 
 def _sample_beside(sandbox: Sandbox, play: Callable[..., Sample], player: Path, seconds: float) -> Sample:
-    """A duel while a player waits for the next one, in a container of a pool such as every worker has."""
+    """Play a duel while the next duel's player waits in a warm container, as at every worker."""
     with contextlib.closing(WarmPlayers(sandbox, capacity=4, idle_seconds=600)) as pool:
 
         def make_ready(core: int | None) -> None:
@@ -116,7 +116,7 @@ def _sample_beside(sandbox: Sandbox, play: Callable[..., Sample], player: Path, 
 
 
 def per_move(record: DuelRecord) -> Sample:
-    """Milliseconds per move of player_1 in the median match, wall and (where recorded) CPU; player_2's forfeits."""
+    """Return player_1's milliseconds per move in the median match, wall and (if recorded) CPU; player_2's forfeits."""
     matches = [match for match in record.matches if match.move_counts[0]]
     sample = {
         "wall_ms": _median_ms([match.thinking_seconds[0] / match.move_counts[0] for match in matches]),
@@ -132,7 +132,7 @@ def _median_ms(seconds: Sequence[float]) -> float:
 
 
 def summarise(samples: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
-    """Medians by opponent, and how much slower the honest player is against the worse burner than against `dummy`."""
+    """Return medians by opponent, and how much slower the honest player is against the worst burner than `dummy`."""
     medians = {
         title: {key: middle([sample[key] for sample in taken], 4) for key in taken[0]}
         for title, taken in samples.items()
@@ -143,7 +143,7 @@ def summarise(samples: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
 
 
 def table(report: Mapping[str, Any]) -> str:
-    """The figures for people."""
+    """Return the figures as a table."""
     rows = [
         [title, row["wall_ms"], row.get("cpu_ms"), row["slowest_ms"], report["slowdowns"].get(title), row["stopped"]]
         for title, row in report["honest_player"].items()
@@ -151,7 +151,7 @@ def table(report: Mapping[str, Any]) -> str:
     header = ["opponent", "wall ms a move", "CPU ms", "slowest ms", "x dummy", "matches it forfeited"]
     return (
         f"{text_table(header, rows)}\n"
-        f"With a CPU burner about an honest player takes {report['slowdown_by_burner']} times as long as without."
+        f"Against a CPU burner an honest player takes {report['slowdown_by_burner']} times as long as without one."
     )
 
 

@@ -1,10 +1,10 @@
-"""How fast a full arena says who stands where: latency and throughput of boards, cached and not.
+"""How fast a full arena answers who stands where: latency and throughput of boards, with and without cache.
 
-A database of its own is filled with current evaluations, on SQLite and, where its server is installed, on PostgreSQL.
-Then the first page of a board, a filtered page and the rank of one evaluation are asked for in four ways, all in one
-run: from the database, from the cache in local memory and in Redis (where a server can be started) with its life of a
-second, and the way of the system that this arena follows, which reads all rows of the environment and sorts them in
-Python. Pages include the paired differences between rows, except in Python.
+A private database is filled with current evaluations, on SQLite and, if its server is installed, on PostgreSQL. Then
+one run asks for the first page of a board, a filtered page and the rank of one evaluation in four ways: from the
+database, from the cache in local memory, from the cache in Redis (if a server can be started), and by reading all rows
+of the environment and sorting them in Python, as the system did that this arena follows. Cached answers live for one
+second. Pages include the paired differences between rows, except in Python.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ QUESTIONS = {"first_page": "first page", "filtered_page": "filtered page", "rank
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a table for each database and write JSON when asked."""
+    """Measure, print a table for each database and, if asked, write JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.leaderboard", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
@@ -70,18 +70,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class NoServer(Exception):
-    """A database cannot be had here; the message says why."""
+    """A database is not available here; the message says why."""
 
 
 @contextlib.contextmanager
 def _database(name: str, folder: Path) -> Iterator[str]:
-    """Address of an empty database. Raises NoServer."""
+    """Create an empty database; return its address. Raises NoServer."""
     if name == "sqlite":
         yield f"sqlite:///{folder / 'arena.sqlite3'}"
         return
     from tests.postgres import NoPostgres, postgres_url
 
-    # A server of the tests' kind, which has no care for a power cut; reading is not faster for it.
+    # A server like the tests' own, which does not survive a power cut. This does not make reading faster.
     with contextlib.ExitStack() as stack:
         try:
             url = stack.enter_context(postgres_url())
@@ -92,7 +92,7 @@ def _database(name: str, folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _redis(folder: Path) -> Iterator[str]:
-    """Address of a private Redis; empty where there is none."""
+    """Start a private Redis; return its address, empty if there is no Redis."""
     program = shutil.which("redis-server")
     if program is None:
         print("Without Redis: redis-server is not installed.", file=sys.stderr)
@@ -112,7 +112,7 @@ def _redis(folder: Path) -> Iterator[str]:
 
 
 def _measure_in_a_process(options: argparse.Namespace, url: str, redis_url: str, folder: Path) -> Report:
-    """Django has one default database in a process, so each has one of its own."""
+    """Measure in a new process, because Django has one default database per process."""
     variables = {
         "DJANGO_SETTINGS_MODULE": "core.settings",
         "DEBUG": "false",
@@ -157,7 +157,7 @@ def _measure_here(options: argparse.Namespace) -> Report:
 
 
 def summarise(measured: Mapping[str, Any]) -> Report:
-    """The figures with ratios: how many times faster than sorting in Python, and than without the cache."""
+    """Return the figures with ratios: how many times faster than sorting in Python, and than without the cache."""
     answers = measured["answers"]
     return {
         **measured,
@@ -169,7 +169,7 @@ def summarise(measured: Mapping[str, Any]) -> Report:
 
 
 def _ratios(answers: Mapping[str, Any], slow: str, fast: str) -> dict[str, float | None]:
-    """Of the median latencies, by question; None where the second was not measured."""
+    """Return ratios of median latencies by question; None if the second was not measured."""
     return {
         question: round(ways[slow]["median_ms"] / ways[fast]["median_ms"], 1) if fast in ways else None
         for question, ways in answers.items()
@@ -177,7 +177,7 @@ def _ratios(answers: Mapping[str, Any], slow: str, fast: str) -> dict[str, float
 
 
 def table(name: str, measured: Mapping[str, Any]) -> str:
-    """The figures of one database for people."""
+    """Return the figures of one database as a table."""
     header = (name, "median ms", "95% ms", "answers/s, one board", "answers/s, all boards")
     rows = [
         (f"{QUESTIONS[question]}, {WAYS[way]}", *figures.values())

@@ -1,14 +1,15 @@
-"""How many matches a ranking takes: the ladder's choice of pairs beside round robin and nearest-rating pairing.
+"""How many matches a ranking takes: the ladder's choice of pairs, round robin, and nearest-rating pairing.
 
-Agents of known strength (simulated, strengths drawn from a normal distribution) and real ones: the example players of a
-game, each also in careless versions that leave a share of their moves to `random` or `dummy`, whose results are played
-once by the referee and then drawn from. Every way plays duels of seat-swapped pairs of matches and is judged by the
-same Bradley-Terry fit with a prior: by the matches after which Kendall's tau between the fitted order and the true one
-(for real agents: the order of the whole table) is 0.9 in the mean over all runs. Round robin is read twice: after any
-duel, and only when it is full, all having met equally often, as an edition is.
+The agents are simulated ones with known strengths from a normal distribution, and real ones: the example players of a
+game, each also in careless versions that leave a share of their moves to `random` or `dummy`. The referee plays the
+matches of real agents once, and results are then drawn from these. Every way plays duels of seat-swapped pairs of
+matches. The figure is the number of matches after which Kendall's tau between the order fitted by Bradley-Terry with a
+prior and the true order (for real agents that of the whole table) is 0.9 in the mean over all runs. Round robin is
+read twice: after any duel, and only after full rounds, in which all have met equally often as in an edition.
 
-A match tells p (1 - p) about a difference, most between equals. So no choice of pairs can do much better than the mean
-of 4 p (1 - p) over all pairs, which is what a match of round robin tells of what an even one would; it stands beside.
+A match gives p (1 - p) of information on a difference, most between equal agents. The mean of 4 p (1 - p) over all
+pairs is the information in a match of round robin relative to an even match. It bounds what any choice of pairs can
+save, so the table shows it.
 """
 
 from __future__ import annotations
@@ -36,30 +37,30 @@ from benchmarks.common import circumstances, play_bare, say, text_table, write_j
 EXAMPLES = Path(__file__).resolve().parent.parent / "example_players"
 START, PRIOR_DEVIATION = 1500.0, 300.0
 STEP = 60
-"""Matches between two looks at the order, or a little more where duels are longer."""
+"""Matches between two looks at the order, or a little more with longer duels."""
 NEAR = 0.08
-"""How far below the tau to be reached a look may be to count for the line that says when it was."""
+"""Looks whose tau is at most this far below the target count for the fitted line."""
 LADDER_PAIRS = 5
-"""Duels that the ladder chooses at once, a sixth of thirty agents at work."""
+"""Duels that the ladder chooses at once, which keeps a third of thirty agents busy."""
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Pairs = list[tuple[int, int]]
 Report = dict[str, Any]
 
 
 class World(Protocol):
-    """Agents that can meet."""
+    """A set of agents that can play each other."""
 
     @property
     def truth(self) -> Floats:
-        """What their order is judged by, the higher the better."""
+        """The true strengths; higher is better."""
 
     def play(self, one: int, other: int, random: np.random.Generator) -> float:
-        """Points of the first in a seat-swapped pair of matches, 0 to 2."""
+        """Return the first agent's points in a seat-swapped pair of matches, 0 to 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Agents that win by the logistic curve of Elo and never draw."""
+    """Agents whose results follow the logistic curve of Elo, without draws."""
 
     truth: Floats
 
@@ -69,7 +70,7 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Agents whose results were played before. table: by pair (lower place first), the first one's points in each."""
+    """Agents with recorded results. table: by pair (lower index first), the first one's points in each play."""
 
     truth: Floats
     table: Mapping[tuple[int, int], Sequence[float]]
@@ -81,7 +82,7 @@ class Recorded:
 
 
 class Run:
-    """One way of pairing at work in one world."""
+    """One way of pairing in one world."""
 
     def __init__(self, world: World, way: str, seed: int, duel: int) -> None:
         self._world, self._seed, self._pairs = world, seed, duel // 2
@@ -96,7 +97,7 @@ class Run:
         self._met: dict[tuple[int, int], int] = {}
         self._next: Pairs = []
         self._rounds = itertools.cycle(round_robin(count))
-        # A run begins anywhere in the tables, and with agents in any places.
+        # Each run starts at a random place in the tables, with the agents in random order.
         self._places = self._random.permutation(count).tolist()
         choices: dict[str, Callable[[], Pairs]] = {
             ROUND_ROBIN: self._round_robin,
@@ -107,7 +108,7 @@ class Run:
         self._choose = choices[way]
 
     def go_on(self, matches: int) -> None:
-        """Play duels until there are so many matches, then see how the agents are rated."""
+        """Play duels until this many matches are played, then rate the agents."""
         while self.matches < matches:
             if not self._next:
                 self._see()
@@ -124,12 +125,12 @@ class Run:
         self._ratings, self._covariance = fit(self._points, self._played, self._ratings)
 
     def tau(self) -> float:
-        """Kendall's tau between the fitted order and the true one, over all pairs that truly differ."""
+        """Return Kendall's tau between the fitted order and the true one, over all pairs with different strengths."""
         fitted, true = (np.sign(values[:, None] - values[None, :]) for values in (self._ratings, self._world.truth))
         return float((fitted * true).sum() / np.abs(true).sum())
 
     def error(self) -> float:
-        """Root of the mean squared error of the ratings, Elo, both centred."""
+        """Return the root mean square error of the ratings in Elo points, with both sides centred."""
         apart = self._ratings - self._ratings.mean() - (self._world.truth - self._world.truth.mean())
         return float(np.sqrt((apart**2).mean()))
 
@@ -137,7 +138,7 @@ class Run:
         return [(self._places[one], self._places[other]) for one, other in next(self._rounds)]
 
     def _nearest(self) -> Pairs:
-        """Everybody plays who is nearest and free, the nearest pairs first."""
+        """Pair each agent with the nearest free one, nearest pairs first."""
         away = np.abs(self._ratings[:, None] - self._ratings[None, :])
         rows, columns = np.triu_indices(len(away), 1)
         free = [True] * len(away)
@@ -153,7 +154,7 @@ class Run:
         played = self._played.sum(axis=1)
         deviations = np.sqrt(np.diag(self._covariance))
         candidates = [
-            # Everybody has an owner of its own.
+            # Every agent has a different owner.
             Candidate(place, place, float(rating), float(deviations[place]), int(played[place]), self._waited[place])
             for place, rating in enumerate(self._ratings)
         ]
@@ -171,7 +172,7 @@ class Run:
 
 
 def fit(points: Floats, played: Floats, start: Floats) -> tuple[Floats, Floats]:
-    """Ratings and their covariance: Bradley-Terry by Newton's method with a normal prior, draws as half."""
+    """Return ratings and covariance: Bradley-Terry by Newton's method with a normal prior, draws as half."""
     ratings = start - START
     prior = 1 / PRIOR_DEVIATION**2
     for _ in range(50):
@@ -197,7 +198,7 @@ WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the runs of a way knew after so many matches: the means of tau and of the error of ratings, Elo."""
+    """The means over the runs of a way after this many matches: tau, and the error of ratings in Elo points."""
 
     matches: int
     tau: float
@@ -205,7 +206,7 @@ class Look:
 
 
 def climb(worlds: Sequence[World], way: str, *, duel: int, matches: int) -> list[Look]:
-    """Play duels of so many matches in all worlds side by side."""
+    """Play duels of this many matches in all worlds in parallel."""
     runs = [Run(world, way, seed, duel) for seed, world in enumerate(worlds)]
     looks = []
     while (played := runs[0].matches) < matches:
@@ -220,10 +221,10 @@ def climb(worlds: Sequence[World], way: str, *, duel: int, matches: int) -> list
 
 
 def reached(looks: Sequence[Look], tau: float) -> int | None:
-    """Matches after which the mean tau is there; None where it was not in the mean of the last three looks.
+    """Return the matches after which the mean tau is reached; None if the last three looks have not reached it.
 
-    1 - tau falls as a power of the matches: a straight line through the logarithms of all looks from NEAR below. The
-    first look above would be luck as often as not; it counts only where there is no such line.
+    1 - tau falls as a power of the matches, so a straight line is fitted to the logarithms of all looks from NEAR below
+    the target. The first look above the target is a matter of luck and counts only if no line can be fitted.
     """
     if sum(look.tau for look in looks[-3:]) / len(looks[-3:]) < tau:
         return None
@@ -237,7 +238,7 @@ def reached(looks: Sequence[Look], tau: float) -> int | None:
 
 
 def compare(worlds: Sequence[World], *, tau: float, duel: int, matches: int, on_elo: bool) -> Report:
-    """Matches that every way takes, and the ladder's share of the others'. on_elo: the truth is on the scale of Elo."""
+    """Return the matches that every way takes, and the ladder's share of the others'. on_elo: strengths are Elo."""
     looks = {way: climb(worlds, way, duel=duel, matches=matches) for way in WAYS}
     needed = {way: reached(seen, tau) for way, seen in looks.items()}
     whole = duel * math.comb(len(worlds[0].truth), 2)
@@ -258,19 +259,19 @@ def compare(worlds: Sequence[World], *, tau: float, duel: int, matches: int, on_
 
 
 def _told(strengths: Floats) -> float:
-    """Mean of 4 p (1 - p) over all pairs."""
+    """Return the mean of 4 p (1 - p) over all pairs."""
     apart = (strengths[:, None] - strengths[None, :])[np.triu_indices(len(strengths), 1)]
     return float((1 / np.cosh(apart * ELO / 2) ** 2).mean())
 
 
 def ratio(part: int | None, whole: int | None) -> float | None:
-    """None where one of them is, or where a way was right from its first look on."""
+    """Return a ratio; None if one of both is None, or if a way reached the target at its first look."""
     return None if part is None or not whole else round(part / whole, 2)
 
 
 @cache
 def _player_class(name: str) -> Any:
-    """`Player` of an example, loaded from its file alone, as the arena does."""
+    """Return the class `Player` of an example, loaded from its file alone as in the arena."""
     spec = importlib.util.spec_from_file_location(f"benchmarked_{name}", EXAMPLES / name / "player.py")
     assert spec is not None
     assert spec.loader is not None
@@ -280,7 +281,7 @@ def _player_class(name: str) -> Any:
 
 
 class Careless:
-    """An example player that leaves a share of its moves to another one."""
+    """An example player that leaves a share of its moves to another player."""
 
     def __init__(self, player: str, helper: str, share: float, seed: int) -> None:
         self._players = (_player_class(player)(), _player_class(helper)())
@@ -293,15 +294,15 @@ class Careless:
         return self._mover().step(state, valid_actions, prev_reward)
 
     def end(self, state: Any, prev_reward: float) -> None:
-        """Nothing is learned."""
+        """Do nothing: the player does not learn."""
 
     def _mover(self) -> Any:
-        # None of these players remembers anything from one move to the next.
+        # These players keep no state between moves, so a fresh one can take over.
         return self._players[self._random.random() < self._share]
 
 
 def cast(count: int) -> list[tuple[str, str, float]]:
-    """(player, helper, share of the helper) of so many different agents, from the careful to the careless."""
+    """Return (player, helper, share of the helper) of this many different agents, from careful to careless."""
     shares = [round(0.08 * step, 2) for step in range(13)]
     everybody = [
         (player, helper, share)
@@ -313,14 +314,14 @@ def cast(count: int) -> list[tuple[str, str, float]]:
 
 
 def record(spec: EnvironmentSpec, count: int, pairs: int) -> Recorded:
-    """Let real agents meet, everybody everybody in `pairs` seat-swapped pairs of matches."""
+    """Play `pairs` seat-swapped pairs of matches between all real agents."""
     agents = [Careless(*role, seed) for seed, role in enumerate(cast(count))]
     table: dict[tuple[int, int], list[float]] = {}
     total = np.zeros((count, count))
     for one, other in itertools.combinations(range(count), 2):
         say(f"{spec.slug}: {one} against {other}")
         _, records = play_bare(spec, (agents[one], agents[other]), 2 * pairs, seed=100 * one + other)
-        # The first sits in seat 0 of every other match.
+        # The first agent has seat 0 in every other match.
         scores = [match.scores[number % 2] for number, match in enumerate(records)]
         points = [0.5 + 0.5 * math.copysign(bool(score), score) for score in scores]
         table[one, other] = [sum(points[place : place + 2]) for place in range(0, 2 * pairs, 2)]
@@ -330,7 +331,7 @@ def record(spec: EnvironmentSpec, count: int, pairs: int) -> Recorded:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a table and write JSON when asked."""
+    """Measure, print a table and, if asked, write JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.matchmaking", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
@@ -374,7 +375,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(report: Report) -> str:
-    """The figures for people."""
+    """Return the figures as a table."""
     header = (f"matches to tau {report['tau']}", *WAYS.values(), "full round robins", "ladder/round robin",
               "ladder/full ones", "ladder/nearest", "round robin tells")  # fmt: skip
     names = ("full_round_robins", "share_of_round_robin", "share_of_full_round_robins", "share_of_nearest",

@@ -1,4 +1,4 @@
-"""How much memory the players of this process's running duel hold."""
+"""The memory of the players in this process's running duel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.common import BENCH_LABEL
 
 
 def players_bytes(kind: str) -> int:
-    """Bytes that cannot be had back: of the containers' cgroups, or of the processes that descend from this one."""
+    """Return the bytes that cannot be reclaimed: of the containers' cgroups, or of this process's descendants."""
     return _containers_bytes() if kind == "docker" else _descendants_bytes()
 
 
@@ -23,7 +23,7 @@ def _containers_bytes() -> int:
         for container in client.containers.list(filters={"label": f"{BENCH_LABEL}={os.getpid()}"}):
             answer: Any = container.stats(stream=False, one_shot=True)
             stats = answer["memory_stats"]["stats"]
-            # Version 1 of cgroups says rss, version 2 anon.
+            # Version 1 of cgroups calls it rss, version 2 anon.
             total += stats["rss"] if "rss" in stats else stats["anon"]
         return total
     finally:
@@ -37,7 +37,7 @@ def _descendants_bytes() -> int:
             text = status.read_text()
         except OSError:
             continue
-        # The name in brackets may hold spaces.
+        # The name in brackets may contain spaces.
         parents[int(status.parent.name)] = int(text.rpartition(")")[2].split()[1])
     ours = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in ours and pid not in ours}:
@@ -46,7 +46,7 @@ def _descendants_bytes() -> int:
 
 
 def own_bytes(pid: int) -> int:
-    """Resident bytes of a process, each shared page divided among those that share it."""
+    """Return the resident bytes of a process, with shared pages divided among the processes that share them."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Virtual environments that a benchmark makes on first use, so that the arena's own stays free of their packages."""
+"""Virtual environments for the packages of single benchmarks, created on first use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ INSTALL_SECONDS = 600.0
 
 
 class CannotInstall(Exception):
-    """The packages cannot be had on this machine; the message is a sentence for a person."""
+    """The packages cannot be installed on this machine; the message is a sentence."""
 
 
 def own_python(requirements: Path) -> Path:
-    """The interpreter that has the packages of a hash-locked file. Kept in the user's cache folder; made when missing.
+    """Return an interpreter with the packages of a hash-locked file, created if missing. Raises CannotInstall.
 
-    Raises CannotInstall.
+    The virtual environment is kept in the user's cache folder.
     """
     key = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

@@ -1,6 +1,6 @@
-"""A game of large observations, made for the benchmark: 84 x 84 x 4 bytes per move, nothing to decide.
+"""A game with large observations for benchmarks: 84 x 84 x 4 bytes per move, and actions without effect.
 
-The same picture for both seats, another one after each move, as of a video game's screen.
+Both seats see the same picture, which changes after each move like a video game's screen.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ ALONE = EnvironmentSpec(
     seats=1, observation=ArraySpec(SHAPE, "uint8", "uint8"),
     action_count=ACTIONS, forfeit_score=0, max_steps=STEPS, episodes_per_evaluation=1, matches_per_validation=1,
 )  # fmt: skip
-"""The same for one seat."""
+"""The same game for one seat."""
 
 
 class Pixels:
-    """The seats act in turn; nobody wins."""
+    """The seats act in turn, and every match is a draw."""
 
     def reset(self, seed: int) -> None:
         self._first, self._steps = seed % 256, 0
@@ -63,7 +63,7 @@ class Pixels:
 
 
 class PixelsAlone(Pixels):
-    """One seat acts all the time."""
+    """The same game with one seat."""
 
     @property
     def to_move(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The players that are measured: sources of `player.py`, laid out as folders."""
+"""The measured players: sources of `player.py`, written to folders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Player:
     def end(self, state, prev_reward):
         pass
 """
-"""The first valid action."""
+"""Plays the first valid action."""
 
 RANDOM = (
     """
@@ -46,7 +46,7 @@ class Player:
 """
     + _REST
 )
-"""Any valid action, so that no two matches are alike."""
+"""Plays a random valid action, so that no two matches are alike."""
 
 BALANCE = (
     """
@@ -63,7 +63,7 @@ class Player:
 """
     + _REST
 )
-"""Two actions by the sign of a weighted sum."""
+"""Chooses one of two actions by the sign of a weighted sum."""
 
 LINEAR = (
     """
@@ -80,7 +80,7 @@ class Player:
 """
     + _REST
 )
-"""A small NumPy policy, another one for every seed."""
+"""A small NumPy policy, different for every seed."""
 
 POLICY = (
     """
@@ -101,7 +101,7 @@ class Player:
 """
     + _REST
 )
-"""A NumPy policy of three layers, as people train them for small games."""
+"""A NumPy policy of three layers, as is common for small games."""
 
 NETWORK = (
     """
@@ -120,7 +120,7 @@ class Player:
 """
     + _REST
 )
-"""One product with the matrix in `weights.npy` per move. Loaded once: a `Player` for each match in flight shares it."""
+"""One product with the matrix in `weights.npy` per move. The `Player`s of all matches in flight share the matrix."""
 
 THINKER = """
 import time
@@ -145,7 +145,7 @@ class Player:
     def end(self, state, prev_reward):
         print("thought", thought)
 """
-"""Busy for a given time per move; prints the seconds that it really took, all matches together."""
+"""Computes for a given time per move; prints the seconds that it really took in all matches."""
 
 HONEST = (
     """
@@ -165,7 +165,7 @@ class Player:
 """
     + _REST
 )
-"""A NumPy network of eight layers, some tenths of a millisecond per move."""
+"""A NumPy network of eight layers, which takes some tenths of a millisecond per move."""
 
 _BURNER = """
 import os
@@ -193,9 +193,9 @@ class Player:
         return valid_actions[0]
 """ + _REST  # fmt: skip
 THREAD_BURNER = _BURNER.format(how="threading.Thread(target=burn, daemon=True).start()")
-"""Plays as DUMMY while a thread of it burns CPU all the time."""
+"""Plays like DUMMY while one of its threads burns CPU all the time."""
 PROCESS_BURNER = _BURNER.format(how="os.fork() or burn()")
-"""The same with a process of its own."""
+"""Plays like DUMMY while one of its processes burns CPU all the time."""
 WAITING_BURNER = """
 import os
 import threading
@@ -211,18 +211,18 @@ until = time.monotonic() + {seconds}
 while time.monotonic() < until:
     pass
 """ + DUMMY  # fmt: skip
-"""Burns CPU before anybody has asked it to play: while it is loaded for so long, and by what it leaves running."""
+"""Burns CPU before it is asked to play: for this many seconds while it is loaded, and in what it leaves running."""
 
 
 def lay_out(folder: Path, source: str) -> Path:
-    """Write a player's folder; return it."""
+    """Write a player's folder and return it."""
     folder.mkdir(parents=True)
     (folder / "player.py").write_text(source)
     return folder
 
 
 def lay_out_network(folder: Path, mebibytes: float) -> Path:
-    """A NETWORK with a square matrix of that size in its folder."""
+    """Write the folder of a NETWORK with a square matrix of this size; return it."""
     lay_out(folder, NETWORK)
     side = int((mebibytes * 2**20 / 4) ** 0.5)
     weights = np.random.default_rng(1).standard_normal((side, side), dtype="float32")
@@ -231,7 +231,7 @@ def lay_out_network(folder: Path, mebibytes: float) -> Path:
 
 
 def load(folder: Path) -> Player:
-    """The player of a folder, in this process."""
+    """Load the player of a folder into this process."""
     names: dict[str, Any] = {"__file__": str(folder / "player.py")}
     exec((folder / "player.py").read_text(), names)
     player: Player = names["Player"](False)

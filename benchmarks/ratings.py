@@ -1,10 +1,10 @@
-"""Whether ratings tell the truth, and what they cost: errors against Elo, coverage of intervals, seconds of a refit.
+"""How accurate ratings are and what they cost: errors compared with Elo, coverage of intervals, seconds of a refit.
 
-Truth: 20 agents, strengths normal with a standard deviation of 120 points, everybody meets everybody, results as the
-Bradley-Terry model has them, matches in random order. Errors are root mean squares over agents and seasons, after 19,
-38, 95, 190 and 570 games each. Intervals should hold the truth in 95 of 100 cases; also where players without
-randomness play the same matches again in every edition. A refit is rating and ranking everybody from the ledger's rows
-in a process of its own, every match in a row of its own, two a duel.
+The truth is simulated: 20 agents with normal strengths of standard deviation 120 points, all pairs meet, results by
+the Bradley-Terry model, matches in random order. Errors are root mean squares over agents and seasons, after 19, 38,
+95, 190 and 570 games per agent. Intervals should contain the truth in 95 of 100 cases, also if players without
+randomness repeat the same matches in every edition. A refit rates and ranks all submissions from the ledger's rows in a
+separate process; every match has its own row, two per duel.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from benchmarks.common import circumstances, say, text_table, write_json
 ROOT = Path(__file__).resolve().parent.parent
 AGENTS = 20
 SPREAD = 120.0
-"""Points: standard deviation of the agents' strengths."""
+"""Standard deviation of the agents' strengths in points."""
 GAMES = (19, 38, 95, 190, 570)
-"""Of every agent: so many, once or more often against each other."""
+"""Games per agent: one or more full rounds of all pairs."""
 STEPS = (8, 24, 32)
-"""K of Elo."""
+"""Values of Elo's K."""
 REPEATED = 10
-"""How often players without randomness play the same two matches: once in every edition."""
+"""How often players without randomness repeat the same two matches: once in every edition."""
 LOADS = (
     (1000, 500_000), (250, 500_000), (500, 500_000), (2000, 500_000), (1000, 125_000), (1000, 1_000_000),
     (5000, 500_000, 250),
 )  # fmt: skip
-"""Submissions and matches of refits, and how many have a rank, all by default; the first is to take five seconds."""
+"""Submissions and matches of refits, and how many are ranked (all by default). The first should take five seconds."""
 QUICK_LOADS = ((100, 5_000), (200, 5_000), (100, 10_000), (2000, 20_000, 100))
 Report = dict[str, Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print tables and write JSON when asked."""
+    """Measure, print tables and, if asked, write JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ratings", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
@@ -72,10 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def season_errors(games: int, seasons: int, seed: int) -> Mapping[str, float]:
-    """Root mean square error of every rating in points, and the share of 95% intervals that hold the truth."""
+    """Return the root mean square error of each rating in points, and the share of 95% intervals with the truth."""
     say(f"{games} games each")
     generator = np.random.default_rng((seed, games))
-    # Seats change from round to round; two matches of a pair make a duel.
+    # Seats change every round; two matches of a pair make a duel.
     pairs = np.array(list(itertools.combinations(range(AGENTS), 2)))
     rounds = games // (AGENTS - 1)
     met = np.concatenate([pairs[:, :: 1 if number % 2 == 0 else -1] for number in range(rounds)])
@@ -98,7 +98,7 @@ def season_errors(games: int, seasons: int, seed: int) -> Mapping[str, float]:
 
 
 def _elo(k: int, met: Integers, won: np.ndarray) -> Floats:
-    """Elo with a constant step around 0, all seasons at once. met: seasons x matches x 2; won: by the first."""
+    """Rate by Elo with constant K around 0, all seasons at once. met: seasons x matches x 2; won: by the first."""
     values, seasons = np.zeros((len(met), AGENTS)), np.arange(len(met))
     for number in range(met.shape[1]):
         one, other = met[:, number].T
@@ -110,7 +110,7 @@ def _elo(k: int, met: Integers, won: np.ndarray) -> Floats:
 
 
 def repeated_coverage(seasons: int, seed: int) -> float:
-    """Coverage where the two matches of a pair, one from each seat, are played REPEATED times with the same results."""
+    """Return the coverage if the two matches of a pair, one from each seat, are repeated REPEATED times unchanged."""
     generator = np.random.default_rng((seed, 0))
     pairs = np.array(list(itertools.combinations(range(AGENTS), 2)))
     met = np.concatenate([pairs, pairs[:, ::-1]] * REPEATED)
@@ -128,15 +128,15 @@ def repeated_coverage(seasons: int, seed: int) -> float:
 
 
 def rows(duel: Integers, first: Integers, second: Integers, wins: Integers, losses: Integers) -> list[Seating]:
-    """Columns as the ledger's rows, without draws."""
+    """Return the columns of ledger rows without draws."""
     draws = np.zeros(len(duel), dtype=np.int64)
     return list(map(tuple, np.column_stack((duel, first, second, wins, draws, losses)).tolist()))
 
 
 def refit(submissions: int, matches: int, ranked: int | None = None) -> Report:
-    """Rate and rank once from nothing and once from the last fit, and say what it took.
+    """Rate and rank once from nothing and once from the last fit; return the seconds and the memory.
 
-    ranked: the last so many alone have a rank, as where most are old versions; then not all are rated.
+    ranked: only the last so many submissions have a rank, as if the others were old versions; not all are rated then.
     """
     generator = np.random.default_rng(submissions)
     truth = generator.normal(0.0, SPREAD / POINTS, submissions)
@@ -164,7 +164,7 @@ def refit(submissions: int, matches: int, ranked: int | None = None) -> Report:
         "seconds": round(seconds, 3),
         "processor_seconds": round(used, 3),
         "seconds_from_last": round(time.perf_counter() - begun, 3),
-        # Includes the rows themselves, Python and its libraries.
+        # Includes the rows, Python and its libraries.
         "peak_megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "largest_difference": max(
             abs(one.rating.value - other.rating.value) for one, other in zip(table_of_all, again, strict=True)
@@ -182,7 +182,7 @@ def _refit_in_a_process(submissions: int, matches: int, *ranked: int) -> Report:
 
 
 def summarise(errors: Mapping[int, Mapping[str, float]], repeated: float, refits: Sequence[Report]) -> Report:
-    """The figures of the report. coverage_95: the one farthest from 95% of all sizes."""
+    """Return the figures of the report. coverage_95: of all sizes, the one farthest from 95%."""
     coverages = {games: round(found["coverage"], 4) for games, found in errors.items()}
     rmse = {
         games: {name: round(value, 2) for name, value in found.items() if name != "coverage"}
@@ -201,7 +201,7 @@ def summarise(errors: Mapping[int, Mapping[str, float]], repeated: float, refits
 
 
 def table(report: Mapping[str, Any]) -> str:
-    """The figures for people."""
+    """Return the figures as a table."""
     names = ["rating", *(f"elo_{k}" for k in STEPS)]
     by_games = [
         [str(games), *(found[name] for name in names), report["coverage_by_games"][games]]
@@ -209,7 +209,7 @@ def table(report: Mapping[str, Any]) -> str:
     ]
     columns = ("submissions", "rated", "matches", "seconds", "processor_seconds", "seconds_from_last", "peak_megabytes")
     costs = [[f"{row['submissions']:,}", *(row[name] for name in columns[1:])] for row in report["refits"]]
-    said = f"Where all matches are played {REPEATED} times over: coverage {report['coverage_repeated']:.3f}.\n"
+    said = f"If all matches are repeated {REPEATED} times: coverage {report['coverage_repeated']:.3f}.\n"
     return "\n".join([
         "Root mean square error in points, and coverage of the 95% intervals:",
         text_table(["games each", "rating", *(f"Elo, K {k}" for k in STEPS), "coverage"], by_games),

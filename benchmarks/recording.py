@@ -1,6 +1,6 @@
-"""What it costs to keep a match: seconds against playing it, bytes of a duel's artifact, seconds to open one match.
+"""What it costs to store a match: seconds compared with playing, bytes of a duel's artifact, seconds to open a match.
 
-Duels between two random players, so that no two matches are alike and nothing compresses by accident.
+The duels are between two random players, so that no two matches are alike and repetition does not help compression.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from benchmarks.common import (
 
 GAMES = ("connect-four", "tic-tac-toe", "quarto")
 OPENED = 20
-"""Matches that are opened, each in a file opened anew."""
+"""Number of matches that are opened, each in a newly opened file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One duel, recorded. Seconds of a whole duel or of one match; bytes of the file, and of what was read of it."""
+    """A recorded duel. Seconds: of the whole duel or of one match. Bytes: of the file, and of the part read."""
 
     playing: float
     writing: float
@@ -52,25 +52,25 @@ class Sample:
 
 
 class CountedFile(io.FileIO):
-    """A file that knows how much was read of it."""
+    """A file that counts the bytes read."""
 
     read_count = 0
 
     def readinto(self, buffer: Any) -> int:
-        """As for any file."""
+        """Read and count the bytes."""
         count = super().readinto(buffer) or 0
         self.read_count += count
         return count
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As for any file."""
+        """Read and count the bytes."""
         data = super().read(-1 if size is None else size) or b""
         self.read_count += len(data)
         return data
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a table, write JSON when asked; returns 1 when the sandbox cannot be used."""
+    """Measure, print a table and, if asked, write JSON; return 1 if the sandbox cannot be used."""
     parser = new_parser("recording", __doc__, rounds=5)
     parser.add_argument("--matches", type=int, default=1000, help="matches of a duel (default 1000)")
     options = parser.parse_args(arguments)
@@ -108,7 +108,7 @@ def _sample(sandbox: Sandbox, spec: EnvironmentSpec, player: Path, matches: int,
             opened = time.perf_counter()
             read = max(read, counted.read_count)
         if record.actions != duel.record.matches[number - 1].actions:
-            raise RuntimeError(f"Match {number} of {spec.slug} was read back as another one.")
+            raise RuntimeError(f"Match {number} of {spec.slug} differs after it was read back.")
         again = time.perf_counter()
         list(replay(spec, record))
         opening.append(opened - begun)
@@ -119,7 +119,7 @@ def _sample(sandbox: Sandbox, spec: EnvironmentSpec, player: Path, matches: int,
 
 
 def summarise(samples: dict[str, list[Sample]], matches: int) -> dict[str, Any]:
-    """Medians by game; `record_fraction` is that of the worst game."""
+    """Return medians by game; `record_fraction` is that of the worst game."""
     fractions = {game: middle([s.writing / s.playing for s in taken], 4) for game, taken in samples.items()}
     return {
         "record_fraction": max(fractions.values()),
@@ -137,7 +137,7 @@ def summarise(samples: dict[str, list[Sample]], matches: int) -> dict[str, Any]:
 
 
 def table(report: dict[str, Any], options: argparse.Namespace) -> str:
-    """The figures for people."""
+    """Return the figures as a table."""
     header = ["game", "record / play", "µs a match", "bytes a match", "open one (ms)", "read of file", "replay it (ms)"]
     columns = (
         "record_fraction_by_game", "record_us_per_match", "bytes_per_match", "open_match_ms",

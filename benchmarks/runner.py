@@ -1,10 +1,10 @@
-"""How many matches a second a duel takes, against other ways to play the same matches.
+"""How many matches a second a duel plays, compared with other ways to play the same matches.
 
-Connect Four between two `dummy` players (first valid action): the arena's sandbox, one HTTP POST per move, Kaggle's
-library, and no isolation at all; everything in one run, the ways in turn, medians. Start-up and tear-down are not part
-of the figures, for none of the ways.
+Connect Four between two `dummy` players (first valid action) in these ways: the arena's sandbox, one HTTP POST per
+move, Kaggle's library, and no isolation at all. One run measures all ways in turn and reports medians. All figures
+exclude start and end.
 
---sweep goes on to sandboxes, games and matches at once, start-up, memory, slow and large players.
+--sweep measures sandboxes, games, matches at once, start-up, memory, and slow and large players instead.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ RATIOS = {
     "speedup_kaggle": "kaggle",
     "fraction_of_bare": "bare",
 }
-"""Key of a ratio to the way that the arena is compared with."""
+"""The way that the arena is compared with, by the key of the ratio."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print tables, write JSON and a plot when asked; returns 1 when the sandbox cannot be used."""
+    """Measure, print tables and, if asked, write JSON and a plot; return 1 if the sandbox cannot be used."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.plot is not None and not options.sweep:
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def compare(options: argparse.Namespace, folder: Path) -> tuple[dict[str, object], str]:
-    """The arena against the other ways: the figures, and their table."""
+    """Compare the arena with the other ways; return the figures and their table."""
     with contextlib.ExitStack() as stack:
         sandbox = stack.enter_context(open_sandbox(options.sandbox, options.base_image, folder))
         player = players.lay_out(folder / "player", players.DUMMY)
@@ -99,7 +99,7 @@ def _arena(options: argparse.Namespace, sandbox: Sandbox, player: Path) -> list[
 
 
 def summarise(figures: Mapping[str, Sequence[float]]) -> dict[str, object]:
-    """Medians, and the ratios of medians that people ask for; None for one to a way that was left out."""
+    """Return medians and ratios of medians; a ratio to a way that was left out is None."""
     medians = {key: statistics.median(values) for key, values in figures.items()}
     return {
         "matches_per_second": {key: round(value, 2) for key, value in medians.items()},
@@ -109,7 +109,7 @@ def summarise(figures: Mapping[str, Sequence[float]]) -> dict[str, object]:
 
 
 def table(all_ways: Sequence[Way], figures: Mapping[str, Sequence[float]], report: Mapping[str, object]) -> str:
-    """The figures for people."""
+    """Return the figures as a table."""
     http = statistics.median(figures["http"])
     rows = []
     for way in all_ways:

@@ -1,11 +1,11 @@
 """How many pages a second the whole site answers, how long visitors wait, and what limits it.
 
-A database of its own on PostgreSQL is filled with 200 agents, 20 editions and 100,000 rated matches. The site runs
-under gunicorn with the command of docker-compose.yml and its own settings, DEBUG off, with Redis where it is installed;
-only quotas and limits of rates are too high to be met. Visitors on this machine read all kinds of pages and of the
-API's lists, one after the other on each connection without a pause, while some upload agents. A bare Django view, which
-answers a constant without any middleware, is asked on the same server in turns with that, and the same view behind the
-arena's middleware. Percentiles are those under full load; `alone_ms` is what a page takes when nobody else asks.
+A private PostgreSQL is filled with 200 agents, 20 editions and 100,000 rated matches. The site runs under gunicorn with
+the command of docker-compose.yml and its own settings, without DEBUG, with Redis if it is installed; only quotas and
+rate limits are too high to be reached. Visitors on this machine request all kinds of pages and API lists, without a
+pause on each connection, while some of them upload agents. In turn with that, they request a bare Django view on the
+same server, which returns a constant without any middleware, and the same view behind the arena's middleware.
+Percentiles are under full load; `alone_ms` is the time of a page on the idle site.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, mixed, only
 
 ROOT = Path(__file__).resolve().parent.parent
 GUNICORN = ("--workers=2", "--threads=8", "--timeout=120", "--worker-tmp-dir=/dev/shm")
-"""As docker-compose.yml starts the site."""
+"""The command with which docker-compose.yml starts the site."""
 START_SECONDS = 60.0
 MOST_VISITS = 60_000
-"""Of one measure."""
+"""Seconds of one measure."""
 RECORDED, PLAYS = 200, 60
 UNLIMITED = "1000000/second"
 Report = dict[str, Any]
@@ -52,11 +52,11 @@ WHO = {
 
 
 class CannotRun(Exception):
-    """Something that is needed is not here; the message says what."""
+    """Something that the benchmark needs is missing; the message says what."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a table, write JSON when asked; return 1 when an answer was not as it should be."""
+    """Measure, print a table and, if asked, write JSON; return 1 if any answer was wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.site", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """The figures. Raises CannotRun."""
+    """Return the figures. Raises CannotRun."""
     with work_folder() as folder, contextlib.ExitStack() as stack:
         servers = stack.enter_context(_servers(folder))
         say("filling the database")
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What the site stands on. pids: the first process of each."""
+    """The servers that the site uses. pids: the first process of each."""
 
     variables: dict[str, str]
     pids: dict[str, int]
@@ -117,7 +117,7 @@ class Servers:
 
 @contextlib.contextmanager
 def _servers(folder: Path) -> Iterator[Servers]:
-    """A PostgreSQL with the settings it comes with, and Redis where it is installed. Raises CannotRun."""
+    """Start PostgreSQL with default settings, and Redis if it is installed. Raises CannotRun."""
     from tests.postgres import NoPostgres
     from tests.season.services import Postgres, RedisServer
 
@@ -157,12 +157,12 @@ def _variables(folder: Path, database_url: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _site(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[int, int]]:
-    """The site under gunicorn; its port and its first process. Raises CannotRun."""
+    """Start the site under gunicorn; return its port and its first process. Raises CannotRun."""
     from tests.programs import free_port, running
 
     port, log = free_port(), folder / "site.log"
     command = ["-m", "gunicorn", "benchmarks.load.wsgi", f"--bind=127.0.0.1:{port}", *GUNICORN]
-    # The log is written as in production.
+    # The log goes to a file, as in production.
     with log.open("wb") as output, running(variables, *command, output=output) as process:
         deadline = time.monotonic() + START_SECONDS
         while not _serves(port):
@@ -173,7 +173,7 @@ def _site(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[int, int
 
 
 def _serves(port: int) -> bool:
-    """Whether a worker has loaded the site; its first process listens before."""
+    """Return whether a worker has loaded the site; gunicorn's first process listens earlier."""
     try:
         with contextlib.closing(HTTPConnection("127.0.0.1", port, timeout=START_SECONDS)) as visit:
             visit.request("GET", "/bare/")
@@ -183,7 +183,7 @@ def _serves(port: int) -> bool:
 
 
 def _fill_in_a_process(options: argparse.Namespace, variables: Mapping[str, str]) -> Report:
-    """Django has one database in a process, so this one stays without."""
+    """Fill the database in a new process, so that this one does not load Django."""
     numbers = {"--agents": options.agents, "--editions": options.editions, "--matches": options.matches}
     words = [str(word) for pair in numbers.items() for word in pair]
     done = subprocess.run(
@@ -209,7 +209,7 @@ def _fill_here(options: argparse.Namespace) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A sample of everything per round. before, after: around the visits of the site."""
+    """The samples of every round. before, after: usage around the visits of the site."""
 
     bare: Crowd
     bare_in_site: Crowd
@@ -228,7 +228,7 @@ def _measure(
         )  # fmt: skip
 
     visits, short = mixed(plan, uploaders=options.uploaders), options.seconds / 4
-    # Both workers read templates and make connections.
+    # Both workers load templates and connect.
     let_in(visits, short)
     taken = []
     for number in range(1, options.rounds + 1):
@@ -242,7 +242,7 @@ def _measure(
 
 
 def summarise(measured: Sequence[Measured], costs: Mapping[str, Mapping[str, float]]) -> Report:
-    """Medians over rounds of what is counted in a second; percentiles over all visits of all rounds."""
+    """Return rates as medians over rounds, and percentiles over all visits of all rounds."""
     answers = [answer for row in measured for answer in row.site.answers]
     names = sorted({answer.name for answer in answers})
     return {
@@ -264,7 +264,7 @@ def summarise(measured: Sequence[Measured], costs: Mapping[str, Mapping[str, flo
 
 def _percentiles(answers: Sequence[Answered]) -> dict[str, float]:
     times = sorted(1000 * answer.seconds for answer in answers)
-    # Of one visit there is nothing between.
+    # One visit has no percentiles.
     cuts = statistics.quantiles(times, n=100, method="inclusive") if len(times) > 1 else times * 99
     return {
         "count": len(times),
@@ -274,10 +274,10 @@ def _percentiles(answers: Sequence[Answered]) -> dict[str, float]:
 
 
 def limits(measured: Sequence[Measured]) -> Report:
-    """Where the time of processors and of the database went while the site was visited, over all rounds.
+    """Return where the time of processors and database went while the site was visited, over all rounds.
 
-    cpu_share: of all processors; `other` is what else runs on this machine, with the kernel's work for nobody in
-    particular. database_sessions: how many executed at once, on average.
+    cpu_share: of all processors; `other` is everything else on this machine, including the kernel's shared work.
+    database_sessions: mean number of sessions that execute at once.
     """
     wall = sum(row.after.at - row.before.at for row in measured)
     requests = sum(len(row.site.answers) for row in measured)
@@ -305,7 +305,7 @@ def limits(measured: Sequence[Measured]) -> Report:
 
 
 def sentence(shares: Mapping[str, float], busy: float, sessions: float) -> str:
-    """What limits the site, for people."""
+    """Return what limits the site, as a sentence."""
     if busy < 0.8:
         return (
             f"Processors are idle for {1 - busy:.0%} of the time: what limits is waiting (for locks, for disks), with "
@@ -326,7 +326,7 @@ def _cores() -> int:
 
 
 def table(report: Mapping[str, Any]) -> str:
-    """Percentiles by kind of page, then the sums."""
+    """Return the percentiles by kind of page as a table, then the totals."""
     columns = ("count", "p50_ms", "p95_ms", "p99_ms", "errors", "alone_ms", "database_ms", "queries")
     rows = [
         (name, *(page.get(column) for column in columns))
@@ -345,6 +345,6 @@ def table(report: Mapping[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    # A stop from outside becomes an exception, so that the private servers are stopped as well.
+    # A signal becomes an exception, so that the private servers are stopped too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())

@@ -1,13 +1,14 @@
-"""What one result costs, from the end of a duel to a page that shows it, over short and very long histories.
+"""What one result costs, from the end of a duel to the page that shows it, over short and very long histories.
 
 A private PostgreSQL gets a database for each length of history: one environment, 100 agents, half of the ledger in
-finished editions and half in the ladder that runs. Then duels are finished one at a time in the ladder, in an edition
-and in a round of a Swiss tournament. A result's time is that of `duel_succeed`, of the message that it sends, and of
-the page; afterwards the table and the live ratings are compared with the same computed from nothing. The longest
-history over the shortest is `growth_100x`, of the kind of tournament in which it is largest.
+finished editions and half in the running ladder. Then duels are finished one at a time in the ladder, in an edition
+and in a round of a Swiss tournament. The time of a result is that of `duel_succeed`, the handling of the message that
+it sends, and the page; afterwards the table and the live ratings are compared with ones computed from nothing.
+`growth_100x` is the time over the longest history divided by that over the shortest, for the kind of tournament in
+which it is largest.
 
-At last many processes finish duels of one edition as fast as they can, while one process answers the messages, as the
-only worker of that queue does. Beside it the same processes insert the same entries of the ledger into a bare table.
+Finally many processes finish duels of one edition as fast as possible, while one process handles the messages like the
+only worker of that queue. For comparison the same processes insert the same ledger entries into a bare table.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from benchmarks.common import circumstances, say, text_table, work_folder, write
 ROOT = Path(__file__).resolve().parent.parent
 Report = dict[str, Any]
 KINDS = ("ladder", "swiss", "edition")
-"""In this order: each begins where the one before has ended or goes on."""
+"""The kinds of tournaments in the order of measuring, because one needs the state that the previous one leaves."""
 TURN = 5
-"""Results of a history before another takes its turn."""
+"""Number of results of a history before the next history takes its turn."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print tables, write JSON when asked; return 1 when a page did not show what the ledger says."""
+    """Measure, print tables and, if asked, write JSON; return 1 if a page contradicted the ledger."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.standings", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """The figures. Raises NoPostgres."""
+    """Return the figures. Raises NoPostgres."""
     from tests.postgres import postgres_url
 
     with work_folder() as folder, postgres_url() as server, contextlib.ExitStack() as stack:
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _measured(options: argparse.Namespace, histories: Mapping[int, History]) -> dict[str, Report]:
-    """All figures by history. They take turns, so that a busy moment of the machine meets them all."""
+    """Return all figures by history. Histories take turns, so that a busy moment of the machine affects all."""
     samples: dict[tuple[int, str], list[dict[str, float]]] = defaultdict(list)
     found: dict[str, Report] = {}
     for kind in KINDS:
@@ -103,18 +104,19 @@ def _measured(options: argparse.Namespace, histories: Mapping[int, History]) -> 
 
 
 def figures(results: Sequence[Mapping[str, float]]) -> Report:
-    """Of times the median of the faster half: the machine may be shared with others. messages: of each result."""
+    """Return medians in milliseconds, the 90th percentile and maximum of a result, and messages per result."""
     parts = ("result_ms", "finish_ms", "refresh_ms", "page_ms")
-    quick = {part: sorted(row[part] for row in results)[: (len(results) + 1) // 2] for part in parts}
+    ordered = sorted(row["result_ms"] for row in results)
     return {
-        **{part: round(statistics.median(values), 2) for part, values in quick.items()},
+        **{part: round(statistics.median(row[part] for row in results), 2) for part in parts},
+        "p90_ms": round(ordered[len(ordered) * 9 // 10], 2),
         "worst_ms": round(max(row["result_ms"] for row in results), 2),
         "messages_per_result": round(sum(row["messages"] for row in results) / len(results), 3),
     }
 
 
 def summarise(histories: Mapping[str, Report]) -> Report:
-    """The figures of all histories, and what the longest says beside the shortest."""
+    """Return the figures of all histories, and the growth from the shortest to the longest."""
     shortest, longest = (histories[str(pick(int(rows) for rows in histories))] for pick in (min, max))
     growth = {
         kind: round(longest["kinds"][kind]["result_ms"] / shortest["kinds"][kind]["result_ms"], 3) for kind in KINDS
@@ -139,7 +141,7 @@ def summarise(histories: Mapping[str, Report]) -> Report:
 
 @contextlib.contextmanager
 def _database(server: str, name: str) -> Iterator[str]:
-    """A new database on a server, and its address; gone afterwards."""
+    """Create a database on a server, yield its address, and drop it."""
     _execute(server, f'DROP DATABASE IF EXISTS "{name}"', f'CREATE DATABASE "{name}"')
     try:
         yield urlsplit(server)._replace(path=f"/{name}").geturl()
@@ -150,7 +152,7 @@ def _database(server: str, name: str) -> Iterator[str]:
 def _execute(server: str, *commands: str) -> None:
     connection = psycopg2.connect(server)
     try:
-        # A database is made outside of transactions only.
+        # CREATE DATABASE cannot run in a transaction.
         connection.autocommit = True
         with connection.cursor() as cursor:
             for command in commands:
@@ -160,7 +162,7 @@ def _execute(server: str, *commands: str) -> None:
 
 
 class History:
-    """A process that has Django set up for the database of one history; it answers questions line by line."""
+    """A process with Django set up for the database of one history; it answers questions line by line."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -175,13 +177,13 @@ class History:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("The process of a history has ended; what it printed says why.")
+            raise RuntimeError("The process of a history has ended; its output says why.")
         return json.loads(line)
 
 
 @contextlib.contextmanager
 def _history(options: argparse.Namespace, rows: int, url: str, folder: Path) -> Iterator[History]:
-    """Django has one database in a process, so this one stays without."""
+    """Start the process of a history: this one does not load Django, which has one database per process."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
     variables = {
         **kept, "DJANGO_SETTINGS_MODULE": "benchmarks.load.settings", "DEBUG": "false", "LOG_LEVEL": "CRITICAL",
@@ -200,7 +202,7 @@ def _history(options: argparse.Namespace, rows: int, url: str, folder: Path) -> 
 
 
 def _answer(options: argparse.Namespace) -> None:
-    """Fill a database, and answer what is asked of it until nothing more is."""
+    """Fill a database and answer questions about it until the input ends."""
     from benchmarks.results.measure import Measure
 
     measure = Measure(agents=options.agents, rows=options.measure_here)
@@ -211,7 +213,7 @@ def _answer(options: argparse.Namespace) -> None:
 
 
 def table(report: Mapping[str, Any]) -> str:
-    """By history and kind of tournament, then what many workers do."""
+    """Return tables by history and kind of tournament, and of many workers."""
     columns = ("result_ms", "finish_ms", "refresh_ms", "page_ms", "worst_ms", "messages_per_result", "is_correct")
     kinds = [
         (f"{int(rows):,} rows, {kind}", *(figures[column] for column in columns))
@@ -238,6 +240,6 @@ def table(report: Mapping[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    # A stop from outside becomes an exception, so that the private server is stopped as well.
+    # A signal becomes an exception, so that the private server is stopped too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.runner --sweep`: speed by sandbox, game and matches at once, beside other ways; and costs."""
+"""`python -m benchmarks.runner --sweep`: speed by sandbox, game and matches at once, other ways, and costs."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ GAMES = ("connect-four", "tic-tac-toe", "quarto")
 PARALLEL = (1, 8, 32, 128)
 NONE = "none"
 LEVELS = {NONE: "no isolation", "http": "HTTP POST per move", "kaggle": "Kaggle's library"}
-"""What plays one match after the other: a level to compare with."""
+"""Ways that play one match at a time, drawn as levels to compare with."""
 THINKING_SECONDS = 0.005
 NETWORK_MEBIBYTES = 50.0
 Figures = dict[str, Any]
-"""What becomes JSON."""
+"""A value that can become JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A player that costs something, and how it is played."""
+    """A player whose cost is measured, and how it is played."""
 
     spec: EnvironmentSpec
     player: Path
@@ -52,13 +52,13 @@ class Case:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that only a sweep has."""
+    """Add the options that only a sweep has."""
     parser.add_argument("--sweep", action="store_true", help="measure sandboxes, games and costs instead")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the sweep (needs --sweep)")
 
 
 def measure(options: argparse.Namespace, folder: Path) -> tuple[Figures, str]:
-    """All figures of a sweep, and their tables. --sandbox process leaves out containers."""
+    """Return all figures of a sweep and their tables. --sandbox process leaves out containers."""
     rounds = min(options.rounds, 3)
     with contextlib.ExitStack() as stack:
         kinds = ("docker", "process") if options.sandbox == "docker" else ("process",)
@@ -68,7 +68,7 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[Figures, str]:
         report = {
             "speed": _speed(sandboxes, others, options, player, rounds),
             "startup": {kind: _startup(sandbox, folder, kind, 3) for kind, sandbox in sandboxes.items()},
-            # Before large players are loaded into this process, too.
+            # Measured before large players are loaded into this process.
             "referee_bytes": own_bytes(os.getpid()),
             **_costs(sandboxes, options, folder, rounds),
             **circumstances(options),
@@ -79,7 +79,7 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[Figures, str]:
 def _speed(
     sandboxes: Mapping[str, Sandbox], others: Sequence[Way], options: argparse.Namespace, player: Path, rounds: int
 ) -> list[Figures]:
-    """One row per way or sandbox, game, and matches at once."""
+    """Return one row per way or sandbox, game, and matches at once."""
     parallels = PARALLEL[::2] if options.quick else PARALLEL
     _, _, moves_of_match = _bare(SPEC, player, 1)
     samples: dict[str, Callable[[], tuple[float, int, int]]] = {
@@ -120,7 +120,7 @@ def _bare(spec: EnvironmentSpec, player: Path, matches: int) -> tuple[float, int
 
 
 def _startup(sandbox: Sandbox, folder: Path, kind: str, again: int) -> Figures:
-    """Seconds around a duel of two matches between NumPy players: for new players, and for the same ones again."""
+    """Return the start-up seconds of a duel between NumPy players: for new players, and for the same ones again."""
     spec = get_spec("tic-tac-toe")
     source = players.LINEAR.format(seed=1, actions=9, size=10)
     player = players.lay_out(folder / f"linear-{kind}", source)
@@ -133,7 +133,7 @@ def _startup(sandbox: Sandbox, folder: Path, kind: str, again: int) -> Figures:
 
 
 def _costs(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder: Path, rounds: int) -> Figures:
-    """Players that think, players that are large, observations that are large, and memory."""
+    """Measure thinking players, large players, large observations, and memory."""
     few = min(10, max(2, options.matches // 400))
     dummy = folder / "dummy"
     thinker = players.lay_out(folder / "thinker", players.THINKER.format(seconds=THINKING_SECONDS))
@@ -165,7 +165,7 @@ def _costs(sandboxes: Mapping[str, Sandbox], options: argparse.Namespace, folder
 
 
 def _move(sandbox: Sandbox, case: Case, memory: dict[str, int], title: str) -> float:
-    """Seconds per move in a sandbox; notes the memory of the players."""
+    """Return the seconds per move in a sandbox; store the memory of the players."""
     pair = (case.player, case.player)
 
     def note() -> None:
@@ -176,7 +176,7 @@ def _move(sandbox: Sandbox, case: Case, memory: dict[str, int], title: str) -> f
 
 
 def _overhead(sandbox: Sandbox, thinker: Path, matches: int) -> float:
-    """What the runner adds to the time that two players really think, as a fraction of it, one match at a time."""
+    """Return the time that the runner adds, as a fraction of the players' thinking time, one match at a time."""
     duel = play_duel(sandbox, SPEC, (thinker, thinker), matches, 1)
     return duel.playing / sum(float(log.split()[-1]) for log in duel.player_logs) - 1
 
@@ -187,7 +187,7 @@ def _bare_move(case: Case) -> float:
 
 
 def tables(report: Mapping[str, Any]) -> str:
-    """The figures for people."""
+    """Return the figures as tables."""
     speed = text_table(
         ["sandbox", "game", "at once", "matches/s", "moves/s"], [list(row.values()) for row in report["speed"]]
     )
@@ -213,7 +213,7 @@ def tables(report: Mapping[str, Any]) -> str:
 
 
 def panels(report: Mapping[str, Any]) -> list[Panel]:
-    """Moves and matches per second against matches at once, a diagram per game."""
+    """Return diagrams of moves and matches per second over matches at once, one per game."""
     return list(_panels(report["speed"]))
 
 

@@ -1,8 +1,8 @@
-"""A whole tournament, end to end: what the arena spends on anything but playing, and how it scales.
+"""A whole tournament, end to end: the time that the arena spends on anything but playing, and how it scales.
 
-NumPy players are uploaded, built and validated by real workers on a database and a data folder of their own; then the
-clock starts and the workers play a round robin of Connect Four. overhead_fraction is the share of the workers' wall
-time in which no match was under way: 1 - (seconds that the duels' matches took) / (workers x wall time).
+Real workers build and validate uploaded NumPy players on a private database and data folder. Then the clock starts, and
+the workers play a round robin of Connect Four. overhead_fraction is the share of the workers' wall time without a match
+in progress: 1 - (seconds that the duels' matches took) / (workers x wall time).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ WORKERS = (1, 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print a table, write JSON and a plot when asked; returns 1 when the arena cannot be used."""
+    """Measure, print a table and, if asked, write JSON and a plot; return 1 if the arena cannot be used."""
     options = _parser().parse_args(arguments)
     if options.quick:
         options.agents, options.rounds = [6], 1
-    # A stop from outside becomes an exception, so that no worker is left behind.
+    # A signal becomes an exception, so that the workers are stopped too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with work_folder() as folder, open_sandbox(options.sandbox, options.base_image, folder):
@@ -98,10 +98,10 @@ def _play(options: argparse.Namespace, folder: Path) -> tuple[dict[str, float], 
 
 
 def summarise(played: Sequence[Edition]) -> dict[str, Any]:
-    """One row per size, number of workers and start, medians of rounds.
+    """Return one row per size, number of workers and start, as medians over rounds.
 
-    The keys are those of the largest edition with workers that have its players ready, with the fewest workers (with
-    as many as cores, they compete with the processes around them).
+    The keys are those of the largest edition on warm workers, with the fewest workers: as many workers as cores would
+    compete with the processes around them.
     """
     cases = sorted({(edition.agents, edition.workers, edition.is_cold) for edition in played})
     rows = [_row([e for e in played if (e.agents, e.workers, e.is_cold) == case]) for case in cases]
@@ -136,7 +136,7 @@ def _row(rounds: Sequence[Edition]) -> dict[str, Any]:
 
 
 def overhead_fraction(edition: Edition) -> float | None:
-    """Share of the workers' wall time without a match under way; None when a duel does not say how long it played."""
+    """Return the share of the workers' wall time without a match in progress; None if a duel's log lacks the time."""
     known = [seconds for seconds in edition.playing_seconds if seconds is not None]
     if len(known) < len(edition.playing_seconds):
         return None
@@ -144,7 +144,7 @@ def overhead_fraction(edition: Edition) -> float | None:
 
 
 def table(report: dict[str, Any]) -> str:
-    """The figures for people."""
+    """Return the figures as a table."""
     header = [
         "agents",
         "workers",
@@ -162,16 +162,16 @@ def table(report: dict[str, Any]) -> str:
         f"all players: {report['preparation_seconds']} s, before the clock started."
     )
     if report["overhead_fraction"] is None:
-        lines.append("How much of it was playing is not known: the duels' logs do not say how long playing took.")
+        lines.append("The share of playing is unknown: the duels' logs do not say how long playing took.")
     else:
         lines.append(f"Anything but playing takes {report['overhead_fraction']:.1%} of the workers' wall time.")
     if report["two_worker_speedup"] is not None:
-        lines.append(f"Two workers need {report['two_worker_speedup']} times less time than one.")
+        lines.append(f"Two workers are {report['two_worker_speedup']} times as fast as one.")
     return "\n".join(lines)
 
 
 def panels(report: dict[str, Any]) -> list[Panel]:
-    """Wall time, matches per second and overhead against the number of agents, a line for each number of workers."""
+    """Return diagrams of wall time, matches per second and overhead over agents, a line per number of workers."""
     rows = report["editions"]
 
     def lines(key: str) -> dict[str, list[tuple[float, float]]]:

@@ -29,7 +29,7 @@ SPEC = get_spec("connect-four")
 
 @dataclass(frozen=True)
 class Way:
-    """One way to play. play: plays that many matches and returns the seconds they took."""
+    """A way to play. play: plays that many matches and returns the seconds."""
 
     key: str
     title: str
@@ -43,14 +43,14 @@ class Way:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much is played the other ways."""
+    """Add the options for how much is played in the other ways."""
     parser.add_argument("--http-matches", type=int, default=30, help="matches of a sample over HTTP (default 30)")
     parser.add_argument("--kaggle-matches", type=int, default=30, help="matches of a sample of Kaggle's (default 30)")
-    parser.add_argument("--without", choices=("kaggle",), help="leave out what has to be installed first")
+    parser.add_argument("--without", choices=("kaggle",), help="leave out ways that have to be installed first")
 
 
 def baselines(options: argparse.Namespace, player: Path, folder: Path, stack: contextlib.ExitStack) -> Iterator[Way]:
-    """The ways that this machine offers; what they started ends with the stack. player: the folder of a `dummy`."""
+    """Return the ways that this machine offers; the stack ends their servers. player: the folder of a `dummy`."""
     where = "containers" if options.sandbox == "docker" else "local processes"
 
     def servers(worker: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The operator's own program looks at every image before anybody plays with it: the setting BUILD_SCAN_COMMAND."""
+"""Runs the operator's scanner (the setting BUILD_SCAN_COMMAND) on every image before it plays."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LINE_CHARACTERS = 300
 
 
 def scan(command: Sequence[str], *, image: str, sbom: bytes, seconds: float = SCAN_SECONDS) -> None:
-    """Run the command with the path of the bill of materials and the name of the image behind its own arguments.
+    """Run the scanner with two more arguments: the path of the bill of materials and the name of the image.
 
-    Raises BuildFailed with its first line when it ends with another status than 0, BuilderUnavailable when it cannot
-    be run or takes too long.
+    Raises BuildFailed with the first line of its output if it exits with a status other than 0, and BuilderUnavailable
+    if it cannot be run or takes too long.
     """
     with tempfile.TemporaryDirectory(prefix="arena-scan-") as folder:
         path = Path(folder) / "sbom.json"
@@ -34,7 +34,7 @@ def scan(command: Sequence[str], *, image: str, sbom: bytes, seconds: float = SC
             output.seek(0)
             lines = output.read(64 * 1024).decode("utf-8", "replace").splitlines()
     if status < 0:
-        raise BuilderUnavailable(f"The scan of images was ended by signal {-status}.", code="scan_failed")
+        raise BuilderUnavailable(f"The scan of images was killed by signal {-status}.", code="scan_failed")
     if status:
         said = next((line.strip() for line in lines if line.strip()), f"it ended with status {status}")
         shown = "".join(letter for letter in said if letter.isprintable())[:LINE_CHARACTERS]

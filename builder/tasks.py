@@ -1,4 +1,4 @@
-"""Background work of the builder."""
+"""The builder's background tasks."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
 def images_remove_unused(_: int = 0) -> None:
-    """Remove the images of deleted submissions, and those that no row names any more.
+    """Remove the images of deleted submissions, and images that no row names any more.
 
-    One that still has to play keeps its image: its coming duels are lost or won, not void.
+    A submission with unfinished jobs keeps its image, so that its remaining duels are decided by play.
     """
     makes = recipe()
     deleted = Submission.objects.filter(deleted_at__isnull=False).exclude(image="").exclude(pk__in=_playing())
@@ -37,35 +37,35 @@ def images_remove_unused(_: int = 0) -> None:
         try:
             makes.remove(submission.image)
         except BuilderUnavailable as error:
-            logger.warning("The image of %s is still there: %s", submission, error)
+            logger.warning("The image of %s could not be removed: %s", submission, error)
         else:
-            # Only this image: a build may have put another in its place.
+            # Only if the row still has this image: a build may have replaced it.
             Submission.objects.filter(pk=submission.pk, image=submission.image).update(image="")
     try:
         makes.sweep(_needed)
     except BuilderUnavailable as error:
-        logger.warning("Images that nobody needs are still there: %s", error)
+        logger.warning("Unused images could not be removed: %s", error)
 
 
 def images_restore(_: int = 0) -> None:
-    """After a restore, once an engine answers: build again what plays and has no image on this host."""
-    # Older versions first: once the newest is built again, those before it would seem to be the newest.
+    """After a restore, rebuild the submissions that have to play and have no image on this host."""
+    # Older versions first: once the newest is being rebuilt, the version before it would count as the newest.
     named = list(Submission.objects.filter(deleted_at=None).exclude(image="").order_by("agent", "number"))
     try:
         missing = recipe().missing({submission.launched_image for submission in named})
     except BuilderUnavailable as error:
-        logger.warning("Which images are missing cannot be told yet: %s", error)
+        logger.warning("It is not known yet which images are missing: %s", error)
         return
     lost = [submission for submission in named if submission.launched_image in missing]
     count = sum(image_lost(submission=submission, now=timezone.now()) for submission in lost)
     if lost:
-        logger.warning("%d images are not on this host: %d versions that play are built again.", len(lost), count)
+        logger.warning("%d images are missing on this host; %d versions that play are being rebuilt.", len(lost), count)
     duels_let_rest()
     images_check_end()
 
 
 def _playing() -> QuerySet[Submission, int]:
-    """Keys of the submissions with duels, validations or evaluations that are not over."""
+    """Return the keys of submissions with unfinished duels, validations or evaluations."""
     duels = Duel.objects.filter(state__in=OPEN).order_by()
     validations = Validation.objects.filter(state__in=OPEN).order_by()
     evaluations = Evaluation.objects.filter(state__in=OPEN).order_by()
@@ -84,7 +84,7 @@ def _playing() -> QuerySet[Submission, int]:
 def _needed() -> Needed:
     named = Submission.objects.filter(Q(deleted_at=None) | Q(pk__in=_playing())).exclude(image="")
     running = Build.objects.filter(state=JobState.RUNNING)
-    # Builds first: one that ends between the two has put its image into its row.
+    # Builds first: one that ends between the two queries has stored its image in the submission.
     builds = frozenset(map(str, running.values_list("pk", flat=True)))
     return Needed(
         images=frozenset(named.values_list("image", flat=True)),
@@ -94,7 +94,7 @@ def _needed() -> Needed:
 
 
 def recipe() -> Recipe:
-    """The recipe that fits the sandbox of the settings."""
+    """Return the recipe for the sandbox of the settings."""
     if settings.SANDBOX == "process":
         return FolderRecipe(folder=settings.DATA_DIR / "players")
     return DockerRecipe(
@@ -105,7 +105,7 @@ def recipe() -> Recipe:
 
 
 def build_image(build: Build, lease: Lease) -> None:
-    """Make the image of a submission and send it on to validation."""
+    """Build the image of a submission and queue its validation."""
     submission = build.submission
 
     def log(line: str) -> None:
@@ -115,10 +115,10 @@ def build_image(build: Build, lease: Lease) -> None:
     labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
     bind(stage="build")
     makes = recipe()
-    # A script makes its environment itself; who says nothing else gets the packages for that.
+    # A script makes its environment itself, so without requirements it gets the packages for that.
     defaults = tuple(settings.SCRIPT_REQUIREMENTS) if submission.form == SubmissionForm.SCRIPT else ()
-    # Of this claim alone, as artifacts are: an attempt that is handed back has the number of the next.
-    assert build.claim_token is not None, "only a claimed build is made"
+    # Named after the claim, like artifacts: an attempt that is handed back has the same number as the next one.
+    assert build.claim_token is not None, "only a claimed build can be built"
     name = f"s{submission.pk}-b{build.pk}-{build.claim_token.hex}"
     try:
         with submission.archive.open("rb") as archive:
@@ -147,7 +147,7 @@ def build_image(build: Build, lease: Lease) -> None:
 
 
 def _scan(makes: Recipe, result: BuildResult, lease: Lease) -> None:
-    """Let the operator's scanner look at the image, if there is one; what it refuses is removed."""
+    """Run the operator's scanner, if there is one, and remove an image that it refuses."""
     if not settings.BUILD_SCAN_COMMAND or not result.sbom:
         return
     lease.log(f"Scan with {settings.BUILD_SCAN_COMMAND[0]}")

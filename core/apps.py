@@ -43,11 +43,14 @@ class CoreConfig(AppConfig):
 
     def ready(self) -> None:
         from core import checks, retired_variables  # noqa: F401  (they register checks)
+        from core.jobs.locks import locks_watch
         from core.operations.sentry import sentry_start
         from core.people import login_log as logins  # noqa: F401  (it listens to logins)
 
         sentry_start()
         _register()
+        if settings.DEBUG:
+            locks_watch()
         use_folder(settings.ENVIRONMENTS_DIR)
 
         post_migrate.connect(_ensure_schedules, sender=self)

@@ -347,7 +347,7 @@ REST_FRAMEWORK: dict[str, Any] = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": f"{SITE_NAME} API",
     "VERSION": "1",
-    "DESCRIPTION": "Everything that the pages show, for programs. docs/reference/api.md explains it with examples.",
+    "DESCRIPTION": "Everything that the pages show, for programs. See docs/reference/api.md for examples.",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": ["web.api.schema.add_shared_answers"],

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from arena_kit.cli.main import main as arena
 
 OTHER_VERBS = ("evaluate", "script")
-"""As the first word; a player in a folder of such a name is called ./script."""
+"""Verbs that may be the first word. A player in a folder of the same name is written ./script."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play a duel, or do what the first word says; return the exit status of the verb."""
+    """Run the verb of the first word, by default `play`; return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     return arena(words if words[:1] and words[0] in OTHER_VERBS else ["play", *words])
 

@@ -1,4 +1,4 @@
-"""System checks of what the runner is given by the settings."""
+"""System checks of the runner's settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.checks import TAG
 
 @register(TAG)
 def check_script_limits(**_: Any) -> list[CheckMessage]:
-    """arena.E007: with these limits no script submission could run."""
+    """arena.E007: no script submission can run with the configured limits."""
     try:
         ScriptLimits(**settings.SCRIPT_LIMITS)
     except ValueError as error:

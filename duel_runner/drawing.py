@@ -1,4 +1,4 @@
-"""Recordings: an episode of an evaluation played again from its record, and drawn."""
+"""Recordings: pictures of an evaluation's episode, replayed from its record."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from core.operations.alarms import alarm_raise
 from duel_runner.rules import rules
 
 FIELDS = {"video": video.VIDEO, "poster": video.STILL, "steps": video.RETURNS, "text": video.TEXT}
-"""Fields of a recording's row, and what the drawing program calls their files."""
+"""Fields of a recording, and the drawing program's names of their files."""
 
 
 def draw(recording: Recording, lease: Lease) -> None:
-    """Draw one episode in a process of its own, with limits and without a display."""
+    """Draw one episode in a separate process, with limits and without a display."""
     played = recording.evaluation if recording.practice is None else recording.practice
     try:
         with played.records.open("rb") as file:
@@ -48,7 +48,7 @@ def draw(recording: Recording, lease: Lease) -> None:
         except ReplayMismatch as mismatch:
             if differs := other_runtime(rules(played), archive.runtime):
                 raise PlatformFault(f"{mismatch} {differs}", code="other_runtime") from None
-            sentence = f"Episode {episode.number} of {played.KIND} {played.pk} cannot be played again: {mismatch}"
+            sentence = f"Episode {episode.number} of {played.KIND} {played.pk} cannot be replayed: {mismatch}"
             alarm_raise(
                 key=f"{played.KIND}-{played.pk}-does-not-replay",
                 message=sentence,

@@ -1,4 +1,4 @@
-"""Evaluations: one submission, many episodes, and what becomes of them."""
+"""Evaluations: plays the episodes of a submission and stores the scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from duel_runner.workplace import workplace_of_this_worker
 
 
 def evaluate(evaluation: Evaluation, lease: Lease) -> None:
-    """Play the episodes that rank a submission."""
+    """Play the episodes of an evaluation, or run its script."""
     if evaluation.submission.form == SubmissionForm.SCRIPT:
         evaluate_script(evaluation, lease)
     else:
@@ -34,7 +34,7 @@ def evaluate(evaluation: Evaluation, lease: Lease) -> None:
 @if_makeable
 def _rank(evaluation: Evaluation, lease: Lease) -> None:
     assert evaluation.seed_list is not None
-    # What an attempt that the platform failed has left there.
+    # An earlier attempt that ended by a platform fault may have left files.
     lease.progress(episodes_done=0, episodes=[])
     seeds = evaluation.seed_list.seeds
     order = secret_order(evaluation.order_secret, len(seeds))
@@ -60,7 +60,7 @@ def _rank(evaluation: Evaluation, lease: Lease) -> None:
                 episodes=episodes,
                 artifacts=artifacts,
                 code=played.failure.fault.value,
-                # Without the player's output, which may hold what it has seen of the hidden seeds.
+                # The public error leaves out the player's output, which may show hidden seeds.
                 error=played.failure.sentence,
                 public_error=played.failure.public_sentence,
                 log=lease.text,
@@ -76,7 +76,7 @@ def play_episodes(
     order: Sequence[int] | None = None,
     trial_until: float | None = None,
 ) -> referee.PlayedEvaluation:
-    """Play an episode for every seed. trial_until: see `referee.run_evaluation`. Raises PlatformFault."""
+    """Play one episode for every seed. trial_until: see `referee.run_evaluation`. Raises PlatformFault."""
     environment = submission.agent.environment
     spec = rules(job)
     try:
@@ -91,7 +91,7 @@ def play_episodes(
         slot = workplace.players.slot(in_time(workplace.launch(submission, core), trial_until))
         bind(container_id=slot.container_id)
         if slot.why_cold and not submission.needs_fresh_container:
-            lease.log(f"{submission} gets a fresh container every time: {slot.why_cold}.")
+            lease.log(f"{submission} gets a fresh container for every evaluation: {slot.why_cold}.")
         return slot
 
     def on_episode(record: EpisodeRecord) -> None:
@@ -121,7 +121,7 @@ def play_episodes(
     except (SandboxError, referee.PlatformFault) as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
     bind(stage="store")
-    # An evaluation may outlast a connection; what follows writes its result.
+    # The database may have closed the connection during a long evaluation; the result is written next.
     close_old_connections()
     steps = sum(record.length for record in played.record.episodes)
     lease.log(f"Playing {steps} steps took {played.playing_seconds:.3f} s.")

@@ -32,7 +32,7 @@ def if_makeable(
 
     @wraps(action)
     def guarded(job: AnyPlayed, lease: Lease, /, *arguments: Rest.args, **named: Rest.kwargs) -> None:
-        # First: rules that are gone are another matter.
+        # First, because it raises its own fault for rules that no longer exist.
         spec = rules(job)
         trouble = trouble_here(spec.id)
         if trouble is None:

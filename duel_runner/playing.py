@@ -1,4 +1,4 @@
-"""Playing the matches of a job between two submissions, with the players of this worker's workplace."""
+"""Plays the matches of a job between two submissions at this worker's workplace."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from duel_runner.rules import limits_of, rules
 from duel_runner.workplace import workplace_of_this_worker
 
 IDLE_CONNECTION_SECONDS = 30.0
-"""A connection to the database that was idle for so long may be cut: one is opened anew."""
+"""Seconds after which an idle database connection may have been cut and is replaced."""
 LEAST_START_SECONDS = 1.0
-"""A player that is started at the very end of a trial has at least this time to load."""
+"""Minimum time to load for a player that starts at the end of a trial."""
 
 
 def in_time(launch: Launch, trial_until: float | None) -> Launch:
-    """The launch, with no more time to load the player than its trial has left."""
+    """Return the launch with the time to load limited to what is left of the trial."""
     if trial_until is None or (left := trial_until - time.monotonic()) >= launch.limits.start_seconds:
         return launch
     return replace(launch, limits=replace(launch.limits, start_seconds=max(LEAST_START_SECONDS, left)))
@@ -40,16 +40,17 @@ def play_matches(
     decided: Decided | None = None,
     trial_until: float | None = None,
 ) -> referee.PlayedDuel:
-    """Play a job's matches. coming: duels whose players are made ready meanwhile.
+    """Play the matches of a job. Raises PlatformFault.
 
-    decided, trial_until: what ends it early, see `referee.run_duel`. Raises PlatformFault.
+    coming: duels whose players are prepared meanwhile. decided, trial_until: what ends the job early, see
+    `referee.run_duel`.
     """
     environment = player_1.agent.environment
     spec = rules(job)
     names = (str(player_1), str(player_2))
     for player in (player_1, player_2):
         if not player.launched_image:
-            raise PlatformFault(f"{player} has no image: it has to be built again first.", code="image_missing")
+            raise PlatformFault(f"{player} has no image. Build it again first.", code="image_missing")
     try:
         workplace = workplace_of_this_worker()
     except SandboxError as error:
@@ -97,7 +98,7 @@ def play_matches(
     except (SandboxError, referee.PlatformFault) as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
     if played.playing_seconds > IDLE_CONNECTION_SECONDS:
-        # What follows writes the result.
+        # The result is written next.
         close_old_connections()
     lease.log(f"Playing took {played.playing_seconds:.3f} s.")
     if played.log:

@@ -1,4 +1,4 @@
-"""The rules that a job is played with, and what ends a duel early."""
+"""The rules of a job, its limits, and the test that may end a duel early."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from core.models import Duel, Environment, Evaluation, PlayedJob
 
 
 def rules(job: PlayedJob | Evaluation) -> EnvironmentSpec:
-    """The very version of the rules that a job was created for: an edition never mixes two. Raises PlatformFault."""
+    """Return the rules in the version that the job was created for, so no edition mixes two. Raises PlatformFault."""
     try:
         return get_spec(job.environment_version)
     except UnknownEnvironment:
         raise PlatformFault(
-            f"The rules of this {job.KIND}, {job.environment_version}, are not in this arena's code any more.",
+            f"The rules of this {job.KIND}, {job.environment_version}, are no longer in this arena's code.",
             code="rules_missing",
         ) from None
 
 
 def decided_by(duel: Duel) -> Decided | None:
-    """What tells that a duel's sequential test has come to its end; None for a duel without one."""
+    """Return the function that tells whether a duel's sequential test has ended; None for a duel without a test."""
     return None if duel.test is None else partial(pairs_to_decide, SequentialTest(**duel.test))
 
 
 def limits_of(job: PlayedJob, environment: Environment) -> Limits:
-    """What players may use in a job: for a duel that is longer than those of tournaments, more time in proportion."""
+    """Return the players' limits in a job. A duel longer than those of tournaments gets more time in proportion."""
     limits = environment.limits
     longer = max(1.0, job.match_count / max(1, environment.matches_per_duel))
     return replace(limits, duel_seconds=limits.duel_seconds * longer)

@@ -1,4 +1,4 @@
-"""Script submissions: run once, and ranked by what they report of themselves."""
+"""Script submissions: run once, and ranked by the score that they report themselves."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from duel_runner.rules import rules
 from duel_runner.workplace import workplace_of_this_worker
 
 SHOWN_CHARACTERS = 4000
-"""Of the output, on the page while the script runs."""
+"""Length of the output that the page shows while the script runs."""
 
 
 def evaluate_script(evaluation: Evaluation, lease: Lease) -> None:
-    """Run a script to its end and keep the score that it prints, or why there is none."""
+    """Run a script and store the score that it prints, or why it has none."""
     submission = evaluation.submission
 
     def watch(printed: str) -> None:
@@ -73,6 +73,6 @@ def evaluate_script(evaluation: Evaluation, lease: Lease) -> None:
 
 
 def _argument(evaluation: Evaluation) -> str:
-    """The name under which the script's own Gymnasium knows the environment; clients may know it by an older one."""
+    """Return the environment's id in the script's own Gymnasium; clients may know the environment by an older id."""
     source = rules(evaluation).gymnasium
     return evaluation.environment.env_id if source is None else source.id

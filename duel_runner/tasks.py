@@ -1,4 +1,4 @@
-"""Background work of the runner: validations and duels. Evaluations and recordings have modules of their own."""
+"""The runner's background tasks: validations and duels. Evaluations and recordings have their own modules."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from duel_runner.rules import decided_by
 from duel_runner.workplace import sandbox, worker_label
 
 PREPARED_DUELS = 2
-"""Duels at the head of the queue whose players are made ready while another duel is played."""
+"""Number of duels at the head of the queue whose players are prepared while another duel is played."""
 
 
 def leftovers_reap(_: int = 0) -> None:
-    """Remove containers of this arena on this host whose worker has died, and their channels."""
+    """Remove the containers, and their channels, of this arena's dead workers on this host."""
     try:
         sandbox().reap(worker_label(), lambda: tokens_alive(settings.CHANNEL_DIR))
     finally:
-        # Of a container that was never made there is nothing else.
+        # A channel without a container: the worker died before the engine created it.
         remove_abandoned_channels(settings.CHANNEL_DIR)
 
 
 def validate(validation: Validation, lease: Lease) -> None:
-    """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason."""
+    """Validate a submission, see `validating.validate`."""
     validating.validate(validation, lease, duels_next(count=PREPARED_DUELS))
 
 
 @if_makeable
 def play_duel(duel: Duel, lease: Lease) -> None:
-    """Play a rated duel and write its result to the ledger."""
+    """Play a duel and store its result; that of a rated duel goes to the ledger."""
     coming = duels_next(count=PREPARED_DUELS)
     played = play_matches(duel, duel.player_1, duel.player_2, lease, coming, decided_by(duel))
     digests = (duel.player_1.image_digest, duel.player_2.image_digest)

@@ -1,6 +1,6 @@
-"""Validations: a submission plays against itself, or practises alone, before it meets anybody.
+"""Validations: a submission plays against itself, or alone, before it meets others.
 
-A validation ends at its first fault and within a time of its own, so that it never keeps others waiting for longer.
+A validation ends at its first fault and within its own time limit, so that it never delays other jobs for longer.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from duel_runner.playing import play_matches
 Played = TypeVar("Played", referee.PlayedDuel, referee.PlayedEvaluation)
 
 FORK_FAULTS = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
-"""The faults that a fork can cause: threads of native code or handles of a device that the copy does not have."""
+"""Codes of faults that a fork can cause: the copy lacks threads of native code and handles of devices."""
 TIME_FAULTS = (PlayerFault.DUEL_TIME, PlayerFault.EVALUATION_TIME)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFault:
-    """Why a validation fails: a typed code, and a sentence for the owner."""
+    """The reason why a validation fails: a typed code, and a sentence for the owner."""
 
     code: str
     sentence: str
@@ -40,9 +40,9 @@ class FoundFault:
 
 @if_makeable
 def validate(validation: Validation, lease: Lease, coming: Sequence[Duel] = ()) -> None:
-    """Let a submission play against itself, or with one seat a few episodes; any fault fails it, with the reason.
+    """Have a submission play against itself, or a few episodes in a one-seat environment; any fault fails it.
 
-    coming: duels whose players are made ready meanwhile. Raises PlatformFault.
+    coming: duels whose players are prepared meanwhile. Raises PlatformFault.
     """
     if validation.submission.agent.environment.is_scored:
         _practise(validation, lease)
@@ -51,9 +51,9 @@ def validate(validation: Validation, lease: Lease, coming: Sequence[Duel] = ()) 
 
 
 def first_fault(duel: referee.PlayedDuel) -> FoundFault | None:
-    """The first match that a player forfeited, None when all went well.
+    """Return the fault of the first forfeited match, None if there is none.
 
-    For the owner: of a player that did not start or died the last line of its output is quoted.
+    For a player that did not start or died, the sentence quotes the last line of its output.
     """
     for match in duel.record.matches:
         if match.fault is Fault.PLAYER:
@@ -82,7 +82,7 @@ def _play_itself(validation: Validation, lease: Lease, coming: Sequence[Duel]) -
 
 
 def _practise(validation: Validation, lease: Lease) -> None:
-    """Play a few episodes on public seeds; any fault fails the submission."""
+    """Have the submission play a few episodes on public seeds."""
     submission = validation.submission
     practice = practice_list(submission.agent.environment)
     if practice is None:
@@ -121,30 +121,32 @@ def _until(validation: Validation) -> float:
 def _played_twice(
     submission: Submission, lease: Lease, play: Callable[[], tuple[Played, FoundFault | None]], until: float
 ) -> tuple[Played, FoundFault | None]:
-    """Play; once more, in fresh containers, after a fault that a fork can cause and while there is time."""
+    """Play, and after a fault that a fork can cause play again in fresh containers if there is time."""
     played, fault = play()
     can_be_forks = fault is not None and fault.code in FORK_FAULTS
     if not can_be_forks or submission.needs_fresh_container or time.monotonic() >= until:
         return played, fault
     assert fault is not None
-    # What cannot be forked (threads of native code, handles of a GPU) shows here, before anything is rated.
-    lease.log(f"The player failed ({fault.code}). Once more, in a fresh container that loads it for this alone.")
+    # A player that cannot be forked (threads of native code, handles of a GPU) fails here, before rated duels.
+    lease.log(
+        f"The player failed ({fault.code}). Trying again in a fresh container that loads it only for this validation."
+    )
     submission.needs_fresh_container = True
     played, fault = play()
     if fault is None:
-        lease.log("That works: this version gets a fresh container every time it plays.")
+        lease.log("This works, so this version always plays in a fresh container.")
     return played, fault
 
 
 def _timed(validation: Validation, fault: FoundFault | None) -> FoundFault | None:
-    """A fault of time, in the words of a validation."""
+    """Return a fault of time in the words of a validation, other faults unchanged."""
     if fault is None or fault.code not in TIME_FAULTS:
         return fault
     environment = validation.submission.agent.environment
     least = "episode" if environment.is_scored else "pair of matches"
     text = (
-        f"The player is too slow: it did not end one {least} within the {environment.limits.validation_seconds:g} s "
-        "that a validation may take."
+        f"The player is too slow: it did not finish one {least} within {environment.limits.validation_seconds:g} s, "
+        "the time limit of a validation."
     )
     return FoundFault("validation_time_exhausted", text)
 
@@ -152,7 +154,9 @@ def _timed(validation: Validation, fault: FoundFault | None) -> FoundFault | Non
 def _finish(validation: Validation, lease: Lease, artifacts: DuelArtifacts, fault: FoundFault | None) -> None:
     if fault is None:
         if artifacts.matches_done < validation.match_count:
-            lease.log(f"The time was over after {artifacts.matches_done} of {validation.match_count}: that is enough.")
+            lease.log(
+                f"The time limit came after {artifacts.matches_done} of {validation.match_count}: that is enough."
+            )
         validation_succeed(validation=validation, artifacts=artifacts, log=lease.text)
     else:
         validation_fail(

@@ -1,4 +1,4 @@
-"""What a worker process keeps from one duel to the next: its sandbox, its core, and players that are ready."""
+"""The workplace of a worker process, kept between duels: its sandbox, its core and its warm containers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from core.jobs.worker import PlatformFault
 from core.models import Submission
 
 IDLE_SECONDS = 300.0
-"""A container with a loaded player is removed after it has waited this long for its next duel."""
+"""Seconds after which a container with a loaded player is removed if no duel has used it."""
 
 
 def worker_label() -> str:
-    """The label that holds a container's worker. Arenas that share an engine have different ones."""
+    """Return the name of the label with a container's worker; arenas that share an engine have different names."""
     return f"arena.worker.{settings.PLAYER_IMAGE_PREFIX}"
 
 
 def sandbox(name: str = "") -> Sandbox:
-    """The sandbox of this name, by default the one of the settings; never silently another one."""
+    """Return the sandbox of this name, by default of the settings; raise instead of using another one."""
     name = name or settings.SANDBOX
     if name == "docker":
         return DockerSandbox(
@@ -42,7 +42,7 @@ def sandbox(name: str = "") -> Sandbox:
 
 
 class Workplace:
-    """One for each worker process; the kernel and `leftovers_reap` clear up after a process that was killed."""
+    """The workplace of a worker process. The kernel and `leftovers_reap` clear up after a killed process."""
 
     def __init__(self) -> None:
         self.sandbox = sandbox()
@@ -56,21 +56,21 @@ class Workplace:
 
     @property
     def core(self) -> Core | None:
-        """The core of this worker's duels, None while others have them all."""
+        """Return the core for this worker's duels; None while other workers hold all cores."""
         if self._core is None:
             self._core = reserve_core(settings.CHANNEL_DIR)
         return self._core
 
     def name(self) -> str:
-        """Of a container: one that no other start has."""
+        """Return a unique name for a container."""
         return f"arena-{self._presence.token[:12]}-{next(self._numbers)}"
 
     def labels(self, submission: Submission) -> dict[str, str]:
-        """By which the container of a dead worker is found."""
+        """Return the labels by which the containers of a dead worker are found."""
         return {worker_label(): self._presence.token, "arena.submission": str(submission.pk)}
 
     def launch(self, submission: Submission, core: Core | None) -> Launch:
-        """How to start a player here."""
+        """Return how to start a submission's player here."""
         return Launch(
             image=submission.launched_image,
             name=self.name(),
@@ -81,7 +81,7 @@ class Workplace:
         )
 
     def close(self) -> None:
-        """Remove the players and give the core back."""
+        """Remove the containers and release the core."""
         self._at_exit()
 
     def _close(self) -> None:
@@ -95,15 +95,15 @@ _workplace: Workplace | None = None
 
 
 def workplace_of_this_worker() -> Workplace:
-    """The workplace of this process, made on first use. Raises SandboxError and PlatformFault."""
-    global _workplace  # noqa: PLW0603  # one for each process, like the process itself
+    """Return the workplace of this process, created on first use. Raises SandboxError and PlatformFault."""
+    global _workplace  # noqa: PLW0603  # one per process
     if _workplace is None or _workplace.process != os.getpid():
         _workplace = Workplace()
     return _workplace
 
 
 def leave_workplace() -> None:
-    """Close the workplace of this process, if there is one: for processes that live longer than their work."""
+    """Close the workplace of this process, if there is one. For processes that outlive their work."""
     global _workplace
     workplace, _workplace = _workplace, None
     if workplace is not None and workplace.process == os.getpid():

@@ -1,1 +1,1 @@
-"""Small agents that people start from, and what packs them into archives."""
+"""Small agents to start from, and broken archives to test an arena with."""

@@ -1,7 +1,7 @@
-"""Writes broken archives to try an arena with: `python -m example_players.acceptance FOLDER`.
+"""Writes broken archives to test an arena with: `python -m example_players.acceptance FOLDER`.
 
-Each is a mistake that people make or a trick that they try. An arena refuses the archive when it is uploaded, or
-fails the submission with the player at fault; it never ends in an error of its own.
+Each holds a mistake that people make or a trick that they try. An arena must refuse the upload, or fail the submission
+with the player at fault; it must never fail itself.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Player:
 
 
 class Expected(StrEnum):
-    """What an arena does with an archive."""
+    """What an arena must do with an archive."""
 
-    REFUSED = "refused when uploaded"
-    FAULT = "fails by the player's fault"
+    REFUSED = "the upload is refused"
+    FAULT = "the submission fails, and the player is at fault"
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenArchive:
-    """One archive of the set: file name without ending, what is wrong, what must happen, how it is made."""
+    """A broken archive. name: of its file, without `.zip`. mistake: a sentence. make: returns the bytes."""
 
     name: str
     mistake: str
@@ -55,12 +55,12 @@ class BrokenArchive:
 
 
 def player_fails() -> bytes:
-    """A player that raises in 10 % of its steps."""
+    """Return the archive of a player that raises in 10 % of its steps."""
     return zip_bytes([("player.py", FAILING_PLAYER)])
 
 
 def _with_player(name: str, content: bytes) -> Callable[[], bytes]:
-    """A good player and one more file."""
+    """Return a function that makes the archive of a good player with one more file."""
     return lambda: zip_bytes([("player.py", (Path(__file__).parent / "dummy/player.py").read_bytes()), (name, content)])
 
 
@@ -76,7 +76,7 @@ ARCHIVES = (
     ),
     BrokenArchive("invalid_zip", "This is text, not a zip.", Expected.REFUSED, lambda: b"This is not a zip file.\n"),
     BrokenArchive(
-        "cut_zip", "The upload broke off half-way.", Expected.REFUSED, lambda: _first_half(make_archive("minimax"))
+        "cut_zip", "The second half is missing.", Expected.REFUSED, lambda: _first_half(make_archive("minimax"))
     ),
     BrokenArchive(
         "invalid_python",
@@ -86,13 +86,13 @@ ARCHIVES = (
     ),
     BrokenArchive(
         "invalid_environment",
-        "environment.yml is no YAML.",
+        "environment.yml is not YAML.",
         Expected.REFUSED,
         _with_player("environment.yml", b"name: [broken\ndependencies:\n  - numpy\n"),
     ),
     BrokenArchive(
         "invalid_requirements",
-        "requirements.txt names no packages.",
+        "requirements.txt has a line that is not a requirement.",
         Expected.REFUSED,
         _with_player("requirements.txt", b"numpy ==== 1\n"),
     ),
@@ -124,11 +124,11 @@ def write_broken_archives(folder: Path) -> list[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line. Returns the exit status."""
+    """Run the command line; return the exit status."""
     parser = ArgumentParser(
-        prog="python -m example_players.acceptance", description="Write broken archives to try an arena with."
+        prog="python -m example_players.acceptance", description="Write broken archives to test an arena with."
     )
-    parser.add_argument("folder", type=Path, help="where the zips go")
+    parser.add_argument("folder", type=Path, help="folder for the zips")
     options = parser.parse_args(arguments)
     for archive, path in zip(ARCHIVES, write_broken_archives(options.folder), strict=True):
         sys.stdout.write(f"{path}: {archive.mistake} Expected: {archive.expected}.\n")

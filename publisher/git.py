@@ -1,4 +1,4 @@
-"""Runs git: no shell, no prompts, no hooks, no configuration but ours, and a time-out for everything."""
+"""Runs git without shell, prompts, hooks or foreign configuration, and with a time-out for everything."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 
 LOCAL_SECONDS = 60.0
 NETWORK_SECONDS = 180.0
-# ext:: and friends would run a command that the address names.
+# Addresses such as ext::... would run any command that they name.
 PROTOCOLS = "file:https:ssh"
 KEPT_VARIABLES = frozenset({"GIT_SSL_CAINFO", "GIT_SSL_CAPATH"})
 OPTIONS = (
     "core.hooksPath=/dev/null",
     "core.protectHFS=true",
     "core.protectNTFS=true",
-    # A process left in the background would hold the repository after we let go of its lock.
+    # A process left in the background would still hold the repository after our lock is released.
     "gc.autoDetach=false",
     "maintenance.autoDetach=false",
     "fetch.recurseSubmodules=false",
@@ -30,7 +30,7 @@ OPTIONS = (
 
 
 class GitError(Exception):
-    """A git command failed; the message is a sentence for a person, free of credentials. code: typed reason."""
+    """A git command failed. The message is a sentence without credentials. code: the typed reason."""
 
     def __init__(self, message: str, *, code: str = "git_failed") -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class GitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """git on one bare repository; `secret` never appears in a message."""
+    """Runs git in one bare repository. `secret` never appears in a message."""
 
     folder: Path
     secret: str = ""
@@ -50,7 +50,7 @@ class Git:
     def run(
         self, *arguments: str, data: str = "", variables: Mapping[str, str] | None = None, network: bool = False
     ) -> str:
-        """Run a command with `data` as its input; return its output. Raises GitError."""
+        """Run a command with `data` as its input and return its output. Raises GitError."""
         options = [word for option in OPTIONS for word in ("-c", option)]
         seconds = self.network_seconds if network else self.local_seconds
         try:
@@ -61,7 +61,7 @@ class Git:
                 stderr=subprocess.PIPE,
                 env={**self._variables(), **(variables or {})},
                 cwd=self.folder,
-                # A group of its own: git's helpers (ssh, git-remote-https) end with it.
+                # A process group, so that git's helpers (ssh, git-remote-https) end with it.
                 start_new_session=True,
             )
         except OSError as error:
@@ -69,7 +69,7 @@ class Git:
         try:
             output, errors = process.communicate(data.encode(), timeout=seconds)
         except BaseException as error:
-            # Whatever interrupts us: git and its helpers do not go on alone.
+            # On any exception, git and its helpers must not go on alone.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
@@ -101,7 +101,7 @@ class Git:
         }
 
     def _clean(self, errors: bytes) -> str:
-        """What git complained of, in one line, without addresses that may carry a password."""
+        """Return git's error message in one line, without addresses, which may contain a password."""
         text = errors.decode("utf-8", "replace")
         if self.secret:
             text = text.replace(self.secret, "the remote")

@@ -1,7 +1,7 @@
 """The git repository that shows the sources of public agents.
 
 Commits are made of blobs and trees in a bare repository. There is no working tree, so attributes, ignore files,
-filters, links and hooks of an upload, or of what is in the repository already, mean nothing.
+filters, links and hooks have no effect, whether they come from an upload or from the repository.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AUTHOR = {
     for part, value in (("NAME", "RL Arena"), ("EMAIL", "arena@localhost"))
 }
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-# As git words a push that lost a race, to the remote's branch or to its lock on it.
+# Git's words for a push that lost a race for the remote branch or its lock.
 RACE_LOST = ("non-fast-forward", "fetch first", "stale info", "failed to update ref", "cannot lock ref")
 
 
@@ -39,15 +39,15 @@ class Repository:
 
     @classmethod
     def at(cls, folder: Path, *, remote: str, branch: str) -> Repository:
-        """The repository with git's ordinary time-outs."""
+        """Return the repository with git's default time-outs."""
         return cls(folder, remote, branch, Git(folder, secret=remote))
 
     def publish(
         self, source: Source, *, environment: str, agent: str, message: str, before_push: Callable[[], None]
     ) -> str:
-        """Make `<environment>/<agent>/` of the remote branch what `source` holds; return the commit's id.
+        """Replace `<environment>/<agent>/` on the remote branch by `source`; return the commit's id.
 
-        Without a change there is no new commit, so doing it twice does no harm. `before_push` may raise to stop.
+        Without a change there is no new commit, so publishing twice does no harm. `before_push` may raise to stop.
         Raises GitError.
         """
         for name in (environment, agent):
@@ -73,7 +73,7 @@ class Repository:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.folder.with_suffix(".lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            # Nobody else is in there: these are of a git that was killed with its worker, and would stop every other.
+            # We hold our lock, so git's locks come from a git that was killed with its worker, and would block ours.
             for left in self.folder.rglob("*.lock"):
                 left.unlink(missing_ok=True)
             if not (self.folder / "HEAD").exists():
@@ -81,7 +81,7 @@ class Repository:
             yield
 
     def _fetch(self) -> str:
-        """Bring the remote branch here; return its commit, empty when there is no such branch yet."""
+        """Fetch the remote branch; return its commit, empty if there is no such branch yet."""
         found = self.git.run("ls-remote", "--heads", "--", self.remote, self._ref, network=True)
         if not found.strip():
             return ""
@@ -95,7 +95,7 @@ class Repository:
             index = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
             self.git.run("read-tree", parent or "--empty", variables=index)
             old = self.git.run("ls-files", "-z", "--", f":(literal){folder}/", variables=index)
-            # Blobs are made of the bytes as they are; one absolute path per line (names have no control characters).
+            # --no-filters keeps the bytes unchanged. One path per line is safe: names have no control characters.
             files = "".join(f"{source.folder.resolve() / path}\n" for path in source.paths)
             blobs = self.git.run("hash-object", "-w", "--no-filters", "--stdin-paths", data=files).split()
             gone = (f"0 {'0' * 40}\t{path}\0" for path in old.split("\0") if path)
@@ -108,7 +108,7 @@ class Repository:
         return self.git.run("commit-tree", *parents, "-F", "-", tree, data=f"{message}\n", variables=AUTHOR).strip()
 
     def _push(self, commit: str) -> None:
-        # Never forced: a commit of somebody else is not thrown away, see RACE_LOST.
+        # Never forced, so that other people's commits are kept; `publish` retries after a lost race.
         self.git.run("push", "--quiet", "--no-verify", "--", self.remote, f"{commit}:{self._ref}", network=True)
 
     @property

@@ -1,4 +1,4 @@
-"""What of an archive is published: small files as they are, a note in the place of large ones."""
+"""The published files of an archive: small ones unchanged, large ones replaced by a note."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from arena_kit.upload.archive import ArchiveRefused, unpack_archive
 
 FILE_BYTES = 1024 * 1024
 TOTAL_BYTES = 50 * 1024 * 1024
-# git and code hosts read these names as instructions, or refuse the push because of them.
+# git and code hosts take instructions from files of these names, or refuse a push that has them.
 LEFT_OUT = frozenset({".gitmodules", ".gitattributes"})
 
 
 class SourceRefused(Exception):
-    """The archive cannot be published; the message says why. code: typed reason."""
+    """The archive cannot be published; the message says why. code: the typed reason."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)
@@ -28,14 +28,14 @@ class Source:
 
     folder: Path
     paths: tuple[str, ...]
-    """Relative to `folder`, with / between the parts."""
+    """Paths relative to `folder`, with / as the separator."""
     entry_point: str
     notes: tuple[str, ...]
-    """Sentences about what is not published as it was uploaded."""
+    """Sentences about files that are left out or replaced."""
 
 
 def unpack_source(archive: IO[bytes], folder: Path) -> Source:
-    """Unpack an archive into an empty folder and make it fit for a repository. Raises SourceRefused."""
+    """Unpack an archive into an empty folder and prepare it for a repository. Raises SourceRefused."""
     try:
         report = unpack_archive(archive, folder)
     except ArchiveRefused as refusal:
@@ -62,5 +62,5 @@ def unpack_source(archive: IO[bytes], folder: Path) -> Source:
 
 
 def is_git_folder(part: str) -> bool:
-    """Whether some file system would take this name for `.git` (letter case, short names, streams, trailing dots)."""
+    """Return whether any file system takes this name for `.git` (letter case, short names, streams, trailing dots)."""
     return part.casefold().split(":")[0].rstrip(" .") in {".git", "git~1"}

@@ -1,4 +1,4 @@
-"""Background work of the publisher."""
+"""The publisher's background task."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from publisher.repository import Repository
 from publisher.source import SourceRefused, unpack_source
 
 BRANCH = "main"
-"""Every publication is a commit on this branch of the remote repository."""
+"""The branch of the remote repository that gets a commit for every publication."""
 
 
 def repository() -> Repository:
-    """The repository that the settings name."""
+    """Return the repository of the settings."""
     return Repository.at(settings.DATA_DIR / "publisher.git", remote=settings.PUBLISHER_REMOTE, branch=BRANCH)
 
 
 def publish(publication: Publication, lease: Lease) -> None:
-    """Put the source of a public submission into the repository of the settings."""
+    """Publish the source of a public submission to the repository of the settings."""
     submission = publication.submission
     reason = reason_not_to_publish(submission)
     if reason:
@@ -32,7 +32,7 @@ def publish(publication: Publication, lease: Lease) -> None:
         return
     agent = submission.agent
     environment = agent.environment.slug
-    # A user's name may hold anything; the message has one line.
+    # A user's name may contain line breaks, but the message has one line.
     user = " ".join(agent.owner.username.split())
     message = f"Publish {agent.name} v{submission.number} for {agent.environment.name} by {user}"
     try:
@@ -60,9 +60,9 @@ def publish(publication: Publication, lease: Lease) -> None:
 
 
 def reason_not_to_publish(submission: Submission) -> str:
-    """A sentence when this submission must not be published (any more), else nothing."""
+    """Return why the submission must not be published (any more); empty if it may."""
     if not settings.PUBLISHER_REMOTE:
-        return "No repository is set up to publish to."
+        return "This arena has no repository to publish to."
     if not submission.agent.is_public:
         return "The agent is not public."
     if submission.deleted_at is not None:
@@ -71,11 +71,11 @@ def reason_not_to_publish(submission: Submission) -> str:
         submission__agent=submission.agent, submission__number__gt=submission.number, state=JobState.SUCCEEDED
     )
     if newer.exists():
-        return "A newer version is published already."
+        return "A newer version is already published."
     return ""
 
 
 def source_url(commit: str, environment: str, agent: str, entry_point: str) -> str:
-    """Where people read the published source; empty when the repository has no pages."""
+    """Return the address of the published source; empty if the repository has no pages."""
     web = settings.PUBLISHER_WEB_URL.rstrip("/")
     return f"{web}/blob/{commit}/{environment}/{agent}/{entry_point}" if web else ""

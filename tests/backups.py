@@ -139,16 +139,16 @@ def write_something_else(path: Path) -> None:
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut short": (cut_short, "complete backup|incomplete"),
-    "without its end": (lose_the_end, "torn"),
+    "without its end": (lose_the_end, "incomplete"),
     "without a file": (lose_a_file, r"records\.zip is missing from this backup"),
-    "with a changed file": (change_a_file, r"records\.zip has been changed"),
-    "with a changed database": (change_the_database, "database has been changed"),
+    "with a changed file": (change_a_file, r"records\.zip has changed"),
+    "with a changed database": (change_the_database, "database has changed"),
     "with a foreign file": (add_a_file, r"evil is in this backup, but not in its manifest"),
     "with a link": (add_a_link, "something that is not a file"),
     "something else": (write_something_else, "not a complete backup"),
     "of a newer format": (changing_manifest(format=2), "has format 2"),
     "with a foreign manifest": (changing_manifest(parts=[]), "manifest .* cannot be read"),
-    "of another database": (changing_manifest(database="oracle"), "backup is of oracle"),
+    "of another database": (changing_manifest(database="oracle"), "backup is for oracle"),
     "of a newer arena": (changing_manifest(migrations={"core": ["9999_future"]}), r"newer arena \(core\.9999_future"),
-    "gone": (Path.unlink, "There is no"),
+    "gone": (Path.unlink, "gone does not exist"),
 }

@@ -268,7 +268,7 @@ def test_what_is_deleted_while_a_backup_is_made_is_told_apart_from_what_was_lost
 
     assert made.gone == (str(deleted.archive.name),)
     assert made.missing == (str(lost.name),)
-    assert "Missing when the backup was made, and still: 2" in run("restore", made.path, "--replace")
+    assert "Already missing when the backup was made: 2" in run("restore", made.path, "--replace")
     assert Submission.objects.get(pk=deleted.pk).deleted_at is None
 
 

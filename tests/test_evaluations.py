@@ -112,7 +112,7 @@ def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_evaluat
     validation = submission.validations.get()
     assert validation.state == JobState.SUCCEEDED, validation.error
     assert "player_died" in validation.log
-    assert "this version gets a fresh container every time it plays" in validation.log
+    assert "this version always plays in a fresh container" in validation.log
     submission.refresh_from_db()
     assert submission.needs_fresh_container
     assert submission.evaluations.get().state == JobState.SUCCEEDED

@@ -112,7 +112,7 @@ def test_until_the_seeds_are_revealed_only_staff_is_told_of_single_episodes(
     for client in (owner, Client()):
         html = client.get(page).content.decode()
         assert "Distribution of scores" in html
-        assert "so are the results of single episodes" in html
+        assert "the results of single episodes are hidden" in html
         assert not [word for word in ('id="episodes"', "formation-plot", evaluation.order_secret) if word in html]
         assert client.get(f"{api}episodes/").status_code == 403
         shown = client.get(api).json()

@@ -137,7 +137,7 @@ def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_duel(
     validation = Validation.objects.get(submission=unforkable)
     assert validation.state == JobState.SUCCEEDED
     assert "player_died" in validation.log
-    assert "this version gets a fresh container every time it plays" in validation.log
+    assert "this version always plays in a fresh container" in validation.log
     for submission, needs in ((first, False), (unforkable, True)):
         submission.refresh_from_db()
         assert submission.needs_fresh_container is needs

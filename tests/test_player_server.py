@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arena_kit.environment.registry import get_spec
-from arena_kit.environment.spec import ActionArraySpec, ArraySpec
+from arena_kit.environment.spec import WIRE_CODES, ActionArraySpec, ArraySpec
 from arena_kit.referee.match import Match
-from arena_kit.referee.wire import TYPECODES, Answer, Decoder, Encoder, Kind, Question, hello
+from arena_kit.referee.wire import Answer, Decoder, Encoder, Kind, Question, hello
 from arena_kit.sandbox.inside.player_server import serving
 
 serving.import_numpy()
@@ -57,7 +57,7 @@ def columns(wire: str = "int8", shape: tuple[int, ...] = (2, 3)) -> tuple[Any, .
     return server(spec, 300).columns(encoder.questions(batch)[4:])
 
 
-@pytest.mark.parametrize("wire", sorted(TYPECODES))
+@pytest.mark.parametrize("wire", sorted(WIRE_CODES))
 def test_player_server_reads_every_type_of_observation_as_the_environments_own(wire: str) -> None:
     rewards, matches, sequences, counts, kinds, valid, states = columns(wire)
 
@@ -166,7 +166,7 @@ BAD_ARRAYS: list[tuple[Any, tuple[int, ...], str, str]] = [
     (np.zeros(3), (2,), "float32", r"must have the shape \(2,\), that is 2 values, not 3"),
     ([], (2,), "float32", "not 0"),
     (0.5, (2,), "float32", "not 1"),
-    ([[1, 2], [3]], (3,), "float32", "no array of shape"),
+    ([[1, 2], [3]], (3,), "float32", "not an array of shape"),
     (["left", "right"], (2,), "float32", "must be an array of float32, not of <U5"),
     ([None, 1.0], (2,), "float32", "not of object"),
     (None, (1,), "float32", "not of object"),
@@ -175,9 +175,9 @@ BAD_ARRAYS: list[tuple[Any, tuple[int, ...], str, str]] = [
     ([2**70, 0], (2,), "float32", "not of object"),
     ([0.0, 1.0], (2,), "int8", "must be an array of int8, not of float64"),
     ([0.5, 1.0], (2,), "int8", "not of float64"),
-    ([0, 200], (2,), "int8", "holds a value that is no int8"),
-    ([0, -1], (2,), "uint8", "holds a value that is no uint8"),
-    (np.array([2**64 - 1, 0], "uint64"), (2,), "int64", "holds a value that is no int64"),
+    ([0, 200], (2,), "int8", "holds a value that does not fit int8"),
+    ([0, -1], (2,), "uint8", "holds a value that does not fit uint8"),
+    (np.array([2**64 - 1, 0], "uint64"), (2,), "int64", "holds a value that does not fit int64"),
 ]
 
 

@@ -132,21 +132,21 @@ def test_pages_and_programs_say_that_it_is_not_kept_any_longer(duel: Duel) -> No
     for page in ("records.zip", "results.json.gz", "logs/player_1/", "matches/1/", "matches/1/frames.json"):
         answer = client.get(f"/duels/{duel.pk}/{page}")
         assert (page, answer.status_code) == (page, 410)
-        assert b"not kept any longer" in answer.content
-    assert "not kept any longer" in client.get(f"/duels/{duel.pk}/").content.decode()
-    assert b"not kept any longer" in client.get(f"/duels/{duel.pk}/logs/arena/").content
+        assert b"no longer kept" in answer.content
+    assert "no longer kept" in client.get(f"/duels/{duel.pk}/").content.decode()
+    assert b"no longer kept" in client.get(f"/duels/{duel.pk}/logs/arena/").content
     for address in ("matches/", "matches/1/", "matches/1/replay/"):
         answer = client.get(f"/api/v1/duels/{duel.pk}/{address}")
         assert answer.status_code == 410
-        assert "not kept any longer" in answer.json()["detail"]
-    assert "not kept any longer" in client.get(f"/api/v1/jobs/duel/{duel.pk}/log/").json()["log"]
+        assert "no longer kept" in answer.json()["detail"]
+    assert "no longer kept" in client.get(f"/api/v1/jobs/duel/{duel.pk}/log/").json()["log"]
 
 
 def test_recorded_episodes_of_the_past_go_and_say_so(evaluation: Evaluation) -> None:
     retention_run()
     client = Client()
     assert client.get(f"/evaluations/{evaluation.pk}/episodes/best/video").status_code == 410
-    assert "not kept any longer" in client.get(f"/evaluations/{evaluation.pk}/").content.decode()
+    assert "no longer kept" in client.get(f"/evaluations/{evaluation.pk}/").content.decode()
     evaluation.refresh_from_db()
     # What the score is made of stays.
     assert len(evaluation.episodes) == 20
@@ -201,7 +201,7 @@ def test_records_that_are_gone_raise_no_alarm_and_keep_their_verdict(duel: Duel,
     retention_run()
     settings.VERIFY_SAMPLE = 1.0
     results_verify()
-    with pytest.raises(CommandError, match="not kept any longer") as failed:
+    with pytest.raises(CommandError, match="no longer kept") as failed:
         call_command("recheck", "duel", str(duel.pk))
     assert failed.value.returncode == 2
     assert not Alarm.objects.exists()
@@ -240,7 +240,7 @@ def test_only_images_of_versions_that_were_replaced_long_ago_go(versions: list[S
     assert list(Submission.objects.valid()) == [versions[1]]
     agent = Agent.objects.get()
     page = Client().get(f"/environments/tic-tac-toe/agents/{agent.name}/").content.decode()
-    assert page.count("Its image is not kept any longer") == 1
+    assert page.count("The image of this version was removed on") == 1
 
 
 def test_an_image_that_still_has_to_play_stays(versions: list[Submission]) -> None:
@@ -328,10 +328,10 @@ def test_the_command_says_what_goes_and_for_how_long_the_rest_is_kept(duel: Duel
     output = io.StringIO()
     call_command("retention", "--dry-run", stdout=output)
     lines = output.getvalue().splitlines()
-    assert "records, kept for 30 days: 1 would go" in lines
-    assert "recorded episodes, kept for ever: 0 would go" in lines
+    assert "records, kept for 30 days: 1 would be deleted" in lines
+    assert "recorded episodes, kept for ever: 0 would be deleted" in lines
     call_command("retention", stdout=output)
-    assert "records, kept for 30 days: 1 removed" in output.getvalue()
+    assert "records, kept for 30 days: 1 deleted" in output.getvalue()
 
 
 def test_every_stored_file_of_a_finished_job_is_somebodys_care() -> None:

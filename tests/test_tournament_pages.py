@@ -1,4 +1,4 @@
-"""From what a format decides to what a page draws: plan, plain values in a row, rows, page."""
+"""From what a format decides to what a page draws: plan, rows, page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import html
 import re
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -22,20 +23,20 @@ from arena_kit.ranking.formats import (
     History,
     RoundRobin,
     SingleElimination,
+    Source,
     Swiss,
     format_settings,
 )
-from arena_kit.ranking.formats.plain import drawing_as_json
-from arena_kit.ranking.meetings import Source
 from core.models import Duel, Environment, JobState, LedgerVoid, Participant, Submission, Tournament
 from core.tests import factories
 from core.tests.factories import NOON, Cast
-from core.tournaments.brackets import Drawn, bracket_get, drawn_of
+from core.tournaments.brackets import Drawn, bracket_get
 from tests.tournaments import entered, organised
 from web.tournaments.bracket_parts import Column, Join, Result, bracket_columns, cross_table, swiss_rows
-from web.tournaments.format_parts import RULES, settings_words
+from web.tournaments.format_parts import settings_words
 
 NAMES = [f"agent-{letter}" for letter in "abcdefghijklmnop"]
+ROOT = Path(__file__).parent.parent
 HIDDEN = "Results are held back until the organisers release them."
 
 
@@ -66,12 +67,12 @@ def drawn(form: Format, count: int, duels: tuple[DuelRecord, ...] = ()) -> Drawn
     """A tournament of so many, 101 the best seed, without a database."""
     plan = form.plan(History(tuple(range(101, 101 + count)), duels, seed=7))
     rows = {number: Participant(pk=number, submission_id=number) for number in range(101, 101 + count)}
-    return drawn_of(drawing_as_json(plan), rows, {})
+    return Drawn(plan, plan.round, rows, {})
 
 
 def test_pages_know_the_words_of_all_formats() -> None:
     for slug, form in formats.FORMATS.items():
-        assert RULES[slug]
+        assert form.rule
         said = settings_words(Tournament(format=slug, settings=format_settings(form())))
         # How a level meeting goes on is two settings in one sentence; what a format works out itself is not said.
         kept = {name for name, value in format_settings(form()).items() if value is not None}
@@ -80,11 +81,21 @@ def test_pages_know_the_words_of_all_formats() -> None:
         assert len(said) == len(kept), slug
 
 
+def test_the_reference_names_every_setting_with_its_limit() -> None:
+    text = (ROOT / "docs/reference/formats.md").read_text(encoding="utf-8")
+    for slug, form in formats.FORMATS.items():
+        assert f"| `{slug}` |" in text
+        for setting in formats.settings_of(form):
+            limit = rf"[^.]*?\b{setting.most:,}\b" if setting.most else ""
+            assert re.search(f"`{setting.name}`{limit}", text), setting.name
+
+
 @pytest.mark.parametrize("form", [SingleElimination(), DoubleElimination()])
 @pytest.mark.parametrize("count", range(3, 34))
 def test_every_meeting_of_a_bracket_stands_in_the_middle_of_those_that_lead_to_it(form: Format, count: int) -> None:
-    for stage in drawn(form, count).stages:
-        columns = bracket_columns(stage)
+    whole = drawn(form, count)
+    for stage in whole.outline.stages:
+        columns = bracket_columns(whole, stage)
         heights = {}
         for column in columns:
             for place, slot in enumerate(column.slots):
@@ -98,9 +109,9 @@ def test_every_meeting_of_a_bracket_stands_in_the_middle_of_those_that_lead_to_i
         for meetings in stage.rounds:
             for meeting in meetings:
                 leading = [
-                    heights[side.source.of]
-                    for side in meeting.sides
-                    if side.source and side.source.kind == "winner" and side.source.of in heights
+                    heights[source.of]
+                    for source in meeting.sources
+                    if source and source.kind == "winner" and source.of in heights
                 ]
                 if len(leading) == 2:
                     assert heights[meeting.key] == pytest.approx(sum(leading) / 2)
@@ -112,7 +123,7 @@ def follows(join: Join, place: int, column: Column, after: Column) -> bool:
     slot = column.slots[place]
     if to.meeting is None or not to.is_fed or (join != Join.STRAIGHT and (join == Join.DOWN) != (place % 2 == 0)):
         return False
-    sources = [side.source for side in to.meeting.sides]
+    sources = to.meeting.sources
     if slot.bye is not None:
         return slot.bye.source == sources[place % 2]
     return slot.meeting is not None and Source("winner", slot.meeting.key) in sources
@@ -121,9 +132,10 @@ def follows(join: Join, place: int, column: Column, after: Column) -> bool:
 def test_what_the_arena_could_not_play_is_half_in_a_swiss_table_and_nothing_in_a_cross_table() -> None:
     void = tuple(DuelRecord(key, 1, (101, 102), DuelState.VOID) for key in (1, 2, 3))
     swiss = drawn(Swiss(), 2, void)
-    lines = swiss_rows(swiss.stages[0], swiss.table.rows)
+    lines = swiss_rows(swiss, swiss.outline.stages[0], swiss.lines(swiss.outline.table))
     assert [[seen and seen.result for seen in line.rounds] for line in lines] == [[Result.DRAWN], [Result.DRAWN]]
-    crosses = cross_table(drawn(RoundRobin(), 2, void).stages[0])
+    robin = drawn(RoundRobin(), 2, void)
+    crosses = cross_table(robin, robin.outline.stages[0])
     assert [[cell and cell[0].result for cell in line.cells] for line in crosses] == [
         [None, Result.NONE],
         [Result.NONE, None],
@@ -132,7 +144,8 @@ def test_what_the_arena_could_not_play_is_half_in_a_swiss_table_and_nothing_in_a
 
 def test_a_cross_table_has_both_legs_and_who_sat_first() -> None:
     played = DuelRecord(1, 1, (101, 102), DuelState.PLAYED, (12, 8), (4.0, -4.0))
-    first, second = cross_table(drawn(RoundRobin(legs=2), 2, (played,)).stages[0])
+    robin = drawn(RoundRobin(legs=2), 2, (played,))
+    first, second = cross_table(robin, robin.outline.stages[0])
     assert first.cells[1] is not None
     assert second.cells[0] is not None
     assert [(seen.result, seen.is_player_1, seen.points) for seen in first.cells[1]] == [
@@ -251,7 +264,7 @@ def test_a_page_says_that_duels_may_end_early_and_by_which_bounds(
 def test_all_who_share_the_last_rank_of_the_podium_stand_on_it(client: Client, players: list[Submission]) -> None:
     tournament = organised(SingleElimination(), players[:4])
     response = client.get(f"/environments/tic-tac-toe/editions/{tournament.edition}/")
-    assert [row.rank for row in response.context["podium"]] == [1, 2, 3, 3]
+    assert [line.row.rank for line in response.context["podium"]] == [1, 2, 3, 3]
     assert response.content.decode().count('<li class="place-3">') == 2
 
 
@@ -344,7 +357,7 @@ def test_a_drawing_takes_as_many_queries_however_many_play(
         with django_assert_num_queries(8):
             found = bracket_get(tournament)
             assert found is not None
-            names = [row.participant.submission.agent.owner.username for row in found.table.rows]
+            names = [line.participant.submission.agent.owner.username for line in found.lines(found.outline.table)]
         assert len(names) == tournament.participants.count()
 
 

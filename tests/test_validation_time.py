@@ -74,4 +74,4 @@ def test_a_validation_that_takes_longer_than_its_own_time_ends_although_its_move
 
     validation = Validation.objects.get()
     assert (validation.state, validation.error_code) == (JobState.FAILED, "validation_time_exhausted")
-    assert "within the 6 s that a validation may take" in validation.error
+    assert "within 6 s, the time limit of a validation" in validation.error

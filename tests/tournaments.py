@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from arena_kit.ranking.formats import DuelRecord, DuelState, Format, History, Plan, format_settings
-from arena_kit.ranking.formats.plain import drawing_as_json
 from core.models import Duel, Environment, JobState, Participant, Submission, Tournament, TournamentState, User
 from core.tests import factories
 from core.tests.factories import NOON
@@ -77,7 +76,7 @@ def organised(
         Participant.objects.create(
             tournament=tournament, submission=by_pk[pk], seeding=number, rank=ranks[pk], withdrawn_at=gone
         )
-    plan_save(tournament=tournament, drawing=drawing_as_json(plan))
+    plan_save(tournament=tournament, planned=plan)
     if plan.is_finished:
         tournament.state, tournament.ended_at = TournamentState.FINISHED, NOON
     tournament.save()

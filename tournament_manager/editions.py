@@ -1,4 +1,4 @@
-"""When an edition starts and when it ends."""
+"""Starts and ends editions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def advance(environment: Environment, *, now: datetime) -> None:
         is_fitted = ledger.ratings_follow(environment, now=now)
         if is_fitted or _has_recovered(environment):
             alarm_settle(key=_alarm_key(environment))
-    # After the ratings, in whose order ladders stand.
+    # After the ratings, because ladders are ranked by them.
     for tournament in outdated_ladders(environment):
         with apart(tournament):
             ladder_rank(tournament)
@@ -72,23 +72,23 @@ def leave_where_due(tournament: Tournament) -> None:
 def finish(tournament: Tournament) -> None:
     """End an edition whose duels are all over, with its final table and ratings.
 
-    Ending it is the last step and every other can be repeated: a worker that dies in between leaves nothing undone. If
-    ratings cannot be computed it ends without, its table shows none, and they catch up later.
+    Ending it is the last step, and all others can be repeated, so a worker may die in between. If ratings cannot be
+    computed, it ends without them: its table shows none, and the ratings catch up later.
     """
-    # Its last duel may have ended a moment ago.
+    # The last duel may have ended a moment ago.
     with apart(f"The quarantine of {tournament}"):
         quarantine_where_due(tournament=tournament)
     ratings_at_end(tournament)
     # A participant may have been withdrawn just now.
     follow(tournament.environment)
     if tournament.is_ladder:
-        # It stands in the order of the ratings.
+        # A ladder is ranked by rating.
         ladder_rank(tournament)
     tournament_finish(tournament=tournament)
 
 
 def ratings_at_end(tournament: Tournament) -> None:
-    """Rate an environment with all of a tournament that ends, and keep the ratings with it."""
+    """Fit the ratings of an environment at the end of a tournament, and store them with it."""
     with ratings_may_fail(tournament.environment):
         ledger.ratings_refresh(tournament.environment, ended=tournament)
         alarm_settle(key=_alarm_key(tournament.environment))
@@ -96,7 +96,7 @@ def ratings_at_end(tournament: Tournament) -> None:
 
 @contextmanager
 def ratings_may_fail(environment: Environment) -> Iterator[None]:
-    """Have organisers called when ratings cannot be computed: no edition ends or starts later because of them."""
+    """Raise an alarm if ratings cannot be computed, so that editions end and start without them."""
     try:
         yield
     except Exception:
@@ -111,7 +111,7 @@ def ratings_may_fail(environment: Environment) -> Iterator[None]:
 
 
 def _has_recovered(environment: Environment) -> bool:
-    """Whether organisers were called although ratings tell of all duels by now: e.g. the one that failed was struck."""
+    """Whether an alarm is raised although the ratings are up to date, e.g. because the failing duel was struck."""
     was_called = Alarm.objects.filter(key=_alarm_key(environment), settled_at=None).exists()
     return was_called and not ledger.ratings_are_outdated(environment)
 
@@ -121,18 +121,17 @@ def _alarm_key(environment: Environment) -> str:
 
 
 def start_if_due(environment: Environment, *, now: datetime) -> Tournament | None:
-    """Start the next edition when at least two agents can play and something has changed since the last one.
+    """Start the next edition if at least two agents can play and the set of submissions has changed since the last one.
 
-    Or the ladder, or nothing, as the environment says.
-    What counts is the set of (agent, latest valid submission). A cancelled edition is a last edition like any other:
-    an organiser who stops one does not want to see it again at once.
+    Or start the ladder, or nothing, as the environment says. A cancelled edition counts as the last one, because an
+    organiser who cancels an edition does not want the same one again.
     """
-    # Read before the submissions: who starts an edition in between makes ours impossible, see tournament_create.
+    # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
     number, last = next_number(environment), last_edition(environment)
     if environment.play != Play.EDITIONS:
         return ladder.start_if_due(environment, number, now=now) if environment.play == Play.LADDER else None
     submissions = participants_due(environment)
-    # A ladder is no edition of anybody against everybody.
+    # A ladder has no fixed set of participants to compare with.
     classic = last if last is not None and not last.is_ladder else None
     before = set(classic.participants.values_list("submission_id", flat=True)) if classic else set()
     fresh = [submission for submission in submissions if submission.pk not in before]
@@ -163,7 +162,7 @@ def start_where_asked(environment: Environment) -> None:
 
 
 def start_now(environment: Environment) -> Tournament:
-    """Start an edition although nothing has changed. Raises Refused, saying why not."""
+    """Start an edition although nothing has changed. Raises Refused."""
     number, last = next_number(environment), last_edition(environment)
     if environment.is_scored:
         raise Refused(
@@ -184,11 +183,11 @@ def start_now(environment: Environment) -> Tournament:
     try:
         return start(environment, number, submissions)
     except EditionTaken:
-        raise Refused(f"An edition of {environment} has just been started by somebody else.") from None
+        raise Refused(f"An edition of {environment} has just been started already.") from None
 
 
 def start(environment: Environment, number: int, submissions: Sequence[Submission]) -> Tournament:
-    """Create edition `number`. Raises EditionTaken when somebody else was quicker."""
+    """Create edition `number`. Raises EditionTaken if it exists already."""
     rounds = [
         [(submissions[first], submissions[second]) for first, second in pairs]
         for pairs in round_robin(len(submissions))
@@ -205,18 +204,18 @@ def start(environment: Environment, number: int, submissions: Sequence[Submissio
 
 
 def last_edition(environment: Environment) -> Tournament | None:
-    """The last one of those that the arena makes by itself."""
+    """The last automatic tournament of an environment."""
     return environment.tournaments.filter(is_automatic=True).order_by("-edition").first()
 
 
 def next_number(environment: Environment) -> int:
-    """The edition that the next tournament of any kind will be."""
+    """The edition of the next tournament of any kind."""
     last: int | None = environment.tournaments.aggregate(last=Max("edition"))["last"]
     return (last or 0) + 1
 
 
 def participants_due(environment: Environment) -> list[Submission]:
-    """The active submission of every agent, by agent."""
+    """The newest active submission of every agent, by agent."""
     latest: dict[int, Submission] = {}
     valid = Submission.objects.active().filter(agent__environment=environment).select_related("agent")
     for submission in valid.order_by("agent_id", "number"):
@@ -225,9 +224,10 @@ def participants_due(environment: Environment) -> list[Submission]:
 
 
 def are_built_again(missing: set[int], fresh: Sequence[Submission]) -> bool:
-    """Whether all that has changed is that submissions are built or validated again, e.g. by an organiser.
+    """Whether the only change is that submissions are being built or validated again, e.g. by an organiser.
 
-    However long that takes, an edition without them, or with older versions in their place, would be news of nothing.
+    An edition without them, or with older versions in their place, would say nothing new, so the next one waits for
+    them however long it takes.
     """
     is_open = Q(builds__state__in=OPEN) | Q(validations__state__in=OPEN)
     again = Submission.objects.filter(is_open, pk__in=missing).distinct()
@@ -240,10 +240,10 @@ def are_built_again(missing: set[int], fresh: Sequence[Submission]) -> bool:
 
 
 def is_waiting(environment: Environment, fresh: Sequence[Submission], *, now: datetime) -> bool:
-    """Whether the next edition should wait for uploads that are still built or validated, to take part as well.
+    """Whether the next edition should wait for uploads that are still being built or validated.
 
-    Not for ever: neither for an upload that is older than PENDING_WAIT, nor once one of the `fresh` participants has
-    waited that long for the others.
+    It does not wait for an upload older than PENDING_WAIT, nor once one of the `fresh` participants has waited that
+    long.
     """
     since = now - PENDING_WAIT
     if Validation.objects.filter(submission__in=fresh, state=JobState.SUCCEEDED, ended_at__lt=since).exists():

@@ -1,12 +1,13 @@
-"""Brings what follows from the ledger up to date: tables of the arena's own tournaments, pair totals, live ratings.
+"""Keeps data derived from the ledger up to date: tables of automatic tournaments, pair totals, live ratings.
 
-What is kept says up to which version of the ledger it was made, see `LedgerSums`. A refresh reads the changes since
-then alone and adds the results among them; what was struck, shown or withdrawn has the tables and sums concerned made
-anew from nothing. All of it is one transaction that holds the row of the sums: of several workers at once the first
-does the work and the others find it done, and a worker that dies half way has done nothing.
+Derived data carries the version of the ledger that it was made from, see `LedgerSums`. A refresh reads only the changes
+since that version and adds the results among them. After a strike, a release or a withdrawal, the tables and sums
+concerned are made anew: live ratings depend on the order of all results, so a result cannot be taken out of them. All
+of it is one transaction that locks the row of the sums: of several workers the first does the work and the others find
+it done, and a worker that dies has changed nothing.
 
-To add results as they come in gives the same figures, to the last digit, as to read the whole ledger: both add them
-one by one, in the order of their versions.
+Adding results as they come in gives exactly the same figures as reading the whole ledger: both add them one by one, in
+the order of their versions.
 """
 
 from __future__ import annotations
@@ -36,34 +37,34 @@ from core.tournaments.services import STANDING_FIELDS, standings_save
 from tournament_manager.results import Played, between, counted, played, rated, results_of, until
 
 DIGITS = 6
-"""Digits of what is shown of ratings: fits of the same results agree to more, whatever order the rows came in."""
+"""The digits of stored ratings: fits of the same results agree to more digits, whatever the order of the rows."""
 Kind = LedgerChange.Kind
 STRIKES = (Kind.STRIKE, Kind.RECOMPUTE)
 ANEW = (*STRIKES, Kind.RELEASE)
-"""Changes after which pair totals and live ratings are made anew."""
+"""The changes after which pair totals and live ratings are made anew."""
 Changes = Collection[tuple[str, int | None]]
-"""Kinds of changes other than results, with their tournaments."""
+"""The kinds of changes other than results, with their tournaments."""
 
 
 def follow(environment: Environment) -> LedgerSums:
-    """Bring an environment up to date with its ledger; where nothing has changed that costs three short queries."""
+    """Bring an environment up to date with its ledger; without a change that takes three short queries."""
     version = ledger_version(environment.pk)
     with transaction.atomic():
         sums = sums_hold(environment)
-        # Another worker may have done it meanwhile, and more of it.
+        # Another worker may have done this, or more, in the meantime.
         if sums.version < version:
             _follow(environment, sums, version)
     return sums
 
 
 def rebuild(environment: Environment) -> LedgerSums:
-    """Make pair totals and live ratings anew from the whole ledger, and all tables, e.g. after their rules changed."""
+    """Make all tables, pair totals and live ratings anew from the whole ledger, e.g. after their rules changed."""
     ledger_change(environment_id=environment.pk, kind=Kind.RECOMPUTE)
     return follow(environment)
 
 
 def standings_refresh(tournament: Tournament) -> int:
-    """Make the table of one of the arena's own tournaments anew from nothing; return how many of its rows differed."""
+    """Make the table of an automatic tournament anew; return how many of its rows differed."""
     follow(tournament.environment)
     with transaction.atomic():
         sums = sums_hold(tournament.environment)
@@ -71,7 +72,7 @@ def standings_refresh(tournament: Tournament) -> int:
 
 
 def ladder_rank(tournament: Tournament) -> int:
-    """Have the table of a ladder follow the ratings and those who have left; return how many of its rows changed."""
+    """Rank the table of a ladder by the current ratings and participants; return how many of its rows changed."""
     with transaction.atomic():
         sums_hold(tournament.environment)
         Tournament.objects.filter(pk=tournament.pk).update(table_version=F("ledger_version"))
@@ -109,7 +110,7 @@ def _follow(environment: Environment, sums: LedgerSums, version: int) -> None:
 
 
 def _concerned(environment: Environment, keys: Collection[int], others: Changes) -> Iterable[Tournament]:
-    """The tournaments that changes are about."""
+    """The tournaments that changes concern."""
     if any(kind == Kind.RECOMPUTE for kind, _ in others):
         return environment.tournaments.exclude(started_at=None)
     return Tournament.objects.filter(pk__in=keys).order_by("pk")
@@ -119,7 +120,7 @@ def _concerned(environment: Environment, keys: Collection[int], others: Changes)
 
 
 def _tables_follow(tournaments: Mapping[int, Tournament], new: Iterable[Played], others: Changes, version: int) -> None:
-    """Bring tables up to date; those of organisers' tournaments, which follow from a plan, are only called outdated."""
+    """Bring tables up to date; those of organisers' tournaments follow from a plan and are only marked as outdated."""
     added = defaultdict(list)
     for row in new:
         added[row.tournament].append(row.result)
@@ -132,12 +133,12 @@ def _tables_follow(tournaments: Mapping[int, Tournament], new: Iterable[Played],
             if kinds[key]:
                 Tournament.objects.filter(pk=key).update(ledger_version=version)
             continue
-        # Who leaves a ladder takes nothing along.
+        # Results of a participant that leaves a ladder still count.
         if kinds[key].difference((Kind.WITHDRAWAL,) if tournament.is_ladder else ()):
             _table_anew(tournament, version)
         else:
             _table_write(tournament, added[key], is_anew=False)
-        # Those of ladders that were ended are ranked once more, after the ratings.
+        # Ladders that were cancelled are ranked once more, after the ratings.
         is_ranked = not (tournament.is_ladder and tournament.state == TournamentState.CANCELLED)
         made_from = version if is_ranked else tournament.table_version
         Tournament.objects.filter(pk=key).update(ledger_version=version, table_version=made_from)
@@ -149,10 +150,10 @@ def _table_anew(tournament: Tournament, version: int) -> int:
 
 
 def _table_write(tournament: Tournament, results: Sequence[DuelResult], *, is_anew: bool) -> int:
-    """Add results to a table, or make it of these alone; return how many of its rows changed.
+    """Add results to a table, or make it from these alone; return how many of its rows changed.
 
-    Who was withdrawn stands below all others, with nothing; what the others did against them counts for nobody. In a
-    ladder all that was played counts, and ranks are by rating.
+    Withdrawn participants stand below all others without points, and results against them do not count. In a ladder all
+    results count, and ranks follow the ratings.
     """
     participants = {row.submission_id: row for row in tournament.participants.all()}
     withdrawn = {key for key, row in participants.items() if row.withdrawn_at is not None}
@@ -179,7 +180,7 @@ def _standing(row: Participant) -> Standing:
 
 
 def _strengths(participants: Mapping[int, Participant]) -> dict[int, float]:
-    """Ratings by submission: those that were kept with the table, else those of now."""
+    """Ratings by submission: those stored with the table, or current ones."""
     now = dict(Rating.objects.filter(submission__in=participants).values_list("submission_id", "value"))
     kept = {key: row.rating for key, row in participants.items() if row.rating is not None}
     return now | kept
@@ -197,7 +198,7 @@ def _sums_add(environment: Environment, new: Collection[Played]) -> None:
 
 
 def _sums_anew(environment: Environment, version: int) -> datetime | None:
-    """Read everything that is rated; return when the newest of it was written."""
+    """Make the sums anew from the whole rated ledger; return when its newest result was written."""
     found = list(played(until(rated(environment), version)))
     pairs_replace(environment=environment, pairs=pair_sums(found))
     live_replace(environment=environment, values=_plain(rate(results_of(found))), digits=DIGITS)
@@ -205,7 +206,7 @@ def _sums_anew(environment: Environment, version: int) -> datetime | None:
 
 
 def pair_sums(found: Iterable[Played]) -> dict[tuple[int, int], PairSum]:
-    """What duels add to the totals of pairs."""
+    """What these duels add to the totals of pairs."""
     pairs: dict[tuple[int, int], PairSum] = defaultdict(PairSum)
     for row in found:
         one, other = row.result.submissions

@@ -1,4 +1,4 @@
-"""Computes ratings of the past again, of what the ledger held then."""
+"""Recomputes ratings of the past from what the ledger held then."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tournament_manager.ledger import compute
 
 
 def history_refresh(environment: Environment) -> int:
-    """Compute every moment of an environment's history anew and write what differs; return how many points did.
+    """Compute every moment of an environment's history anew and write what differs; return how many points differed.
 
-    Who stood there is taken from the moment itself: nobody else has written down who might play then. Who had played
-    nothing that counts leaves it. A fit for each moment, so it may take long.
+    The stored moment says which submissions were ranked, because nothing else records it; those without results that
+    count are deleted from it. Every moment needs a fit, so this may take long.
     """
     points = RatingPoint.objects.filter(environment=environment)
     changed = 0

@@ -45,9 +45,9 @@ from tournament_manager.predictions import Strength, strengths
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 FEWEST = 2
-"""Duels that are kept in line at least; more with more workers."""
+"""The fewest duels to keep in line; with more workers there are more."""
 ENOUGH = 4
-"""Who play in no duel, that a choice is made among them alone."""
+"""With this many submissions that are in no open duel, pairs are chosen among them alone."""
 ENDED = "The ladder has ended."
 LIMITS: dict[str, tuple[float, float]] = {
     "pair_cap": (1, 10_000),
@@ -57,26 +57,26 @@ LIMITS: dict[str, tuple[float, float]] = {
     "noise": (0, 10),
     "order_share": (0, 1),
 }
-"""What each setting may be."""
+"""The range of each setting."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LadderSettings:
-    """What an organiser may set of a ladder. cap_days: duels that are older do not count for pair_cap; 0: all do."""
+    """The settings of a ladder. cap_days: older duels do not count towards pair_cap; 0: all count."""
 
     rules: Rules = dataclasses.field(default_factory=Rules)
     cap_days: int = 30
 
 
 def ladder_settings(settings: Mapping[str, object]) -> LadderSettings:
-    """Settings from plain values, e.g. read from JSON; those left out have their defaults. Raises Impossible."""
+    """Settings from plain values, e.g. read from JSON, with defaults for those left out. Raises Impossible."""
     defaults = {field.name: field.default for field in dataclasses.fields(Rules)} | {"cap_days": 30}
     for name, value in settings.items():
         if name not in defaults:
             raise Impossible(f"A ladder has no setting {name!r}; it has {', '.join(defaults)}.")
         is_whole = isinstance(defaults[name], int)
         lowest, highest = LIMITS[name]
-        # A boolean is an integer to Python, but nobody means it so.
+        # A boolean is an integer to Python, but is not meant as a number here.
         fits = isinstance(value, int if is_whole else int | float) and not isinstance(value, bool)
         if not fits or not lowest <= value <= highest:  # type: ignore[operator]  # checked just before
             kind = "a whole number" if is_whole else "a number"
@@ -86,7 +86,7 @@ def ladder_settings(settings: Mapping[str, object]) -> LadderSettings:
 
 
 def start_if_due(environment: Environment, number: int, *, now: datetime) -> Tournament | None:
-    """Begin a ladder as edition `number` once agents of two owners can play, with the settings of the one before."""
+    """Start a ladder as edition `number` if agents of two owners can play, with the settings of the previous ladder."""
     if environment.closed_because or not ladder_field(environment).has_two_owners:
         return None
     before = environment.tournaments.filter(is_automatic=True, format=LADDER).order_by("-edition").first()
@@ -104,7 +104,7 @@ def start_if_due(environment: Environment, number: int, *, now: datetime) -> Tou
 
 
 def goes_on(tournament: Tournament, *, now: datetime) -> bool:
-    """Take one step of a running ladder; False when it is over: then no duel of it waits or is played any more."""
+    """Take one step of a running ladder; return False when it is over and has no open duels."""
     environment = tournament.environment
     if tournament.ends_at is not None and tournament.ends_at <= now:
         ladder_stop(environment=environment)
@@ -117,16 +117,16 @@ def goes_on(tournament: Tournament, *, now: datetime) -> bool:
 
 
 def ladder_step(tournament: Tournament, *, now: datetime) -> None:
-    """Have participants follow the agents, and choose the next round when it is time; twice in a row changes nothing.
+    """Update the participants, and choose the next round when it is time; a second call in a row changes nothing.
 
-    All in one transaction that holds the tournament's row: of several workers at once each finds what another did.
-    Before, so that it chooses by all results, what follows from the ledger is brought up to date.
+    One transaction locks the tournament's row, so that each of several workers sees what the others did. Data derived
+    from the ledger is brought up to date first, so that the choice uses all results.
     """
     follow(tournament.environment)
     with transaction.atomic():
         locked = Tournament.objects.select_for_update(no_key=True).filter(state=TournamentState.RUNNING)
         ladder = locked.filter(pk=tournament.pk).first()
-        # Again, with its row held: whoever ends it may have cancelled its duels since.
+        # Checked again with the row locked, because the ladder may have been ended in the meantime.
         if ladder is None or not _is_on(ladder):
             return
         playing = _participants_follow(ladder)
@@ -136,19 +136,18 @@ def ladder_step(tournament: Tournament, *, now: datetime) -> None:
 
 
 def _is_on(tournament: Tournament) -> bool:
-    """Whether its environment still plays a ladder, by the same rules: results by others are of another game."""
+    """Whether the environment still plays a ladder by the same rules; after a change of rules another one begins."""
     environment = tournament.environment
     versions = tournament.duels.order_by("-number").values_list("environment_version", flat=True)
     return environment.play == Play.LADDER and versions.first() in (None, environment.spec_id)
 
 
 def table_follow(tournament: Tournament, *, is_fitted: bool, now: datetime) -> None:
-    """Have the table of a running ladder follow ratings that were fitted, and those who have left."""
-    # At most one an hour.
+    """Rank the table of a running ladder after a fit, and after participants have left."""
     ratings_note(environment=tournament.environment, at=now)
     rows = tournament.participants
     lowest = rows.filter(withdrawn_at=None).aggregate(last=Max("rank"))["last"] or 0
-    # Who is gone stands below all others.
+    # Participants that are gone stand below all others.
     is_mixed = rows.filter(withdrawn_at__isnull=False, rank__lte=lowest).exists()
     if is_fitted or is_mixed:
         ladder_rank(tournament)
@@ -158,7 +157,7 @@ def _participants_follow(ladder: Tournament) -> list[Submission]:
     """Let agents' newest active submissions join and all others leave; return those that can play now."""
     here = Submission.objects.filter(participations__tournament=ladder, participations__withdrawn_at=None)
     is_open = Q(builds__state__in=OPEN) | Q(validations__state__in=OPEN)
-    # Built again, e.g. by an organiser: neither is that a reason to leave, nor for the version before to play.
+    # A submission that is built again, e.g. by an organiser, neither leaves nor gives way to its predecessor.
     again = dict(here.filter(is_open, deleted_at=None).values_list("pk", "agent"))
     field = ladder_field(ladder.environment)
     numbers = dict(Submission.objects.filter(pk__in=again).values_list("agent", "number"))
@@ -168,7 +167,7 @@ def _participants_follow(ladder: Tournament) -> list[Submission]:
 
 
 def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: datetime) -> str:
-    """Choose a round when too few duels are in line; return why nothing is played, empty while something is."""
+    """Choose a round if too few duels are in line; return why nothing is played, or an empty text."""
     if ladder.environment.closed_because:
         return ladder.environment.closed_because
     open_ = list(ladder.duels.filter(state__in=OPEN).values_list("state", "player_1", "player_2"))
@@ -182,7 +181,7 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
     if len(free) < 2 and busy:
         return ""
     try:
-        # Else the two whose duel has just ended would meet again and again, while others play.
+        # With few free submissions, the two whose duel has just ended would meet again and again.
         among = free if len(free) >= ENOUGH or not busy else playing
         choice = _choose(among, ladder, 2 * wanted - waiting, now, coming)
     except Impossible as error:
@@ -211,7 +210,7 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
 def _choose(
     free: Sequence[Submission], ladder: Tournament, count: int, now: datetime, coming: Counter[tuple[int, int]]
 ) -> Choice:
-    """coming: duels that wait or are played, by players."""
+    """Choose pairs among submissions without an open duel. coming: open duels by players."""
     settings = ladder_settings(ladder.settings)
     met, matches = _met(ladder.environment)
     recent = None
@@ -224,7 +223,7 @@ def _choose(
 
 
 def _met(environment: Environment) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
-    """How many duels each (player_1, player_2) has behind the ratings, and each submission matches."""
+    """The number of rated duels of each (player_1, player_2), and of rated matches of each submission."""
     rows = PairTotal.objects.filter(environment=environment).order_by("first", "second")
     met: dict[tuple[int, int], int] = {}
     played: dict[int, int] = {}
@@ -239,9 +238,9 @@ def _met(environment: Environment) -> tuple[dict[tuple[int, int], int], dict[int
 def _met_since(
     environment: Environment, since: datetime, met: Mapping[tuple[int, int], int], cap: int
 ) -> dict[tuple[int, int], int]:
-    """Of `met` what is no older than `since`, where that matters: who has met fewer times in all is below the cap.
+    """`met`, with only duels since `since` for pairs that have met `cap` times or more; others are below the cap.
 
-    Those who have met so often of late do not meet again, so what is counted here is bounded by the cap.
+    Pairs that have recently met that often do not meet again, so the cap bounds what is counted here.
     """
     found = dict(met)
     often = {pair for pair in met if met[pair] + met.get(pair[::-1], 0) >= cap}
@@ -261,7 +260,7 @@ def _met_since(
 
 
 def _candidates(free: Sequence[Submission], ladder: Tournament, matches: Mapping[int, int]) -> list[Candidate]:
-    """Who can play now, strengths as the last fit has them; who is in none is expected where the fit would put it."""
+    """The submissions that can play now, with strengths of the last fit, or its prior for those without a rating."""
     before = _versions_before(free)
     known = strengths([row.pk for row in (*free, *before.values())]).known
     pool = RatingPool.objects.filter(environment=ladder.environment).first()
@@ -288,7 +287,7 @@ def _candidates(free: Sequence[Submission], ladder: Tournament, matches: Mapping
 
 
 def _versions_before(submissions: Sequence[Submission]) -> dict[int, Submission]:
-    """The version before, by submission."""
+    """The previous version, by submission."""
     agents = {row.agent_id for row in submissions}
     numbers = {(row.agent_id, row.number): row for row in Submission.objects.filter(agent__in=agents)}
     pairs = ((row.pk, numbers.get((row.agent_id, row.number - 1))) for row in submissions)
@@ -296,7 +295,7 @@ def _versions_before(submissions: Sequence[Submission]) -> dict[int, Submission]
 
 
 def _waited(ladder: Tournament, submissions: Collection[int]) -> dict[int, int]:
-    """Rounds drawn since each one's last duel was over, or since it joined. What was cancelled was no duel."""
+    """The rounds chosen since each submission's last duel ended, or since it joined; cancelled duels do not count."""
     joined = ladder.participants.filter(submission__in=submissions).values_list("submission", "joined_after")
     since: dict[int, tuple[int, datetime | None]] = {key: (after or 0, None) for key, after in joined}
     for key, last, ended in _last_duels(ladder, submissions):
@@ -312,7 +311,7 @@ def _waited(ladder: Tournament, submissions: Collection[int]) -> dict[int, int]:
 
 
 def _last_duels(ladder: Tournament, submissions: Collection[int]) -> Iterator[tuple[int, int, datetime | None]]:
-    """(submission, round, end) of each one's newest duel as player_1 and as player_2, looked up in an index."""
+    """(submission, round, end) of each submission's newest duels as player_1 and as player_2, from an index."""
     for player in ("player_1", "player_2"):
         own = Duel.objects.filter(**{player: OuterRef("pk")}, tournament=ladder).exclude(state=JobState.CANCELLED)
         rows = Submission.objects.filter(pk__in=submissions).annotate(
@@ -324,6 +323,6 @@ def _last_duels(ladder: Tournament, submissions: Collection[int]) -> Iterator[tu
 
 
 def _last_round(ladder: Tournament) -> int:
-    # Rounds rise with the numbers, for which there is an index.
+    # Rounds rise with the numbers, which have an index.
     last = ladder.duels.order_by("-number").values_list("round", flat=True).first()
     return last or 0

@@ -1,4 +1,4 @@
-"""Fits ratings to the ledger and has them written down; `follow` keeps all that changes with every result."""
+"""Fits and stores official ratings; `follow` updates everything that changes with each result."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from tournament_manager.lens_rows import lens_follow, lens_try
 from tournament_manager.results import played, rated, results_of
 
 FIT_EVERY = timedelta(minutes=2)
-"""How old the official ratings grow while duels are played: a fit of the largest pools takes seconds."""
+"""The shortest time between two fits: a fit of the largest pools takes seconds."""
 FIT_PAUSE = 20
-"""Times as long as the last fit took the next one waits at least: fits take a twentieth of a worker's time at most."""
+"""The next fit waits this many times as long as the last one took, so that fits use at most a twentieth of the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What follows from the ledger, as rows that are not saved."""
+    """Ratings and pool that follow from the ledger, as unsaved rows."""
 
     ratings: list[Rating]
     pool: RatingPool
@@ -48,7 +48,7 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Matches of two submissions with the same one in the first seat, and duels in which that one was player_1."""
+    """Matches of two submissions with the same one in the first seat, and duels in which it was player_1."""
 
     first: int
     second: int
@@ -60,23 +60,23 @@ class PairRow:
 
     @property
     def seating(self) -> Seating:
-        """As a fit takes it: to one duel or to many its sums are the same."""
+        """The sums as one duel, which a fit treats like several."""
         return self.latest_duel, self.first, self.second, self.wins, self.draws, self.losses
 
 
 def ratings_refresh(environment: Environment, *, ended: Tournament | None = None) -> int:
     """Fit all ratings of an environment anew; return how many of them changed.
 
-    ended: an edition that ends with them. A function of the ledger alone: the fit begins cold, because one that begins
-    with the last result ends with other last digits. It reads the totals of pairs, so it costs what their number does,
-    however long the history is.
+    ended: an edition that ends with these ratings. The result depends on the ledger alone, so the fit does not start
+    from earlier ratings, which would change the last digits. It reads the totals of pairs, so its cost does not grow
+    with the length of the history.
     """
     started = time.perf_counter()
     follow(environment)
     found = compute(environment)
     found.pool.fit_seconds = time.perf_counter() - started
     with transaction.atomic():
-        # Live ratings may have moved on while this was computed; they are held now.
+        # Live ratings may have changed during the fit; now they are locked.
         sums_hold(environment)
         live = _live(environment)
         for row in found.ratings:
@@ -87,16 +87,16 @@ def ratings_refresh(environment: Environment, *, ended: Tournament | None = None
 
 
 def compute(environment: Environment, *, at: datetime | None = None, among: Collection[int] | None = None) -> Computed:
-    """All ratings of an environment, as of the totals of pairs or of what the ledger held at a moment.
+    """All ratings of an environment, from the current totals of pairs or from the ledger at a moment of the past.
 
-    among: who has a rank, if that is known, once it has played. Else whoever has one now; at a moment of the past, of
-    which nobody has written down who might play, the newest version of every agent that had played.
+    among: the submissions that get a rank if they have played. By default those that have one now, or, at a moment of
+    the past, the newest version of every agent that had played, because nothing records which could play then.
     """
     if at is None:
         with transaction.atomic():
             sums = sums_hold(environment)
             pairs, live = _pairs(environment), _live(environment)
-        # A worker's clock may be ahead of the database's: what was read is no later than the moment that is told.
+        # A worker's clock may be ahead of the database's, and no result may be later than the moment of the fit.
         clock = Environment.objects.annotate(now=Now()).get(pk=environment.pk).now
         fitted_at = max(clock, sums.last_result_at or clock)
         version = sums.version
@@ -111,7 +111,7 @@ def compute(environment: Environment, *, at: datetime | None = None, among: Coll
         live = {key: estimate.value for key, estimate in rate(results_of(found)).items()}
         fitted_at, version = at, 0
         chosen = _newest(environment, rows) if among is None else set(among)
-    # Somebody may have played for the first time meanwhile.
+    # Submissions without results have no rank.
     chosen &= {key for row in pairs for key in (row.first, row.second)}
     seatings = [row.seating for row in pairs if row.wins + row.draws + row.losses]
     pool = pool_of(seatings, always=chosen)
@@ -124,10 +124,10 @@ def compute(environment: Environment, *, at: datetime | None = None, among: Coll
 
 
 def ratings_follow(environment: Environment, *, now: datetime) -> bool:
-    """Fit the official ratings where it is time to; return whether they were fitted.
+    """Fit the official ratings if they are due; return whether they were fitted.
 
-    After a pause since the last fit, where other results count or others have a rank; at once where one was struck.
-    Who plays for the first time has no rating before the next fit.
+    They are due after a pause since the last fit if other results count or other submissions have a rank, and at once
+    after a strike. A submission that plays for the first time has no rating before the next fit.
     """
     pool = RatingPool.objects.filter(environment=environment).first()
     sums = LedgerSums.objects.filter(environment=environment).first()
@@ -158,7 +158,7 @@ def _live(environment: Environment) -> dict[int, float]:
 
 
 def _duel_counts(pairs: Iterable[PairRow], pool: Collection[int]) -> dict[int, int]:
-    """Duels of each of a pool within it."""
+    """The number of duels of each submission of a pool within the pool."""
     counts: dict[int, int] = defaultdict(int)
     for row in pairs:
         if row.first in pool and row.second in pool:
@@ -170,7 +170,7 @@ def _duel_counts(pairs: Iterable[PairRow], pool: Collection[int]) -> dict[int, i
 def _rows(
     fitted: RatingFit, live: Mapping[int, float], ranked: Collection[int], duel_counts: Mapping[int, int]
 ) -> list[Rating]:
-    """A rating of everybody who has played, with a rank where it has one."""
+    """A rating of each fitted submission, with a rank for the ranked ones."""
     places = {place.submission: place for place in ranking(fitted, among=ranked)}
     rows = []
     for index, submission in enumerate(fitted.submissions):
@@ -208,7 +208,7 @@ def _pool(fitted: RatingFit, *, duel_count: int, version: int, fitted_at: dateti
 
 
 def _predecessors(environment: Environment) -> dict[int, int]:
-    """The version before, by submission."""
+    """The previous version, by submission."""
     versions = defaultdict(list)
     rows = Submission.objects.filter(agent__environment=environment).order_by("agent_id", "number")
     for agent, submission in rows.values_list("agent_id", "pk"):
@@ -217,14 +217,14 @@ def _predecessors(environment: Environment) -> dict[int, int]:
 
 
 def _ranked(environment: Environment) -> set[int]:
-    """Who has a rank: of every agent that may play the newest valid version that is not benched and has played."""
+    """The ranked submissions: of every agent that may play, the newest valid version not benched that has played."""
     able = Submission.objects.valid().filter(agent__environment=environment, is_benched=False)
     have_played = able.filter(live_rating__isnull=False).order_by("agent_id", "number")
     return set(dict(have_played.values_list("agent_id", "pk")).values())
 
 
 def _newest(environment: Environment, rows: QuerySet[LedgerEntry]) -> set[int]:
-    """Of every agent the newest version that is in the rows."""
+    """The newest version of every agent that is in the rows."""
     have_played = Submission.objects.filter(
         Exists(rows.filter(submission=OuterRef("pk"))), agent__environment=environment
     )
@@ -232,7 +232,7 @@ def _newest(environment: Environment, rows: QuerySet[LedgerEntry]) -> set[int]:
 
 
 def ratings_are_outdated(environment: Environment) -> bool:
-    """Whether the official ratings were fitted to other results than count now, or rank others than have a rank now."""
+    """Whether other results count now than in the last fit, or other submissions have a rank."""
     pool = RatingPool.objects.filter(environment=environment).first()
     sums = LedgerSums.objects.filter(environment=environment).first()
     ratings = Rating.objects.filter(submission__agent__environment=environment)

@@ -1,4 +1,4 @@
-"""Tournaments that organisers have planned: begun when their time has come, and planned when a schedule says so."""
+"""Begins planned tournaments when they are due, and plans tournaments of schedules."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ logger = logging.getLogger(__name__)
 
 
 def planned_begin(environment: Environment, *, now: datetime) -> None:
-    """Begin the planned tournaments of an environment whose time has come; call off those that cannot be played.
+    """Begin the planned tournaments of an environment that are due; call off those that cannot be played.
 
-    Those of an environment that is closed or cannot be played here wait until that is over.
+    Tournaments of an environment that is closed or unavailable wait until it is open again.
     """
     if environment.closed_because:
         return
@@ -26,7 +26,7 @@ def planned_begin(environment: Environment, *, now: datetime) -> None:
         try:
             _begin(tournament, now=now)
         except Exception:
-            # One tournament in trouble must not stop the others.
+            # A failing tournament must not stop the others.
             logger.exception("%s cannot begin.", tournament)
 
 
@@ -43,12 +43,12 @@ def _begin(tournament: Tournament, *, now: datetime) -> None:
 
 
 def schedules_run(*, now: datetime) -> None:
-    """Plan what schedules ask for, as far as their times have come."""
+    """Plan the tournaments of all schedules that are due."""
     for schedule in TournamentSchedule.objects.filter(is_active=True):
         try:
             planned = schedule_run(schedule=schedule, now=now)
         except Exception:
-            # One schedule in trouble must not stop the others.
+            # A failing schedule must not stop the others.
             logger.exception("%s cannot be carried out.", schedule)
         else:
             if planned is not None:

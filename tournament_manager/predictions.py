@@ -1,4 +1,4 @@
-"""What ratings expect of duels before these are played; kept with every duel, and calibration is judged by it."""
+"""Predictions of duels from ratings; they are stored with every duel, and calibration judges them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arena_kit.ranking.matchmaking import expected_score
 from core.models import Rating
 
 WIDTH = 3.92
-"""Of a 95% interval in standard deviations."""
+"""The width of a 95% interval in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,25 +22,25 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """Ratings by submission, as far as there are any."""
+    """Ratings by submission, for those that have one."""
 
     known: Mapping[int, Strength]
 
     def expected(self, one: int, other: int) -> float | None:
-        """Predicted share of the points of `one`, 0 to 1, what is not known of both included; None without ratings."""
+        """The predicted share of the points of `one`, 0 to 1, given the errors of both ratings; None without both."""
         if one not in self.known or other not in self.known:
             return None
         first, second = self.known[one], self.known[other]
         return expected_score(first.value - second.value, first.deviation**2 + second.deviation**2)
 
     def of_pairs(self, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
-        """The same of many pairs, those left out of which nothing is known."""
+        """The predictions of many pairs, without those that have none."""
         found = {pair: self.expected(*pair) for pair in pairs}
         return {pair: share for pair, share in found.items() if share is not None}
 
 
 def strengths(submissions: Collection[int]) -> Strengths:
-    """The official ratings of submissions, by their keys, as they are now; errors of two are taken for independent."""
+    """The current official ratings of submissions, by their ids; errors of two are taken to be independent."""
     rows = Rating.objects.filter(submission__in=submissions)
     return Strengths(
         {

@@ -1,7 +1,7 @@
-"""Tournaments of organisers: what their format asks for becomes rows, step by step until it is played to its end.
+"""Advances tournaments of organisers step by step until they are played to their end.
 
-Rows are all there is: a history is read from them, the format makes a plan of it, and one step brings them in line with
-the plan. A worker that dies between two steps, or in one, leaves nothing undone; see `formats.contract`.
+The rows are the only state: a step reads a history from them, the format makes a plan of it, and the step brings the
+rows in line with the plan. A worker may die at any time; see `arena_kit.ranking.formats.contract`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import F
 
 from arena_kit.ranking.formats import (
+    MOST_PAIRS,
     DuelRecord,
     DuelState,
     Format,
@@ -22,13 +23,13 @@ from arena_kit.ranking.formats import (
     format_make,
     format_settings,
 )
-from arena_kit.ranking.formats.contract import MOST_PAIRS
-from arena_kit.ranking.formats.plain import drawing_as_json, standings_of
+from arena_kit.ranking.formats.ranking import standings_of
 from arena_kit.ranking.standings import duel_results
 from core.errors import Refused
 from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, TournamentState
 from core.ratings.ledger import ledger_change
 from core.times import moment
+from core.tournaments.plan_selectors import DUEL_STATES
 from core.tournaments.plans import plan_save
 from core.tournaments.rounds import (
     Pairing,
@@ -48,44 +49,38 @@ from tournament_manager import editions, follow
 from tournament_manager.predictions import strengths
 from tournament_manager.results import counted, entries
 
-STATES = {
-    JobState.QUEUED: DuelState.OPEN,
-    JobState.RUNNING: DuelState.OPEN,
-    JobState.SUCCEEDED: DuelState.PLAYED,
-    JobState.FAILED: DuelState.VOID,
-}
 STRUCK = "A result that it depended on was struck."
 LEFT = "One of the two has left the tournament."
 
 
 class NotYet(Refused):
-    """A planned tournament whose time has not come; an organiser may have put it off a moment ago."""
+    """The planned tournament is not due; an organiser may have put it off a moment ago."""
 
 
 def format_of(tournament: Tournament) -> Format:
     """The format of a tournament with its settings. Raises Impossible.
 
-    Where nothing is said meetings are as long as the duels of the environment's editions.
+    Without `pairs`, meetings are as long as the duels of the environment's editions.
     """
     usual = max(1, min(tournament.environment.matches_per_duel // 2, MOST_PAIRS))
     return format_make(tournament.format, {"pairs": usual, **tournament.settings})
 
 
 def history_of(tournament: Tournament) -> History:
-    """What has happened in a tournament, as its format reads it."""
+    """The history of a tournament, as its format reads it."""
     seeds = tournament.participants.order_by(F("seeding").asc(nulls_last=True), "pk")
     left = tournament.participants.exclude(withdrawn_at=None).order_by("withdrawn_at", "pk")
     columns = ("pk", "round", "player_1", "player_2", "state")
     duels = list(counting(tournament).order_by("number").values_list(*columns))
-    # After the duels: what has ended in between is open here, and read the next time.
+    # Read after the duels: one that has ended in between is still open here, and is read in the next step.
     results = {result.duel: result for result in duel_results(entries(counted(tournament)))}
     records = []
     for key, number, one, other, state in duels:
-        record = DuelRecord(key, number, (one, other), STATES[JobState(state)])
+        record = DuelRecord(key, number, (one, other), DUEL_STATES[JobState(state)])
         if record.state is DuelState.PLAYED:
             result = results.get(key)
             if result is None:
-                # Struck in between.
+                # It was struck in between.
                 continue
             sides = [result.submissions.index(one), result.submissions.index(other)]
             points, scores = result.points, result.scores
@@ -107,14 +102,14 @@ def history_of(tournament: Tournament) -> History:
 
 
 def plan_of(tournament: Tournament) -> Plan:
-    """What follows from all that has happened. Raises Impossible."""
+    """The plan that follows from a tournament's history. Raises Impossible."""
     return format_of(tournament).plan(history_of(tournament))
 
 
 def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
-    """Begin a planned tournament with whoever takes part, and draw its first round. Raises Refused, saying what to do.
+    """Begin a planned tournament with its participants, seeded by rating, and draw its first round.
 
-    Seeded by rating, see `core.tournaments.seeding`. Raises NotYet where its time has not come.
+    Raises NotYet when it is not due, and Refused when it cannot be played.
     """
     with transaction.atomic():
         held = tournament_hold(tournament)
@@ -141,11 +136,11 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
 def tournament_step(tournament: Tournament, *, now: datetime) -> None:
     """Bring a running tournament in line with its plan, and end it when that is finished.
 
-    Safe to call at any time, any number of times, by several workers at once. Ending is the last step and every other
-    can be repeated, as for editions.
+    Safe to call at any time, any number of times, by several workers at once: ending is the last step, and all others
+    can be repeated.
     """
-    # Found out before the tournament is held: pairing a large field takes a second, and its result is remembered. Who
-    # crashes in the last duel of all has played to the end.
+    # Computed before the tournament is locked: pairing a large field takes a second, and its result is cached. An agent
+    # that crashes in the very last duel has played to the end.
     if not plan_of(tournament).is_finished:
         editions.leave_where_due(tournament)
     if _follow(tournament, ends=False):
@@ -155,7 +150,7 @@ def tournament_step(tournament: Tournament, *, now: datetime) -> None:
 
 
 def running(environment_id: int) -> list[Tournament]:
-    """The tournaments of an environment that are played by a plan: all but those that the arena makes by itself."""
+    """The running tournaments of an environment that are played by a plan, i.e. those of organisers."""
     rows = Tournament.objects.filter(
         environment=environment_id, state=TournamentState.RUNNING, is_automatic=False
     ).exclude(format="ladder")
@@ -174,7 +169,7 @@ def outdated_cancelled(environment_id: int) -> list[Tournament]:
 
 
 def cancelled_refresh(tournament: Tournament) -> None:
-    """Make the table of a cancelled tournament anew, while nobody can strike a duel of it."""
+    """Make the table of a cancelled tournament anew, locked against further strikes."""
     with transaction.atomic():
         held = tournament_hold(tournament)
         standings_refresh(held)
@@ -185,15 +180,15 @@ def standings_refresh(tournament: Tournament) -> int:
     if tournament.is_automatic:
         return follow.standings_refresh(tournament)
     if not tournament.participants.exists():
-        # It has not begun, or never did.
+        # The tournament has not begun.
         return 0
     return _write(tournament, plan_of(tournament))
 
 
 def _follow(tournament: Tournament, *, ends: bool) -> bool:
-    """One step with the tournament's row held; return whether it has been played to its end.
+    """Take one step with the tournament's row locked; return whether it has been played to its end.
 
-    ends: whether it is to end then.
+    ends: whether to end it in that case.
     """
     with transaction.atomic():
         held = tournament_hold(tournament)
@@ -215,21 +210,21 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
             ],
         )
         if play:
-            # Once more, with the duels that there are now.
+            # Planned again with the duels just created.
             plan = plan_of(held)
         _write(held, plan)
         if ends and plan.is_finished:
-            # Who was taken out since then was taken out of nothing.
+            # Participants taken out after the last duel had nothing left to leave.
             held.participants.filter(left_after=None).exclude(withdrawn_at=None).update(withdrawn_at=None)
             tournament_finish(tournament=held)
         if struck_count:
-            # Last of all: who holds the ledger waits for no other row.
+            # Last, because the holder of the ledger must not wait for another row.
             ledger_change(environment_id=held.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=held)
         return plan.is_finished
 
 
 def _taken_back(tournament: Tournament) -> tuple[Plan, int]:
-    """The plan once everything that is stale has been taken back, and how many duels were struck for that."""
+    """The plan after all stale duels have been taken back, and how many of them were struck."""
     struck_count = 0
     played = format_of(tournament)
     leaving = tournament.participants.filter(left_after=None).exclude(withdrawn_at=None)
@@ -239,7 +234,7 @@ def _taken_back(tournament: Tournament) -> tuple[Plan, int]:
         if not plan.is_finished and leaving.update(left_after=last_round(tournament)):
             continue
         stale = Duel.objects.in_bulk([duel.key for duel in plan.stale])
-        # Open duels of those who have left are stale for that alone; for all others something before them was struck.
+        # Open duels of participants who have left are stale because of that, all others because of an earlier strike.
         has_left = {
             duel.key: duel.state is DuelState.OPEN and not set(history.left).isdisjoint(duel.players)
             for duel in plan.stale
@@ -256,7 +251,7 @@ def _taken_back(tournament: Tournament) -> tuple[Plan, int]:
             for code, why, rows in causes
         ]
         if any(missed):
-            # One has ended a moment ago: what was played may stand.
+            # A duel has just ended, so its result may stand.
             continue
         for code, why, rows in causes:
             over = [row for row in rows if row.state != JobState.CANCELLED]
@@ -270,7 +265,7 @@ def _taken_back(tournament: Tournament) -> tuple[Plan, int]:
 
 
 def _write(tournament: Tournament, plan: Plan) -> int:
-    """Write down how a tournament stands; return how many rows of its table have changed."""
+    """Store the table and the plan of a tournament; return how many rows of the table have changed."""
     participants = {row.submission_id: row for row in tournament.participants.all()}
     changed = []
     for standing in standings_of(plan):
@@ -280,6 +275,6 @@ def _write(tournament: Tournament, plan: Plan) -> int:
                 setattr(row, name, getattr(standing, name))
             changed.append(row)
     standings_save(participants=changed)
-    plan_save(tournament=tournament, drawing=drawing_as_json(plan))
+    plan_save(tournament=tournament, planned=plan)
     Tournament.objects.filter(pk=tournament.pk).update(table_version=F("ledger_version"))
     return len(changed)

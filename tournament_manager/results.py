@@ -1,4 +1,4 @@
-"""Reads the ledger's entries as the pure functions want them."""
+"""Reads entries of the ledger as values for the pure functions of `arena_kit.ranking`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERSION = "duel__ledger_change__version"
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A duel of the ledger. seatings: by the submission in the first seat. at: when its result came in."""
+    """A duel of the ledger. seatings: one per submission in the first seat. at: when its result came in."""
 
     result: DuelResult
     seatings: tuple[Seating, ...]
@@ -32,15 +32,15 @@ class Played:
 
 
 def counted(tournament: Tournament) -> QuerySet[LedgerEntry]:
-    """The entries of a tournament that count for its table: those of duels that were not struck."""
+    """The entries of a tournament that count for its table, i.e. without struck duels."""
     return LedgerEntry.objects.filter(duel__tournament=tournament, duel__void__isnull=True)
 
 
 def rated(environment: Environment, *, at: datetime | None = None) -> QuerySet[LedgerEntry]:
-    """The entries that count for ratings: of tournaments that are rated and whose results everybody sees.
+    """The entries that count for ratings: of rated tournaments with public results.
 
-    Those that are held back would tell of themselves there; once they are released they count, as if they always had.
-    at: as they were in that moment, strikes that came later undone; which tournaments count is what it is today.
+    Held-back results would be revealed by ratings; once released they count as if they always had. at: the entries as
+    of that moment, without later strikes; which tournaments count is decided as of today.
     """
     rows = LedgerEntry.objects.filter(duel__tournament__environment=environment)
     if at is None:
@@ -50,12 +50,12 @@ def rated(environment: Environment, *, at: datetime | None = None) -> QuerySet[L
 
 
 def until(rows: QuerySet[LedgerEntry], version: int) -> QuerySet[LedgerEntry]:
-    """Those of entries that had come in with a version of the ledger; what was put there by hand counts as older."""
+    """The entries up to a version of the ledger; entries that were inserted by hand count as older."""
     return rows.filter(Q(duel__ledger_change__isnull=True) | Q(**{f"{_VERSION}__lte": version}))
 
 
 def between(environment: Environment, after: int, version: int) -> QuerySet[LedgerEntry]:
-    """The entries that came in after one version of an environment's ledger and with another at last."""
+    """The entries after one version of an environment's ledger, up to and including another."""
     return LedgerEntry.objects.filter(
         duel__ledger_change__environment=environment,
         duel__ledger_change__version__gt=after,
@@ -64,14 +64,14 @@ def between(environment: Environment, after: int, version: int) -> QuerySet[Ledg
 
 
 def played(rows: QuerySet[LedgerEntry]) -> Iterator[Played]:
-    """Duels in the order in which their results came in. One pass, a duel at a time: there may be a million rows."""
+    """Duels in the order of their results. They are read one at a time, because there may be a million rows."""
     in_order = rows.order_by(F(_VERSION).asc(nulls_first=True), "duel_id", "pk").values_list(*COLUMNS, *_MORE)
     for _, duel in groupby(in_order.iterator(), key=itemgetter(0)):
         yield _played(list(duel))
 
 
 def entries(rows: QuerySet[LedgerEntry]) -> list[Entry]:
-    """Rows as plain values for the pure functions."""
+    """The rows as plain values, in the order of duels."""
     return [Entry(*row) for row in rows.order_by("duel_id", "pk").values_list(*COLUMNS)]
 
 

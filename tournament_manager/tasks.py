@@ -1,4 +1,4 @@
-"""Background work of the tournament manager; messages name an environment's row."""
+"""Background tasks of the tournament manager. A message names the row of an environment or a schedule."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ logger = logging.getLogger(__name__)
 
 def tournaments_advance(environment_id: int) -> None:
     """Refresh standings, end and start editions of one environment. Safe to call at any time, any number of times."""
-    # The database's clock, as everywhere: this machine's may be wrong.
+    # The clock of the database, because that of this machine may be wrong.
     environment = Environment.objects.annotate(now=Now()).filter(pk=environment_id, seats__gt=1).first()
     if environment is not None:
-        # First: who plays next may depend on them.
+        # First, because promotions decide which versions play next.
         with apart("The promotions"):
             promotions_decide()
         _advance(environment, now=environment.now)
 
 
 def tournament_scheduled(schedule_id: int) -> None:
-    """The time of a schedule has come: plan its tournament, and begin it when it is to begin at once."""
+    """Plan the tournament of a schedule that is due, and wake the worker in case it begins at once."""
     schedule = TournamentSchedule.objects.annotate(now=Now()).filter(pk=schedule_id, is_active=True).first()
     if schedule is not None and schedule_run(schedule=schedule, now=schedule.now) is not None:
         wake("tournament", TOURNAMENT_TASK, schedule.environment_id)
 
 
 def artifacts_remove_unused(_: int = 0) -> None:
-    """Delete files that workers have left which died or were refused."""
+    """Delete files left behind by workers that died or were refused."""
     artifacts_sweep()
 
 
 def watchdog(_: int = 0) -> None:
-    """Every minute: look after every environment, and do what the reapers do, should no cluster have one."""
-    # Resting ones first: before those whose rest is over go back in line.
+    """Advance every environment once a minute, and do the work of reapers in case no cluster has one."""
+    # First, so that delays are known before duels go back in line.
     for step in (duels_let_rest, look, challenges_follow):
         with apart(step.__name__):
             step()
@@ -62,8 +62,8 @@ def watchdog(_: int = 0) -> None:
 
 
 def _advance(environment: Environment, *, now: datetime) -> None:
-    """One step of everything that is played in an environment."""
-    # First: what comes next depends on what the ledger says.
+    """Take one step of everything that is played in an environment."""
+    # First, because all other steps use data derived from the ledger.
     with apart(f"What follows from the ledger of {environment}"):
         follow(environment)
     planning.planned_begin(environment, now=now)

@@ -1,4 +1,4 @@
-"""Where the pages are that mails, notices and alarms lead to."""
+"""The pages that e-mails, notices and alarms link to."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ PAGES = {
     "webhooks_admin": "admin:core_webhook_changelist",
     "workers_admin": "admin:core_worker_changelist",
 }
-"""What a page shows, and the name of its address."""
+"""Names of addresses by what their page shows."""

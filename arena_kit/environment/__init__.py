@@ -1,1 +1,1 @@
-"""What an environment is, and the records of what was played in it."""
+"""Environments: their protocol, specs, registry, records and replays."""

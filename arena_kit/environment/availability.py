@@ -1,6 +1,7 @@
-"""Which environments can be made on this machine: each is tried once, in a process that may crash or hang.
+"""Finds out which environments can be made on this machine, in a process of its own that may crash or hang.
 
-As a program it tries those of the given folders, too, and writes a line of JSON before and after each.
+Run as a program, it is that process: it tries the environments one by one, and writes a line of JSON before and after
+each.
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
 
 TRIAL_SECONDS = 60.0
-"""Wall and processor time of all trials together; those that are left then are taken for available."""
+"""Limit on the wall and processor time of all trials together; environments not tried by then count as available."""
 ONE_TRIAL_SECONDS = 15.0
-"""Wall time of one trial: making an environment takes milliseconds."""
+"""Limit on the wall time of one trial; making an environment normally takes milliseconds."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why an environment cannot be made: a sentence for those who run the arena."""
+    """Why an environment cannot be made."""
 
     because: str
+    """A sentence for organisers."""
     is_missing: bool = False
-    """Whether a package is missing that the environment names; else it is broken."""
+    """Whether a package that the environment names is not installed; otherwise the environment is broken."""
     hint: str = ""
     """The command that installs the package."""
 
 
 def trouble_of(spec: EnvironmentSpec) -> Trouble | None:
-    """Make the environment and begin an episode in this process; None when that works."""
+    """Make the environment and begin an episode in this process; return what went wrong, or None."""
     try:
         environment = spec.make()
         environment.reset(0)
@@ -56,18 +58,18 @@ def trouble_of(spec: EnvironmentSpec) -> Trouble | None:
 
 
 class Trials:
-    """Tries environments beside this process, which is free until `finish` asks for what was found."""
+    """Tries environments in the background; `finish` waits for the results."""
 
     def __init__(
         self, slugs: Iterable[str], folders: Sequence[Path] = (), *, seconds: float = ONE_TRIAL_SECONDS
     ) -> None:
-        """folders: with environments of one's own, see `use_folder`. seconds: wall time of one trial."""
+        """slugs: the environments to try. folders: as for `use_folder`. seconds: limit on one trial's wall time."""
         self._left, self._folders, self._seconds = list(slugs), [str(folder) for folder in folders], seconds
         self._until = time.monotonic() + TRIAL_SECONDS
         self._process = self._start()
 
     def finish(self) -> dict[str, Trouble]:
-        """The trouble by slug; what is not in it can be made."""
+        """Return the trouble by slug; environments without an entry can be made."""
         found: dict[str, Trouble] = {}
         while self._left:
             output, hangs = self._read()
@@ -82,7 +84,7 @@ class Trials:
                             found[tried] = Trouble(**said["trouble"])
             if not self._left or not tried:
                 break
-            # It crashed or hung at the one that it had begun; the others have another chance.
+            # The process crashed or hung at `tried`; a new one goes on with the rest.
             if tried in self._left:
                 self._left.remove(tried)
                 what = f"takes more than {self._seconds:g} s" if hangs else "ends the process that tries it"
@@ -97,7 +99,6 @@ class Trials:
             return None
         wanted = json.dumps([self._folders, self._left, self._seconds])
         command = [sys.executable, "-m", "arena_kit.environment.availability", wanted]
-        # Libraries find nothing to draw on, and nothing of theirs is said twice.
         variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -105,7 +106,7 @@ class Trials:
         )  # fmt: skip
 
     def _read(self) -> tuple[str, bool]:
-        """What was printed, and whether it took too long."""
+        """Return what the process printed, and whether it took too long."""
         assert self._process is not None
         with self._process as process:
             try:
@@ -120,10 +121,10 @@ class Trials:
 def _try_all(slugs: Sequence[str], seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (int(TRIAL_SECONDS), int(TRIAL_SECONDS)))
-    # An environment that hangs ends this process, whatever it does.
+    # The default action of SIGALRM ends this process even while an environment hangs in C.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    # Answers go to a copy of standard output; what libraries print goes to standard error.
     out = os.dup(1)
-    # What libraries print is no answer.
     os.dup2(2, 1)
     for slug in slugs:
         _say(out, {"slug": slug, "tried": False})
@@ -141,7 +142,7 @@ def _say(out: int, answer: object) -> None:
 
 
 def main() -> None:
-    """Try what the only argument names, as JSON: folders of one's own, slugs, and the seconds of one trial."""
+    """Try the environments that the only argument names as JSON: [folders, slugs, seconds of one trial]."""
     folders, slugs, seconds = json.loads(sys.argv[1])
     for folder in folders:
         use_folder(Path(folder))

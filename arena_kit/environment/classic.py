@@ -1,4 +1,4 @@
-"""The classic duel document, as earlier arenas wrote it; produced on demand from the records."""
+"""Makes the classic duel document, the format of earlier arenas, from a duel's records."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 def classic_document(
     spec: EnvironmentSpec, duel: DuelRecord | DuelArchive, error: str = "", *, check: Mapping[str, object] | None = None
 ) -> Iterator[str]:
-    """The document as chunks of JSON text, one match at a time, so that large duels need little memory.
+    """Yield the document as pieces of JSON text, one match at a time, so that large duels need little memory.
 
-    duel: records in memory, or an open archive, of which one block at a time is read.
-    error: the platform's error when the duel could not be played; the result is then ERROR. The same seed and
-    deterministic players give the same bytes: times, tracebacks and memory addresses are left out.
-    check: what the duel can be checked by, put before the matches under this key when it is given.
-    Raises ReplayMismatch or ArtifactDamaged, also in the middle, when the records are not those of `spec`.
+    The same seed and deterministic players give the same bytes: times, tracebacks and memory addresses are left out.
+
+    duel: records in memory, or an open archive, which is read one block at a time. error: the platform's error when
+    the duel could not be played; the result is then ERROR. check: an object to put before the matches under the key
+    `check`; it holds what is needed to recheck the duel. Raises ReplayMismatch or ArtifactDamaged, possibly after some
+    pieces, when the records do not fit `spec`.
     """
     summary = duel.summary
     rows = duel.index if isinstance(duel, DuelArchive) else duel.matches
@@ -53,14 +54,14 @@ def classic_document(
 
 
 def match_result(match: MatchRecord) -> str:
-    """The classic name of a match's result."""
+    """Return the classic name of a match's result."""
     if match.fault is Fault.PLAYER and match.faulty_player is not None:
         return f"PLAYER_{match.faulty_player + 1}_ERROR"
     return "OTHER_ERROR" if _unplayed(match.fault, match.outcome) else _WON[match.outcome]
 
 
 def _unplayed(fault: Fault, outcome: Outcome) -> bool:
-    """A match that nobody won, lost or drew was not played to its end, whatever the record says of the fault."""
+    """Return whether a match was not played to its end: an outcome of NONE says so even without a platform fault."""
     return fault is Fault.PLATFORM or outcome is Outcome.NONE
 
 
@@ -76,5 +77,5 @@ def _match(spec: EnvironmentSpec, match: MatchRecord) -> dict[str, Any]:
 
 
 def _first_line(error: str) -> str:
-    """An error without what differs from run to run: no traceback, no `<object at 0x7f...>`."""
+    """Return an error without what differs between runs: no traceback, no `<object at 0x7f...>`."""
     return _ADDRESS.sub("0x…", error.partition("\n")[0])

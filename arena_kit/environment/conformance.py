@@ -1,6 +1,6 @@
-"""The conformance test of an environment: the promises of `arena_kit.environment.protocol`, tried by random play.
+"""Checks by random play that an environment keeps the promises of `arena_kit.environment.protocol`.
 
-check_environment(get_spec("connect-four"))
+Example: `check_environment(get_spec("connect-four"))`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from arena_kit.environment.spec import WIRE_CODES, WIRE_RANGES, ActionArraySpec,
 Played = list[dict[int, Action]]
 
 CLOSELY_CHECKED_STEPS = 10
-"""In a long match with one seat every state up to here is looked at in full, and of the later ones one in fifty."""
+"""With one seat, every state up to this step is checked in full, and every fiftieth state after it."""
 
 
 class NotConforming(AssertionError):
@@ -28,19 +28,22 @@ class NotConforming(AssertionError):
 
 
 def check_environment(spec: EnvironmentSpec, *, matches: int = 20, seed: int = 0) -> None:
-    """Play random matches and check every promise. Raises NotConforming with the spec's id and the promise.
+    """Play random matches and check every promise.
 
-    matches: how many matches to play, each with its own seed. seed: of the random play.
+    matches: the number of matches, each with its own seed. seed: the seed of the random play. Raises NotConforming
+    with the spec's id and the broken promise.
     """
     _Check(spec, random.Random(seed)).run(matches)
 
 
 class _Step(NamedTuple):
-    """What a step gave, and where it was looked at in full its frame."""
+    """What a step returned and showed."""
 
     rewards: tuple[float, ...]
     seen: list[list[float]]
+    """The observation of each seat."""
     frame: Frame | None
+    """The frame, where the state was checked in full."""
 
 
 class _Check:
@@ -52,7 +55,7 @@ class _Check:
             self._spec.validate()
         except ValueError as error:
             self._require(False, str(error))
-        # One object plays all matches, fresh ones play them again: reset must forget what was before.
+        # One object plays all matches and a new one repeats each, which shows whether reset leaves anything behind.
         used = self._spec.make()
         for match_seed in range(matches):
             used.reset(match_seed)
@@ -104,7 +107,7 @@ class _Check:
         return self._rng.choice(environment.observe(seat).valid_actions)
 
     def _any_action(self) -> Action:
-        """An array within its bounds, and within ±1 where it has none; 0 where actions are numbers."""
+        """Return a random array within its bounds, or within ±1 where it has none; 0 where actions are numbers."""
         if self._spec.action is None:
             return 0
         low, high = bounds(self._spec.action)
@@ -220,7 +223,7 @@ class _Check:
 
 
 def _state(environment: Environment, spec: EnvironmentSpec) -> tuple[object, ...]:
-    """Everything that can be seen from outside."""
+    """Return everything that can be seen from outside."""
     seen = [environment.observe(seat) for seat in range(spec.seats)]
     return (
         environment.frame(),
@@ -235,12 +238,15 @@ def _seen(environment: Environment, spec: EnvironmentSpec) -> list[list[float]]:
 
 
 def is_real(action: ActionArraySpec) -> bool:
-    """Whether its values are real numbers, not whole ones."""
+    """Return whether its values are real numbers, not whole numbers."""
     return action.wire.startswith("float")
 
 
 def bounds(action: ActionArraySpec) -> tuple[list[float], list[float]]:
-    """Least and greatest of each value for random play; where there is no bound, ±1 or what is 1 beyond the other."""
+    """Return the least and the greatest of each value for random play.
+
+    Where a bound is missing, it is ±1, or the other bound ±1 where that lies beyond.
+    """
     size = prod(action.shape)
     lows = (list(action.low) or [-math.inf]) * (1 if len(action.low) == size else size)
     highs = (list(action.high) or [math.inf]) * (1 if len(action.high) == size else size)
@@ -250,6 +256,6 @@ def bounds(action: ActionArraySpec) -> tuple[list[float], list[float]]:
 
 
 def pack(action: ActionArraySpec, values: Sequence[float]) -> bytes:
-    """An array action as it goes over the wire."""
+    """Return an array action as raw bytes of the wire type."""
     code = WIRE_CODES[action.wire]
     return struct.pack(f"<{len(values)}{code}", *(values if is_real(action) else map(int, values)))

@@ -1,7 +1,8 @@
-"""What is kept of an evaluation: seeds, actions and scores of its episodes; everything else is derived from these.
+"""The records of an evaluation: seeds, actions and scores of its episodes. Everything else is derived from these.
 
-The artifact is a standard zip: `evaluation.json` (header and a light index of all episodes) and the actions of each in
-`episodes/NNNNN.bin`, so that one is read without the others. Entry times are fixed: equal records give equal bytes.
+The artifact is a standard zip with a header and an index of all episodes in `evaluation.json`, and the actions of each
+episode in `episodes/NNNNN.bin`, so that one can be read without the others. Entry times are fixed, so equal records
+give equal bytes.
 """
 
 from __future__ import annotations
@@ -23,38 +24,38 @@ HEADER = "evaluation.json"
 COMPRESSION = 3
 MAX_ENTRY_BYTES = 256 * 1024 * 1024
 INTEGER_BYTES = 4
-"""Of an action that is a plain integer, in the artifact."""
+"""Bytes that an action takes in the artifact where it is a plain integer."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _COLUMNS = ("seeds", "scores", "lengths", "truncated", "thinking_seconds", "slowest_move_seconds", "cpu_seconds")
 _UNREADABLE = (
     KeyError, EOFError, OSError, ValueError, OverflowError, RuntimeError, NotImplementedError, TypeError,
     struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-"""What `zipfile` and `json` raise for one kind of damage or another."""
+"""The exceptions that `zipfile` and `json` raise for damaged files."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRecord:
-    """One episode, complete: together with the environment's version it can be played again."""
+    """One complete episode; with the environment's version it can be played again."""
 
     number: int
-    """1-based place of its seed in the list of the evaluation."""
+    """1-based place of its seed in the evaluation's list."""
     seed: int
     actions: tuple[int, ...] | tuple[bytes, ...]
-    """Plain integers, or the raw values of array actions, one entry a step."""
+    """Plain integers, or the raw bytes of array actions; one entry per step."""
     score: float
-    """Return of the episode: the sum of its rewards, without discount."""
+    """Return of the episode: the undiscounted sum of its rewards."""
     truncated: bool
-    """Whether a limit of steps ended it, not the task."""
+    """Whether the step limit ended it, not the task."""
     thinking_seconds: float = 0.0
-    """Wall time of all its moves as the referee measured it."""
+    """Wall time of all its moves, measured by the referee."""
     slowest_move_seconds: float = 0.0
     cpu_seconds: float = 0.0
-    """Processor time of the player's container; 0 where not known."""
+    """Processor time of the player's container; 0 when unknown."""
 
     @property
     def length(self) -> int:
-        """Steps."""
+        """Number of steps."""
         return len(self.actions)
 
 
@@ -65,33 +66,35 @@ class EvaluationRecord:
     environment: str
     """Id of the spec, e.g. `cart-pole-v1`."""
     runtime: str
-    """Versions of the packages in which the rules are, e.g. `gymnasium 1.4.0`."""
+    """As `EnvironmentSpec.runtime`, e.g. `gymnasium 1.4.0`; empty when all rules are in the arena's own code."""
     player: str
     episodes: tuple[EpisodeRecord, ...]
-    """In the order of their numbers."""
+    """Ordered by number."""
 
 
 def seeds_sha256(seeds: Iterable[int]) -> str:
-    """SHA-256 in hex over a list of seeds as decimal numbers, each ended by a line feed."""
+    """Return the SHA-256, in hexadecimal, of a list of seeds: decimal numbers, each followed by a line feed."""
     return hashlib.sha256("".join(f"{seed}\n" for seed in seeds).encode("ascii")).hexdigest()
 
 
 def secret_order(secret: str, count: int) -> tuple[int, ...]:
-    """In which order an evaluation plays its list: places from 0, sorted by a hash of each with the secret as its key.
+    """Return the order in which an evaluation plays its list: places from 0, sorted by a hash keyed with the secret.
 
-    Every evaluation draws a secret of its own, so that an episode's turn tells nothing of its seed. With the
-    secret the order can be found again; records need none of it, because their episodes stand at their places.
+    Every evaluation draws its own secret, so that a player cannot tell an episode's seed from its turn. The secret
+    gives the order again. Records do not need it, because they keep episodes in the order of the list.
+
+    secret: hexadecimal. count: the length of the list.
     """
     key = bytes.fromhex(secret)
     return tuple(sorted(range(count), key=lambda place: hashlib.blake2b(str(place).encode("ascii"), key=key).digest()))
 
 
 def evaluation_sha256(record: EvaluationRecord) -> str:
-    """SHA-256 in hex over what was played: equal play, equal hash, whatever the times and the player's name.
+    """Return the SHA-256, in hexadecimal, of what was played; times and the player's name are left out.
 
-    Over lines of JSON, each ended by a line feed: `["arena-evaluation",1,environment,runtime,number of episodes]`, then
-    per episode `[number,seed,SHA-256 of its actions as the artifact stores them,length,score,truncated]`. Scores are
-    the shortest decimals that give the same double.
+    The hash is taken over lines of JSON, each followed by a line feed: `["arena-evaluation",1,environment,runtime,
+    number of episodes]`, then for each episode `[number,seed,SHA-256 of its actions as the artifact stores them,length,
+    score,truncated]`. Scores are the shortest decimals that give the same double.
     """
     sha256 = hashlib.sha256()
     head: list[object] = ["arena-evaluation", 1, record.environment, record.runtime, len(record.episodes)]
@@ -101,7 +104,7 @@ def evaluation_sha256(record: EvaluationRecord) -> str:
             episode.seed,
             hashlib.sha256(_pack(episode.actions)).hexdigest(),
             episode.length,
-            float(episode.score) + 0.0,  # turns the zero with a sign into the one without
+            float(episode.score) + 0.0,  # turns -0.0 into 0.0
             episode.truncated,
         ]
         for episode in record.episodes
@@ -137,7 +140,7 @@ def write_evaluation(record: EvaluationRecord, file: IO[bytes]) -> None:
 
 
 def holds_evaluation(file: IO[bytes]) -> bool:
-    """Whether a file is meant to be what `write_evaluation` wrote, damaged or not; it is left as it was."""
+    """Return whether a file looks like the output of `write_evaluation`, even a damaged one; rewinds the file."""
     try:
         return HEADER in zipfile.ZipFile(file).namelist()
     except _UNREADABLE:
@@ -147,14 +150,14 @@ def holds_evaluation(file: IO[bytes]) -> bool:
 
 
 class EvaluationArchive:
-    """Reads what `write_evaluation` wrote. Raises ArtifactDamaged for anything else. `file` must stay open."""
+    """Reads what `write_evaluation` wrote. `file` must stay open. Raises ArtifactDamaged for anything else."""
 
     def __init__(self, file: IO[bytes]) -> None:
         try:
             self._archive = zipfile.ZipFile(file)
             data = json.loads(self._read(HEADER))
             if data["format"] != FORMAT_VERSION:
-                raise ArtifactDamaged("The records of this evaluation are of a format that this arena does not know.")
+                raise ArtifactDamaged("The records of this evaluation have a format that this arena does not know.")
             self._header: dict[str, Any] = data
             self.environment, self.runtime, self.player = (
                 str(data[name]) for name in ("environment", "runtime", "player")
@@ -167,7 +170,7 @@ class EvaluationArchive:
             raise ArtifactDamaged("The records of this evaluation are damaged and cannot be read.") from None
 
     def episode(self, number: int) -> EpisodeRecord:
-        """One episode by its number, reading its actions alone. Raises LookupError for one that is not there."""
+        """Return one episode by its number, reading only its actions. Raises LookupError and ArtifactDamaged."""
         row = self._rows.get(number)
         if row is None:
             raise LookupError(f"This evaluation has no finished episode {number}.")
@@ -191,15 +194,15 @@ class EvaluationArchive:
             raise ArtifactDamaged(f"Episode {number} of this evaluation's records is damaged.") from None
 
     def episodes(self) -> Iterator[EpisodeRecord]:
-        """All episodes in order, the actions of one in memory at a time."""
+        """Yield all episodes in order, holding the actions of one in memory at a time."""
         return (self.episode(number) for number in self.numbers)
 
     def record(self) -> EvaluationRecord:
-        """The whole evaluation."""
+        """Read the whole evaluation."""
         return EvaluationRecord(self.environment, self.runtime, self.player, tuple(self.episodes()))
 
     def _read(self, name: str) -> bytes:
-        # The size that the zip names is not believed: reading stops one byte after what is allowed.
+        # The size that the zip claims may be wrong, so reading stops one byte after the limit.
         with self._archive.open(name) as entry:
             data = entry.read(MAX_ENTRY_BYTES + 1)
         if len(data) > MAX_ENTRY_BYTES:

@@ -1,4 +1,4 @@
-"""Loads the code of an environment from its folder: a shipped one and an organiser's own alike."""
+"""Loads the code of an environment from its folder, in the same way for shipped ones and organisers' own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 @cache  # every match makes its environment anew: looking into the folder each time took a third of a bare match
 def load(entry_point: str, folder: Path) -> Any:
-    """What `module:name` stands for: a module of the folder where it has one of that name, else an installed one.
+    """Return the object that `module:name` names; a module in the folder comes before an installed one.
 
-    Modules of a folder form a package of their own, so that `from .rules import ...` works and the modules of two
-    folders never replace each other. Raises ImportError or AttributeError, and whatever the module raises.
+    The modules of a folder form a package of their own, so that `from .rules import ...` works and modules of the same
+    name in two folders do not clash. Raises ImportError, AttributeError, and anything that the module raises.
     """
     module, _, name = entry_point.partition(":")
     first = module.partition(".")[0]
@@ -26,7 +26,7 @@ def load(entry_point: str, folder: Path) -> Any:
 
 
 def _package_of(folder: Path) -> str:
-    """The name of the package that a folder's modules belong to; made on first use."""
+    """Return the name of the package that a folder's modules belong to, after making it on first use."""
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
     name = f"arena_environment_{digest}"
     if name not in sys.modules:

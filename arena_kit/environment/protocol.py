@@ -1,4 +1,4 @@
-"""The protocol every environment speaks: one seat, two seats or many, simultaneous moves included."""
+"""The protocol of every environment, with one seat, two or many, in turns or with simultaneous moves."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 Action = int | bytes
-"""An action on the referee's side: a plain integer, or where `spec.action` describes an array its raw values,
-little-endian and row-major in the wire type."""
+"""An action on the referee's side: a plain integer, or the raw bytes of the array that `spec.action` describes,
+row-major and little-endian in the wire type."""
 
 Frame = dict[str, Any]
 """One drawable state as plain JSON values."""
 
 
 class ArenaEnvironmentError(Exception):
-    """Base of the errors of this package."""
+    """Base class of this package's errors."""
 
 
 class IllegalAction(ArenaEnvironmentError):
@@ -22,7 +22,7 @@ class IllegalAction(ArenaEnvironmentError):
 
 
 class MatchOver(ArenaEnvironmentError):
-    """A step was asked for after the end of the match."""
+    """`step` was called after the end of the match."""
 
 
 class UnknownEnvironment(ArenaEnvironmentError):
@@ -30,11 +30,11 @@ class UnknownEnvironment(ArenaEnvironmentError):
 
 
 class BrokenEnvironment(ArenaEnvironmentError):
-    """The environment has failed by itself, or is not what its file says; no player is to blame."""
+    """The environment failed, or does not fit its `info.yml`; no player is to blame."""
 
 
 class MissingExtra(ArenaEnvironmentError):
-    """The environment needs a package that is not installed here. hint: for who runs this, how to get it."""
+    """The environment needs a package that is not installed here. hint: tells organisers how to install it."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -44,10 +44,9 @@ class MissingExtra(ArenaEnvironmentError):
 class Observation(NamedTuple):
     """What one seat sees before it acts.
 
-    observation: flat sequence of numbers in row-major order, shape and dtype as in the spec; or the same as raw
-    little-endian bytes of the wire type, which costs least where it is an array already.
-    valid_actions: the legal actions, ascending; empty after the end, and where actions are arrays. Neither is changed
-    by later steps.
+    observation: the numbers as a flat sequence in row-major order, or as raw little-endian bytes of the wire type,
+    which is cheaper where the environment has an array; the spec gives shape and types. valid_actions: the legal
+    actions, ascending; empty after the end, and where actions are arrays. Later steps change neither of them.
     """
 
     observation: Sequence[float] | bytes
@@ -55,30 +54,30 @@ class Observation(NamedTuple):
 
 
 class Environment(Protocol):
-    """A running match of a game or task. Rules are pure: same seed and actions, same frames."""
+    """A running match. The rules are deterministic: the same seed and actions give the same frames."""
 
     def reset(self, seed: int) -> None:
-        """Start a new match. Everything random in the match is drawn from `seed`."""
+        """Start a new match, in which everything random is drawn from `seed`."""
 
     @property
     def to_move(self) -> tuple[int, ...]:
-        """Seats that act now; `()` when the match is over."""
+        """The seats that act now; `()` when the match is over."""
 
     def observe(self, seat: int) -> Observation:
-        """What `seat` sees now (also after the end of the match)."""
+        """Return what `seat` sees now; works after the end of the match, too."""
 
     def step(self, actions: Mapping[int, Action]) -> tuple[float, ...]:
         """Play one action for every seat in `to_move`; return one reward per seat.
 
-        Raises IllegalAction, also when the action of a seat is missing, or MatchOver; nothing has changed then.
+        Raises IllegalAction, also when a seat's action is missing, and MatchOver. In both cases the state is unchanged.
         """
 
     @property
     def truncated(self) -> bool:
-        """Whether the match was ended by a limit, not by its rules."""
+        """Whether a limit ended the match, not its rules."""
 
     def frame(self) -> Frame:
-        """The state as JSON, for the viewer."""
+        """Return the state as JSON, for the viewer."""
 
     def text(self) -> str:
-        """The state as plain text, for a terminal or a screen reader."""
+        """Return the state as plain text, for a terminal or a screen reader."""

@@ -1,7 +1,7 @@
-"""A duel's records as one compressed file that can be read a match at a time.
+"""Stores a duel's records as one compressed file that can be read one match at a time.
 
-A standard zip: `duel.json` (header and a light index of all matches) and `matches/NNNNN.jsonl` blocks of
-BLOCK_MATCHES matches, one JSON object a line. Entry times are fixed, so equal records give equal bytes.
+The file is a standard zip with a header and an index of all matches in `duel.json`, and BLOCK_MATCHES matches, one JSON
+object per line, in each `matches/NNNNN.jsonl`. Entry times are fixed, so equal records give equal bytes.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from arena_kit.environment.records import DuelRecord, DuelSummary, Fault, MatchR
 FORMAT_VERSION = 1
 BLOCK_MATCHES = 50
 COMPRESSION = 3
-"""A higher level takes twice the time for a tenth of the size."""
+"""The zip's level of compression; a higher one takes twice the time and saves a tenth of the size."""
 MAX_ENTRY_BYTES = 64 * 1024 * 1024
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-# One encoder for all: `json.dumps` would make one for every match.
+# One shared encoder: `json.dumps` with these options makes a new one for every match.
 _to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _TIMES = ("thinking_seconds", "slowest_move_seconds", "cpu_seconds")
 _UNREADABLE = (
     KeyError, EOFError, OSError, ValueError, OverflowError, RuntimeError, NotImplementedError,
     struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-"""What `zipfile` raises for one kind of damage or another."""
+"""The exceptions that `zipfile` raises for damaged files."""
 
 Item = TypeVar("Item")
 
 
 class ArtifactDamaged(Exception):
-    """The file is not a duel's records, or not all of them."""
+    """The file does not hold the records of a duel or an evaluation, or lacks a part of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchSummary:
-    """What a list of matches shows of one."""
+    """What a list of matches shows about one match."""
 
     number: int
     outcome: Outcome
@@ -54,7 +54,7 @@ class MatchSummary:
 
 @dataclass(frozen=True, slots=True)
 class DuelHeader:
-    """What is known of a duel without reading any of its matches."""
+    """What is known about a duel without reading any of its matches."""
 
     format: int
     environment: str
@@ -88,9 +88,10 @@ def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
 
 
 class DuelArchive:
-    """Reads what `write_duel` wrote. Raises ArtifactDamaged for anything else.
+    """Reads what `write_duel` wrote.
 
-    header, index: read at once; a match is read with its block, when it is asked for. `file` must stay open.
+    The header and the index are read at once, a match when it is asked for, with its block. `file` must stay open.
+    Raises ArtifactDamaged for anything else.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -100,7 +101,7 @@ class DuelArchive:
             raise ArtifactDamaged("The records of this duel are damaged and cannot be read.") from None
         data = self._json("duel.json")
         if isinstance(data, dict) and data.get("format") != FORMAT_VERSION:
-            raise ArtifactDamaged("The records of this duel are of a format that this arena does not know.")
+            raise ArtifactDamaged("The records of this duel have a format that this arena does not know.")
         self.header = _understood(_header, data, "The header of this duel's records is damaged.")
         self.index = _understood(_index, data, "The index of this duel's records is damaged.")
 
@@ -125,7 +126,7 @@ class DuelArchive:
         return self.header.match_count
 
     def match(self, number: int) -> MatchRecord:
-        """One match by its number from 1, reading only its block. Raises LookupError for a number out of range."""
+        """Return one match by its number from 1, reading only its block. Raises LookupError and ArtifactDamaged."""
         if not 1 <= number <= self.match_count:
             raise LookupError(f"This duel has matches 1 to {self.match_count}; there is no match {number}.")
         block, line = divmod(number - 1, BLOCK_MATCHES)
@@ -133,13 +134,13 @@ class DuelArchive:
         return _decode(lines[line], number)
 
     def matches(self) -> Iterator[MatchRecord]:
-        """All matches in order, one block in memory at a time."""
+        """Yield all matches in order, holding one block in memory at a time."""
         for block in range((self.match_count + BLOCK_MATCHES - 1) // BLOCK_MATCHES):
             for number, line in enumerate(self._lines(block), start=block * BLOCK_MATCHES + 1):
                 yield _decode(line, number)
 
     def record(self) -> DuelRecord:
-        """The whole duel."""
+        """Read the whole duel."""
         return DuelRecord(self.environment, self.seed, self.players, tuple(self.matches()))
 
     def _lines(self, block: int) -> list[str]:
@@ -149,7 +150,7 @@ class DuelArchive:
         return lines
 
     def _read(self, name: str) -> str:
-        # The size that the zip names is not believed: reading stops one byte after what is allowed.
+        # The size that the zip claims may be wrong, so reading stops one byte after the limit.
         try:
             with self._archive.open(name) as entry:
                 data = entry.read(MAX_ENTRY_BYTES + 1)
@@ -164,9 +165,10 @@ class DuelArchive:
 
 
 def _understood(read: Callable[[Any], Item], data: Any, complaint: str) -> Item:
-    """What `read` makes of data. RecursionError: JSON of a thousand opening brackets."""
+    """Return `read(data)`. Raises ArtifactDamaged with the complaint when `read` fails."""
     try:
         return read(data)
+    # Deeply nested JSON raises RecursionError.
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise ArtifactDamaged(complaint) from None
 
@@ -210,7 +212,7 @@ def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
 
 
 def _encode(match: MatchRecord) -> str:
-    """A line of JSON, written by hand where a general encoder would take twice as long."""
+    """Return a match as a line of JSON, put together by hand because a general encoder takes twice as long."""
     fault = ""
     if match.fault is not Fault.NONE:
         names = ("fault", "faulty_player", "error_code", "error")
@@ -235,7 +237,7 @@ def _times(values: tuple[float, ...]) -> str:
 def _decode(line: str, number: int) -> MatchRecord:
     match = _understood(_match, line, f"Match {number} of this duel's records is damaged.")
     if match.number != number:
-        raise ArtifactDamaged(f"Match {number} of this duel's records is another one.")
+        raise ArtifactDamaged(f"Match {number} of this duel's records has the number {match.number}.")
     return match
 
 

@@ -1,6 +1,6 @@
-"""What is kept of matches and duels: seats, seeds, actions and results; everything else is derived from these.
+"""The records of matches and duels: seats, seeds, actions and results. Everything else is derived from these.
 
-`replay.py` derives frames from a record; `record_archive.py` stores a duel's records.
+`replay.py` derives the frames of a match from its record; `record_archive.py` stores a duel's records.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MatchRecord:
-    """One match, complete: together with the environment's version it can be replayed.
+    """One complete match; with the environment's version it can be replayed.
 
-    Tuples "by player" hold the figure of player_1, then of player_2. Times are the only values that
-    two runs with the same seed and deterministic players do not share.
+    Tuples "by player" hold the value of player_1, then that of player_2. With the same seed and deterministic players,
+    two runs differ only in their times.
     """
 
     number: int
@@ -44,7 +44,7 @@ class MatchRecord:
     seats: tuple[int, ...]
     """seats[seat] = index (0 or 1) of the player that sits there."""
     actions: tuple[int, ...]
-    """In the order played; within a simultaneous step in the order of `to_move`."""
+    """In the order played; those of a simultaneous step in the order of `to_move`."""
     outcome: Outcome
     scores: tuple[float, ...]
     """By player."""
@@ -53,15 +53,15 @@ class MatchRecord:
     """Index of the player at fault when `fault` is PLAYER."""
     error_code: str = ""
     error: str = ""
-    """A sentence for a person, then the player's traceback when there is one (at most 2,000 characters)."""
+    """A sentence for people, then the player's traceback, if any; at most 2,000 characters."""
     move_counts: tuple[int, ...] = (0, 0)
     """By player."""
     thinking_seconds: tuple[float, ...] = (0.0, 0.0)
-    """By player: wall time of all its moves as the referee measured it, without what its rival took of their core."""
+    """By player: wall time of all its moves, measured by the referee, less what its opponent used of their core."""
     slowest_move_seconds: tuple[float, ...] = (0.0, 0.0)
     """By player."""
     cpu_seconds: tuple[float, ...] = (0.0, 0.0)
-    """By player: processor time of its container, over all its moves and what it did meanwhile; 0 where not known."""
+    """By player: processor time of its container during the match, between its moves as well; 0 when unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +71,15 @@ class DuelSummary:
     outcome: Outcome
     match_count: int
     wins: tuple[int, int]
-    """Matches won by play; the opponent's forfeits are not among them."""
+    """Matches won by play, not by the opponent's forfeit."""
     errors: tuple[int, int]
-    """Matches forfeited by a fault of this player."""
+    """Matches that this player forfeited."""
     draws: int
     scores: tuple[float, float]
 
     @property
     def points(self) -> tuple[int, int]:
-        """2 for a match won or forfeited by the opponent, 1 for a draw."""
+        """Points of both players: 2 for a match won or forfeited by the opponent, 1 for a draw."""
         return (
             2 * (self.wins[0] + self.errors[1]) + self.draws,
             2 * (self.wins[1] + self.errors[0]) + self.draws,
@@ -99,12 +99,11 @@ class DuelRecord:
 
     @property
     def summary(self) -> DuelSummary:
-        """The counts of this duel."""
         return summarise(self.matches)
 
 
 def summarise(matches: Iterable[MatchRecord]) -> DuelSummary:
-    """Count matches; a duel goes to the player with more points, then with more score, else it is a draw."""
+    """Count the matches and decide the duel: more points win, then a higher total score; otherwise it is a draw."""
     wins, errors, scores = [0, 0], [0, 0], [0.0, 0.0]
     draws = match_count = 0
     for match in matches:
@@ -131,36 +130,36 @@ def summarise(matches: Iterable[MatchRecord]) -> DuelSummary:
 
 
 class Ended(Protocol):
-    """A match as far as its outcome is concerned."""
+    """Anything with the outcome of a match."""
 
     @property
     def outcome(self) -> Outcome: ...
 
 
 def half_points(matches: Iterable[Ended]) -> list[int]:
-    """What player_1 got of each pair of matches, 0 to 4: 2 for a win, 1 for a draw. Half a pair at the end is left out.
+    """Return the points of player_1 in each pair of matches, 0 to 4: 2 for a win, 1 for a draw.
 
-    matches: from the first on, in the order of the schedule.
+    matches: from the first on, in the order of the schedule; half a pair at the end is left out.
     """
     points = [_HALF_POINTS[match.outcome] for match in matches]
     return [first + second for first, second in zip(points[::2], points[1::2], strict=False)]
 
 
-# No result at all is only found in damaged records, which are checked as far as they go.
+# Only damaged records have the outcome NONE; they are still checked as far as possible.
 _HALF_POINTS = {Outcome.PLAYER_1: 2, Outcome.DRAW: 1, Outcome.NONE: 1, Outcome.PLAYER_2: 0}
 
 
 def canonical_lines(record: DuelRecord) -> Iterator[str]:
-    """What a record says of a duel, in one form that is the same on every machine: ASCII lines of JSON, no spaces.
+    """Yield a duel's record in a form that is the same on every machine: lines of JSON in ASCII, without spaces.
 
-    First `["arena-duel",1,environment,seed,number of matches]`, then per match `[number,seed,seats,actions,outcome,
-    scores,fault,faulty_player,error_code,move_counts]`. Scores are the shortest decimals that give the same double,
-    always with a point or exponent, and zero has no sign. Left out is what may differ without the play being another:
-    times, the players' names, and the text of an error (a download may lack its trace).
+    The first line is `["arena-duel",1,environment,seed,number of matches]`. Each match follows as `[number,seed,seats,
+    actions,outcome,scores,fault,faulty_player,error_code,move_counts]`. Scores are the shortest decimals that give the
+    same double, always with a point or exponent, and zero has no sign. Times, the players' names and the texts of
+    errors are left out, because they may differ between records of the same play.
     """
     yield _line("arena-duel", 1, record.environment, record.seed, len(record.matches))
     for match in record.matches:
-        # Adding 0.0 turns the zero with a sign into the one without.
+        # Adding 0.0 turns -0.0 into 0.0.
         scores = [float(score) + 0.0 for score in match.scores]
         yield _line(
             match.number, match.seed, match.seats, match.actions, match.outcome.value, scores, match.fault.value,
@@ -169,14 +168,14 @@ def canonical_lines(record: DuelRecord) -> Iterator[str]:
 
 
 def record_sha256(record: DuelRecord) -> str:
-    """SHA-256 in hex over the canonical lines, each ended by a line feed: equal play, equal hash."""
+    """Return the SHA-256, in hexadecimal, of the canonical lines, each followed by a line feed."""
     sha256 = hashlib.sha256()
     for line in canonical_lines(record):
         sha256.update(line.encode("ascii") + b"\n")
     return sha256.hexdigest()
 
 
-# One encoder for all: `json.dumps` would make one for every line.
+# One shared encoder: `json.dumps` with these options makes a new one for every line.
 _to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 

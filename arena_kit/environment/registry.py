@@ -1,5 +1,5 @@
-"""Every environment of this arena, read on first use: from the `info.yml` beside the rules of each game, from the
-files in `gymnasium/`, and from a folder of the organisers' own."""
+"""Finds every environment of this arena: games by the `info.yml` beside their rules, those of Gymnasium by the files in
+`gymnasium/`, and organisers' own in the folders given to `use_folder`. The files are read on first use."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ GYMNASIUM_DEFAULTS: dict[str, Any] = {
     "episodes_per_evaluation": 100,
     "matches_per_validation": 10,
 }
-"""What a file about an environment of Gymnasium need not say."""
+"""Default values for the file of an environment that Gymnasium has registered."""
 _own_folders: list[Path] = []
 
 
 class BadInfo(ArenaEnvironmentError):
-    """An `info.yml` is wrong; the message names the file and the key."""
+    """The file of an environment is wrong; the message names the file and the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file of an organiser's own that cannot be used, and a sentence that says why."""
+    """A file in an organisers' folder that cannot be used, with a sentence that says why."""
 
     path: Path
     because: str
@@ -52,12 +52,15 @@ class LeftOut:
 
 _left_out: list[LeftOut] = []
 _own: list[str] = []
-"""What `all_specs` has found when it was read."""
+"""The slugs found in organisers' folders when `all_specs` last read them."""
 
 
 @cache
 def all_specs() -> tuple[EnvironmentSpec, ...]:
-    """All specs, ordered by slug; of organisers' own those that can be read. Raises BadInfo for one of this package."""
+    """Return all specs, ordered by slug; files in organisers' folders that cannot be read are left out.
+
+    Raises BadInfo for a shipped file that cannot be read.
+    """
     specs = [spec for folder in (FOLDER, GYMNASIUM_FOLDER) for spec in read_folder(folder)]
     for name, count in Counter(name for spec in specs for name in {spec.slug, spec.public_id}).items():
         if count > 1:
@@ -79,26 +82,26 @@ def all_specs() -> tuple[EnvironmentSpec, ...]:
 
 
 def left_out() -> tuple[LeftOut, ...]:
-    """The files of organisers' own folders that describe no environment, and why. Raises BadInfo, as `all_specs`."""
+    """Return the files in organisers' folders that cannot be used, and why. Raises BadInfo, as `all_specs`."""
     all_specs()
     return tuple(_left_out)
 
 
 def own_slugs() -> frozenset[str]:
-    """The slugs of what organisers' own folders describe. Raises BadInfo, as `all_specs`."""
+    """Return the slugs of the environments in organisers' folders. Raises BadInfo, as `all_specs`."""
     all_specs()
     return frozenset(_own)
 
 
 def use_folder(folder: Path) -> None:
-    """Have the `*.yml` of a folder among all specs from now on; it need not exist."""
+    """Add the `*.yml` and `*/info.yml` of a folder to all specs from now on; the folder need not exist."""
     if folder not in _own_folders:
         _own_folders.append(folder)
         all_specs.cache_clear()
 
 
 def get_spec(name: str) -> EnvironmentSpec:
-    """The spec of a slug (`cart-pole`), an id (`cart-pole-v1`) or a public id (`CartPole-v1`).
+    """Return the spec of a slug (`cart-pole`), an id (`cart-pole-v1`) or a public id (`CartPole-v1`).
 
     Raises UnknownEnvironment.
     """
@@ -107,11 +110,11 @@ def get_spec(name: str) -> EnvironmentSpec:
             return spec
     known = ", ".join(spec.slug for spec in all_specs())
     missed = "".join(f" Left out: {one.because}" for one in _left_out)
-    raise UnknownEnvironment(f"There is no environment {name!r}. There are: {known}.{missed}")
+    raise UnknownEnvironment(f"There is no environment {name!r}. The environments are: {known}.{missed}")
 
 
 def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
-    """The specs of every file of a folder that describes one, ordered by slug. Raises BadInfo."""
+    """Return the specs of all files in a folder, ordered by slug. Raises BadInfo."""
     found: dict[str, EnvironmentSpec] = {}
     for path in _files(folder):
         spec = read_info(path)
@@ -126,7 +129,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def read_info(path: Path) -> EnvironmentSpec:
-    """Read one file that describes an environment. Raises BadInfo."""
+    """Return the spec in one file. Raises BadInfo."""
     where = _name(path)
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -155,7 +158,10 @@ def read_info(path: Path) -> EnvironmentSpec:
 
 
 def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, Any]:
-    """The arguments for a dataclass from what YAML holds: every key known, none missing, every value of its type."""
+    """Return the arguments of a dataclass from YAML data. Raises BadInfo for unknown and missing keys and wrong types.
+
+    nested: by key, the functions that read values which are mappings themselves.
+    """
     if not isinstance(data, Mapping):
         raise BadInfo(f"{where} must be a mapping of keys to values.")
     known = {field.name: field for field in fields(kind) if field.name != "folder"}
@@ -194,7 +200,7 @@ def _value(where: str, wanted: object, value: object) -> object:
     if wanted == float | None:
         wanted = float
         value = float(value) if type(value) is int else value
-    # bool is an int to isinstance, but `seats: yes` is a mistake.
+    # isinstance would take a bool for an int, but `seats: yes` is a mistake.
     if type(value) is not wanted:
         names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
         raise BadInfo(f"{where}: must be {names.get(wanted, wanted)}, not {value!r}.")  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""Derive everything a viewer shows from a match record: play its actions again."""
+"""Derives everything that a viewer shows from a match record, by playing its actions again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 
 
 class ReplayMismatch(ArenaEnvironmentError):
-    """The record does not fit the rules: it is damaged, or of another version."""
+    """The record does not fit the rules: it is damaged, or belongs to another version of the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ReplayStep:
     frame: Frame
     text: str
     moves: tuple[tuple[int, int], ...]
-    """(seat, action) of the step that led here; `()` at the start, several after a simultaneous step."""
+    """(seat, action) for each move of the step that led here; `()` at the start."""
     scores: tuple[float, ...]
     """By seat: the sum of the rewards so far."""
     seats: tuple[int, ...]
@@ -29,25 +29,25 @@ class ReplayStep:
 
     @property
     def seat(self) -> int | None:
-        """The seat that moved; None at the start. After a simultaneous step the first of `moves`, as below."""
+        """The seat that moved; None at the start. After a simultaneous step, the first of `moves`."""
         return self.moves[0][0] if self.moves else None
 
     @property
     def action(self) -> int | None:
-        """What it played; None at the start."""
+        """The action that `seat` played; None at the start."""
         return self.moves[0][1] if self.moves else None
 
     @property
     def player(self) -> int | None:
-        """Index of the player that moved; None at the start."""
+        """Index of the player in `seat`; None at the start."""
         return self.seats[self.moves[0][0]] if self.moves else None
 
 
 def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
-    """Play a record again, state by state.
+    """Play a record again and yield its states.
 
-    Raises ReplayMismatch, after the states that still fit: for an action that is not valid, for actions after the end,
-    and for a match without a fault that does not end, or ends with other scores.
+    Raises ReplayMismatch, after the states that still fit, when an action is not valid, when actions follow the end,
+    and when a match without a fault does not reach its end or gives other scores.
     """
     name = f"Match {record.number}"
     if sorted(record.seats) != list(range(spec.seats)):
@@ -74,6 +74,6 @@ def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
     if record.fault is not Fault.NONE:
         return
     if environment.to_move:
-        raise ReplayMismatch(f"{name} stops before its end, and nobody is at fault.")
+        raise ReplayMismatch(f"{name} stops before its end without a fault.")
     if tuple(scores) != tuple(record.scores[player] for player in record.seats):
         raise ReplayMismatch(f"{name} ends with other scores than the rules of {spec.id} give.")

@@ -1,4 +1,4 @@
-"""Frozen, versioned descriptions of environments: what they are and under which limits they are played."""
+"""Frozen, versioned descriptions of environments: their rules' entry point, observations, actions and limits."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ WIRE_RANGES: dict[str, tuple[float, float]] = {
     "float32": (-math.inf, math.inf),
     "float64": (-math.inf, math.inf),
 }
-"""The types of values on the wire and what fits into them."""
+"""The types of values on the wire, with the least and the greatest value of each."""
 WIRE_CODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
-"""What `struct` calls them."""
+"""The format characters of the wire types in `struct`."""
 WIRE_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """Shape and types of an array a player receives.
+    """Shape and types of an array that a player receives.
 
     shape: dimensions, row-major. dtype: the NumPy type the player sees. wire: the little-endian type sent.
     """
@@ -44,16 +44,17 @@ class ArraySpec:
 
     @property
     def byte_count(self) -> int:
-        """Size of one such array on the wire."""
+        """Size of one array on the wire."""
         return math.prod(self.shape) * WIRE_BYTES[self.wire]
 
 
 @dataclass(frozen=True, slots=True)
 class ActionArraySpec(ArraySpec):
-    """Actions that are arrays: of real numbers (Gymnasium's Box), or of whole ones (MultiDiscrete, MultiBinary).
+    """Actions that are arrays of real numbers (Gymnasium's Box) or of whole numbers (MultiDiscrete, MultiBinary).
 
-    low, high: bounds of each value in row-major order, or one for all; empty where there is none. Real numbers beyond
-    a bound are moved onto it, whole ones are illegal, and so are those that are not finite.
+    low, high: bounds of each value in row-major order, or one bound for all values; empty where values are unbounded. A
+    real number beyond a bound is moved onto it; a whole number beyond a bound and a number that is not finite are
+    illegal.
     """
 
     dtype: str = "float32"
@@ -64,12 +65,12 @@ class ActionArraySpec(ArraySpec):
 
 @dataclass(frozen=True, slots=True)
 class GymnasiumSource:
-    """Where an environment comes from that Gymnasium has registered.
+    """An environment that Gymnasium has registered.
 
-    id: its registered name, e.g. `CartPole-v1`. arguments: what `gymnasium.make` gets besides.
-    extra: the optional part of this arena and of Gymnasium that it needs, e.g. `mujoco`; empty when none.
-    new_each_episode: whether it is made anew for every episode, because its own reset leaves something behind.
-    picture_arguments: what `gymnasium.make` gets besides where pictures are drawn, e.g. a camera.
+    id: its registered name, e.g. `CartPole-v1`. arguments: further arguments for `gymnasium.make`. extra: the optional
+    part of this arena and of Gymnasium that it needs, e.g. `mujoco`; empty if it needs no extra. new_each_episode:
+    whether every episode gets a new environment, because this one's reset leaves something behind. picture_arguments:
+    arguments that `gymnasium.make` gets in addition for drawing pictures, e.g. a camera.
     """
 
     id: str
@@ -81,29 +82,29 @@ class GymnasiumSource:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a player may use. Organisers may change the defaults of an environment on its row."""
+    """What a player may use. Organisers can change an environment's limits on its row in the database."""
 
     cpu_count: float = 1.0
     memory_limit_bytes: int = 1 << 30
     move_seconds: float = 2.0
-    """Wall time of a move that costs nothing."""
+    """Wall time of one move that is not taken from the bank."""
     bank_seconds: float = 20.0
-    """Wall time of a match on top of `move_seconds`; when it is used up the player forfeits."""
+    """Wall time that all moves of a match may take beyond `move_seconds`; a player that uses it up forfeits."""
     start_seconds: float = 30.0
-    """Wall time to load the player and construct its first `Player`."""
+    """Wall time for loading the player and constructing its first `Player`."""
     duel_seconds: float = 1800.0
     """Wall time of a whole duel or evaluation."""
     validation_seconds: float = 120.0
-    """Wall time of a whole validation, the start of its player and a second try included."""
+    """Wall time of a whole validation, including the player's start and a second try."""
     log_limit_bytes: int = 64 * 1024
-    """Bytes kept of what a player prints in a duel."""
+    """Bytes kept of a player's output in a duel."""
     max_restarts: int = 3
-    """Times a dead player gets a fresh container within a duel before it forfeits the rest."""
+    """How often a player that died gets a new container within a duel before it forfeits the remaining matches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentSpec:
-    """An environment at one version of its rules. A change of rules is a new version and so a new id."""
+    """An environment at one version of its rules. A change of rules needs a new version, and so gets a new id."""
 
     slug: str
     version: int
@@ -113,39 +114,39 @@ class EnvironmentSpec:
     image: str
     """File name under the `static/` folder of `folder`."""
     entry_point: str
-    """`module:Class` of the Environment, in `folder` or installed. With `gymnasium` it is called with this spec."""
+    """`module:Class` of the Environment, in `folder` or installed; where `gymnasium` is set, it takes this spec."""
     renderer: str
-    """`module:function` taking a frame and returning SVG text."""
+    """`module:function`, which takes a frame and returns SVG text."""
     seats: int
     observation: ArraySpec
     action_count: int = 0
-    """Actions are the integers 0 .. action_count - 1; 0 where they are arrays."""
+    """Actions are the integers from 0 to action_count - 1; 0 where actions are arrays."""
     action: ActionArraySpec | None = None
-    """What an action is where it is an array; one seat only."""
+    """The array that an action is, where actions are arrays; only with one seat."""
     forfeit_score: float
-    """Score of a forfeited match: the player at fault gets minus this, its opponent plus this."""
+    """In a forfeited match the player at fault scores minus this, its opponent plus this."""
     max_steps: int
-    """No match has more steps than this."""
+    """The largest number of steps in a match."""
     matches_per_duel: int = 0
-    """With two seats: even, because pairs of matches swap seats. Not used with one."""
+    """Even with two seats, because the players swap seats within each pair of matches; not used with one seat."""
     episodes_per_evaluation: int = 0
-    """With one seat: length of the hidden list of seeds that submissions are ranked by. Not used with more."""
+    """With one seat, the length of the hidden list of seeds that submissions are ranked by; not used with more."""
     matches_per_validation: int
-    """Matches against itself, or with one seat: practice episodes, on the first seeds of the public list."""
+    """Matches of the player against itself; with one seat, episodes on the first seeds of the public list."""
     parallel_matches: int = 32
     limits: Limits = Limits()
     deterministic: bool = True
     gymnasium: GymnasiumSource | None = None
     env_id: str = ""
-    """`public_id` where it is not the usual one: two specs may make the same environment with other arguments."""
+    """Replaces the default `public_id`, e.g. where two specs make the same Gymnasium id with different arguments."""
     solved_score: float | None = None
-    """Mean score from which a task counts as solved; None where nobody has said."""
+    """Mean score from which a task counts as solved; None when unknown."""
     observation_names: tuple[str, ...] = ()
-    """What each value of an observation is, for people; empty where there are too many to name."""
+    """A name for each value of an observation, for people; empty where there are too many to name."""
     action_names: tuple[str, ...] = ()
-    """What each action does, or with `action` each of its values, for people; empty where nobody has said."""
+    """A name for each action, or for each value of `action`, for people; empty where the file gives none."""
     folder: Path = field(default=Path(), compare=False)
-    """The folder of its code and of `static/`; all that Gymnasium has registered share one. Set by the registry."""
+    """The folder of its code and `static/`, set by the registry; all of Gymnasium's environments share one."""
 
     @property
     def id(self) -> str:
@@ -154,37 +155,37 @@ class EnvironmentSpec:
 
     @property
     def runtime(self) -> str:
-        """What scores can depend on to the last bit; empty when all rules are here.
+        """The software and hardware that the last bit of a score can depend on; empty without `gymnasium`.
 
-        Versions of the packages in which the rules are, and what NumPy computes with on this processor, e.g.
-        `gymnasium 1.4.0, numpy 2.4.6, x86_64 X86_V4`.
+        It names the versions of the packages that hold the rules, the kind of processor, and the instructions that
+        NumPy uses on it, e.g. `gymnasium 1.4.0, numpy 2.4.6, x86_64 X86_V4`.
         """
         if self.gymnasium is None:
             return ""
         found = []
         for package in ("gymnasium", "numpy", *filter(None, [self.gymnasium.extra])):
-            # The extras box2d and mujoco are called as their packages are; one of an organiser's need not be.
+            # The shipped extras are named after their packages; an organiser's need not be.
             with suppress(PackageNotFoundError):
                 found.append(f"{package} {version(package)}")
         return ", ".join([*found, _processor()])
 
     @property
     def picture(self) -> str:
-        """Where the card picture is found among the site's static files."""
+        """Path of the card picture among the site's static files."""
         return f"environments/{self.folder.name.replace('_', '-')}/{self.image}"
 
     @property
     def public_id(self) -> str:
-        """The name by which clients of the API know it: Gymnasium's own where it has one."""
+        """The name that clients of the API use: Gymnasium's own where it has one."""
         return self.env_id or (self.id if self.gymnasium is None else self.gymnasium.id)
 
     def validate(self) -> None:
-        """Check the values that types cannot. Raises ValueError with the key and a sentence."""
+        """Check what types cannot express. Raises ValueError with the key and a sentence."""
         whole = ("version", "seats", "max_steps", "parallel_matches", "matches_per_validation")
         faults = [(name, "must be at least 1.") for name in whole if getattr(self, name) < 1]
         plays = "episodes_per_evaluation" if self.seats == 1 else "matches_per_duel"
         if getattr(self, plays) < 2:
-            # Of two seats each has its turn; and one hidden seed alone could be found by trying its public hash.
+            # Each seat has its turn in a duel, and a single hidden seed could be found from its public hash.
             faults.append((plays, "must be at least 2."))
         faults += self._action_faults()
         faults += [
@@ -234,20 +235,20 @@ class EnvironmentSpec:
         return faults
 
     def make(self) -> Environment:
-        """A new, not yet reset environment. Raises MissingExtra when a package that it needs is not installed."""
+        """Return a new environment, not yet reset. Raises MissingExtra when a package that it needs is missing."""
         factory = load(self.entry_point, self.folder)
         environment: Environment = factory() if self.gymnasium is None else factory(self)
         return environment
 
     def render(self, frame: Frame) -> str:
-        """The frame as a stand-alone SVG picture."""
+        """Draw a frame as a stand-alone SVG picture."""
         renderer: Callable[[Frame], str] = load(self.renderer, self.folder)
         return renderer(frame)
 
 
 @cache
 def _processor() -> str:
-    """The kind of processor, and which of NumPy's ways to compute a cosine is taken on it."""
+    """Return the kind of processor, and the instructions with which NumPy computes a cosine on it."""
     from numpy.lib.introspect import opt_func_info
 
     ways = opt_func_info(func_name="^cos$", signature="float64").get("cos", {})

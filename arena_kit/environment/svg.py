@@ -1,10 +1,10 @@
-"""The few things all pictures share: an SVG that follows the page's light or dark scheme by itself."""
+"""What all pictures share: an SVG frame with colours that follow the light or dark scheme of the page."""
 
 from __future__ import annotations
 
 from html import escape
 
-# Every selector begins with .frame, so that a picture put inline into a page styles nothing but itself.
+# Every selector begins with .frame, so that an inline picture does not style the page around it.
 STYLE = """
 .frame .board{fill:#dfe5f1}.frame .cell{fill:#fff}.frame .glow{fill:#fff3c4}.frame .ink{fill:#1f2937}
 .frame .muted{fill:#68748a}.frame .first{fill:#2f6fed}.frame .second{fill:#e4572e}.frame .stroke-first{stroke:#2f6fed}
@@ -17,7 +17,7 @@ STYLE = """
 
 
 def svg(width: int, height: int, title: str, parts: list[str], *, description: str = "") -> str:
-    """A stand-alone picture of `width` x `height` units; title and description are for screen readers."""
+    """Return a stand-alone picture of `width` x `height` units; title and description are for screen readers."""
     described = f"<desc>{escape(description)}</desc>" if description else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="frame" viewBox="0 0 {width} {height}" role="img">'
@@ -26,14 +26,15 @@ def svg(width: int, height: int, title: str, parts: list[str], *, description: s
 
 
 def label(x: float, y: float, size: int, text: str, *, anchor: str = "middle", colour: str = "muted") -> str:
-    """A short text with its baseline at (x, y)."""
+    """Return a short text with its baseline at (x, y)."""
     return f'<text class="{colour}" x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def result_text(frame: dict[str, object], seats: tuple[str, str]) -> str:
-    """Whose turn it is, or how the match ended. seats: what the two sides are called.
+    """Return a sentence that says whose turn it is, or how the match ended.
 
-    Reads the keys `over`, `winner` and `to_move`, which the frames of all two-seat games share.
+    frame: needs the keys `over`, `winner` and `to_move`, which the frames of all two-seat games have. seats: the names
+    of the two sides.
     """
     if frame["winner"] is not None:
         return f"{seats[frame['winner'] == 1]} has won."

@@ -1,1 +1,1 @@
-"""Images of submissions, built without running anything of theirs."""
+"""Builds the images of submissions without running any of their code."""

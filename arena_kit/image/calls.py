@@ -1,4 +1,4 @@
-"""The Docker engine as the builder needs it: every call with a time-out, every trouble named."""
+"""The builder's calls to the Docker engine: each has a time-out, and every error becomes BuilderUnavailable."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ BASE_IMAGE_MISSING = "base_image_missing"
 
 @contextlib.contextmanager
 def engine(seconds: int = CALL_SECONDS) -> Iterator[docker.DockerClient]:
-    """A client of the engine that answered; its troubles become BuilderUnavailable.
+    """Yield a client of an engine that answers. Raises BuilderUnavailable for the engine's errors.
 
-    seconds: what a single call, or the silence within a streaming one, may last.
+    seconds: the limit on one call, or on the silence within a streaming call.
     """
     with engine_errors():
         client = connect(seconds)
@@ -36,7 +36,7 @@ def engine(seconds: int = CALL_SECONDS) -> Iterator[docker.DockerClient]:
 
 @contextlib.contextmanager
 def engine_errors() -> Iterator[None]:
-    """Turn the engine's troubles into BuilderUnavailable."""
+    """Turn the engine's errors into BuilderUnavailable."""
     try:
         yield
     except APIError as error:
@@ -44,12 +44,12 @@ def engine_errors() -> Iterator[None]:
         code = "disk_full" if "no space left" in text.lower() else "engine_refused"
         raise BuilderUnavailable(f"The Docker engine refused: {text}", code=code) from None
     except (NoEngine, DockerException, requests.RequestException) as error:
-        # The library's own text names sockets and exceptions; what to do is the same for all of them.
+        # The library's own text names sockets and exceptions, but the remedy is the same for all of them.
         raise BuilderUnavailable(str(NoEngine()), code="engine_unavailable") from error
 
 
 def base_image_id(client: docker.DockerClient, name: str) -> str:
-    """Content id of the base image. Raises BuilderUnavailable when it is not there."""
+    """Return the content id of the base image. Raises BuilderUnavailable when the engine does not have it."""
     with engine_errors():
         try:
             return str(client.images.get(name).id)
@@ -63,9 +63,9 @@ def base_image_id(client: docker.DockerClient, name: str) -> str:
 
 
 def ensure_base_image(name: str) -> str:
-    """Make sure the base image exists, building the default Dockerfile if it does not; return its id.
+    """Return the content id of the base image, after building the default Dockerfile if the image is missing.
 
-    Raises BuilderUnavailable, saying why it cannot be had.
+    Raises BuilderUnavailable.
     """
     with engine(BASE_BUILD_SECONDS) as client:
         try:
@@ -76,5 +76,7 @@ def ensure_base_image(name: str) -> str:
         try:
             client.images.build(path=str(IMAGE_FOLDER), tag=name, rm=True, forcerm=True)
         except (BuildError, APIError) as error:
-            raise BuilderUnavailable(f"The base image {name} cannot be had: {error}", code=BASE_IMAGE_MISSING) from None
+            raise BuilderUnavailable(
+                f"The base image {name} cannot be built: {error}", code=BASE_IMAGE_MISSING
+            ) from None
         return base_image_id(client, name)

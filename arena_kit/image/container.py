@@ -1,6 +1,6 @@
-"""A locked-down container of an image, in which the builder runs commands of its own.
+"""A locked-down container in which the builder runs its own commands on an image.
 
-Reasons: `docs/reference/security-builds.md`.
+`docs/reference/security-builds.md` gives the reasons for its settings.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from arena_kit.image.layer import Pieces
 from arena_kit.log_context import bind
 
 WORK = "/opt/arena-work"
-"""A volume that is removed with the container: the only place on disk that it may write to."""
+"""A volume that is removed with the container, and the only place on disk that the container can write to."""
 SCRATCH = f"{WORK}/scratch"
 UID = 60700
-"""Outside every passwd and not that of any player."""
+"""The user in the container; no system's passwd and no player has this id."""
 MEMORY_BYTES = 2 << 30
 FILE_BYTES = 4 << 30
 CONFLICT = 409
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
-"""The runner's profile and sockets for the internet; `tests/test_seccomp.py` holds the two together."""
+"""The players' list of kernel calls, extended by internet sockets; `tests/test_builder_seccomp.py` compares the two."""
 OUTPUT_CHARACTERS = 20_000
 LOG_LINES = 400
 
@@ -44,10 +44,10 @@ class NameTaken(Exception):
 
 
 class LockedContainer:
-    """A running container that ends with this process, and on leaving.
+    """A running container that ends when its context is left, or when this process dies.
 
-    Its first process reads an input that only this object holds open: when a worker dies, the engine closes it, and
-    removes the container and its volume. network: name of a network of the engine, `none` for none.
+    Its first process reads an input that only this object holds open. When a worker dies, the engine closes the input,
+    and removes the container and its volume. network: name of one of the engine's networks; `none` for no network.
     """
 
     def __init__(
@@ -117,29 +117,29 @@ class LockedContainer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Before its input is closed: the engine's own removal would still be going on when this one is refused.
+        # Closing the input first would start the engine's own removal, during which this one would be refused.
         with contextlib.suppress(DockerException, requests.RequestException):
             self._container.remove(force=True, v=True)
         if held := getattr(self, "_input", None):
             held._response.close()
 
     def make_folders(self, *names: str) -> None:
-        """Folders in WORK that the commands may write to."""
+        """Make folders in WORK that the commands can write to."""
         self._put(*(_owned(name, b"", tarfile.DIRTYPE) for name in names))
 
     def put(self, files: Mapping[str, bytes]) -> None:
-        """Files in WORK."""
+        """Write files to WORK."""
         self._put(*(_owned(name, data, tarfile.REGTYPE) for name, data in files.items()))
 
     @contextlib.contextmanager
     def get(self, folder: str) -> Iterator[IO[bytes]]:
-        """Tar of a folder, as it comes from the engine."""
+        """Yield a stream with the tar of a folder."""
         with engine_errors():
             pieces, _ = self._client.api.get_archive(self._container.id, folder, chunk_size=1 << 20)
             yield cast(IO[bytes], io.BufferedReader(Pieces(iter(pieces)), 1 << 20))
 
     def leave_network(self) -> None:
-        """Take the network away for good."""
+        """Disconnect the container from its network for good."""
         if self._network != "none":
             with engine_errors():
                 self._client.networks.get(self._network).disconnect(self._container, force=True)
@@ -147,9 +147,12 @@ class LockedContainer:
     def run(
         self, command: tuple[str, ...], log: Callable[[str], None] | None = None, limit: int = OUTPUT_CHARACTERS
     ) -> tuple[int, str]:
-        """Run a command; return its exit status and the end of its output. log: gets the first LOG_LINES lines."""
+        """Run a command; return its exit status and the last `limit` characters of its output.
+
+        log: called with each of the first LOG_LINES lines.
+        """
         output = ""
-        # A client of its own: pip may be silent for as long as it may run.
+        # This client has a longer time-out: pip may be silent until its own time is over.
         with engine(self._seconds) as client:
             run = client.api.exec_create(
                 self._container.id, ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *command], environment=self._environment
@@ -162,7 +165,7 @@ class LockedContainer:
         return (-1 if status is None else int(status)), output
 
     def look(self, code: str, *arguments: str) -> Any:
-        """What a Python program prints as JSON. Raises BuilderUnavailable."""
+        """Run a Python program and return what it prints as JSON. Raises BuilderUnavailable."""
         status, output = self.run(("python3", "-I", "-c", code, *arguments), limit=4 << 20)
         try:
             if status == 0:
@@ -191,9 +194,10 @@ def _owned(name: str, data: bytes, kind: bytes) -> tuple[tarfile.TarInfo, bytes]
 
 
 def _pieces(client: docker.DockerClient, exec_id: str) -> Iterator[bytes]:
-    """Start a command and yield its output as it comes; unlike the SDK's own stream, with a time-out and closed after.
+    """Start a command and yield its output as it comes.
 
-    The format is that of the engine's attached streams: kind of stream, three zeros, u32 length, data.
+    Unlike the SDK's own stream, this one has a time-out and is closed at the end. Frames of the engine's attached
+    streams hold the kind of stream (one byte), three zeros, the length (u32) and the data.
     """
     stream: Any = client.api.exec_start(exec_id, socket=True)
     reader = io.BufferedReader(stream)
@@ -201,14 +205,14 @@ def _pieces(client: docker.DockerClient, exec_id: str) -> Iterator[bytes]:
         while len(header := reader.read(8)) == 8:
             yield reader.read(int.from_bytes(header[4:], "big"))
     except OSError as error:
-        raise BuilderUnavailable(f"The Docker engine went silent: {error}.", code="engine_unavailable") from None
+        raise BuilderUnavailable(f"The Docker engine stopped answering: {error}.", code="engine_unavailable") from None
     finally:
         reader.detach()
         stream._response.close()
 
 
 def lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Whole lines of a stream that comes in pieces; a line without end is cut."""
+    """Yield the lines of a stream that comes in pieces; lines beyond OUTPUT_CHARACTERS are split."""
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")

@@ -1,4 +1,4 @@
-"""The way to the Docker engine that this host offers. Free of Django: the builder and the runner both take it."""
+"""Connects to the Docker engine of this host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from docker.errors import DockerException
 from docker.utils import kwargs_from_env
 
 ENGINE_SECONDS = 60
-"""Every call to the engine answers within this, or counts as a platform fault."""
+"""A call to the engine that takes longer counts as a platform fault."""
 _PROBE_SECONDS = 5
 LIMITS = {
     "MemoryLimit": "memory",
@@ -22,11 +22,11 @@ LIMITS = {
     "CpuCfsQuota": "CPU time",
     "CPUSet": "choice of cores",
 }
-"""What the arena limits, by the name under which an engine says whether it can."""
+"""The resources that the arena limits, by the key with which an engine reports that it can limit them."""
 
 
 class NoEngine(Exception):
-    """No engine answers; the message says what to look at."""
+    """No engine answers; the message says what to check."""
 
     def __init__(
         self, message: str = "No Docker engine answers: it is not running, or this user may not use its socket."
@@ -35,9 +35,9 @@ class NoEngine(Exception):
 
 
 def connect(seconds: int = ENGINE_SECONDS) -> docker.DockerClient:
-    """A client of the engine that DOCKER_HOST names, else of this host's socket. Raises NoEngine.
+    """Return a client of the engine that DOCKER_HOST names, or else of this host's socket. Raises NoEngine.
 
-    seconds: what a single call, or the silence within a streaming one, may last.
+    seconds: the limit on one call, or on the silence within a streaming call.
     """
     _knock(str(kwargs_from_env().get("base_url") or DEFAULT_UNIX_SOCKET))
     try:
@@ -47,7 +47,7 @@ def connect(seconds: int = ENGINE_SECONDS) -> docker.DockerClient:
 
 
 def engine_version(seconds: int = ENGINE_SECONDS) -> str:
-    """Which engine answers here, e.g. Docker 27.1.0. Raises NoEngine; its message names what an ill engine answers."""
+    """Return the engine's name and version, e.g. Docker 27.1.0. Raises NoEngine."""
     client = connect(seconds)
     try:
         return f"Docker {client.version()['Version']}"
@@ -58,7 +58,7 @@ def engine_version(seconds: int = ENGINE_SECONDS) -> str:
 
 
 def engine_is_down() -> bool:
-    """Whether no engine answers here, or too slowly to start anything."""
+    """Return whether no engine answers here, or only one that is too slow to start anything."""
     try:
         client = connect(_PROBE_SECONDS)
         try:
@@ -71,7 +71,7 @@ def engine_is_down() -> bool:
 
 
 def missing_limits(info: Mapping[str, Any]) -> list[str]:
-    """The limits that this engine takes without a word and does not keep, from what it says of itself."""
+    """Return the names of the limits that an engine accepts but does not enforce, according to its own `info`."""
     missing = [name for key, name in LIMITS.items() if not info.get(key)]
     if not any(option.startswith("name=seccomp") for option in info.get("SecurityOptions") or ()):
         missing.append("kernel calls")
@@ -79,7 +79,7 @@ def missing_limits(info: Mapping[str, Any]) -> list[str]:
 
 
 def _knock(address: str) -> None:
-    # The library leaves its socket open when nobody listens, and a worker asks again and again.
+    # The library leaks a socket when no engine listens, and workers retry often, so the address is tried first.
     scheme, _, path = address.partition("://")
     if not scheme.endswith("unix"):
         return

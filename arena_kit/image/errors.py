@@ -1,10 +1,10 @@
-"""Why a build did not end in an image."""
+"""The errors of builds."""
 
 from __future__ import annotations
 
 
 class BuildFailed(Exception):
-    """The submission cannot be built: its owner has to change it. code: typed reason."""
+    """The submission cannot be built and its owner must change it. code: typed reason."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)
@@ -12,7 +12,7 @@ class BuildFailed(Exception):
 
 
 class BuilderUnavailable(Exception):
-    """The platform cannot build now: engine down, disk full, base image missing. code: typed reason."""
+    """The platform cannot build now, e.g. because the engine is down or the disk is full. code: typed reason."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)

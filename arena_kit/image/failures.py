@@ -1,4 +1,4 @@
-"""What pip's words mean: whose fault it is, and the one sentence that its owner needs."""
+"""Reads pip's output: decides whether the owner or the platform is at fault, and writes a sentence for people."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _UNREACHABLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A requirement that no wheel fits. wanted: as pip names it. versions: those that this Python could have, sorted.
+    """A requirement that no wheel fits.
 
-    needed_by: the package that brought it, empty when the owner did. other_python: what Python the wanted one is for.
+    wanted: the requirement as pip names it. versions: those that fit this Python, sorted. needed_by: the package that
+    requires it; empty when the owner does. other_python: the versions of Python that the wanted version is for.
     """
 
     wanted: str
@@ -45,7 +46,7 @@ class Missing:
 
     @property
     def is_too_new(self) -> bool:
-        """Whether it asks for more than the newest: no older Python has it either."""
+        """Whether it asks for a version beyond the newest one, which then fits no other Python either."""
         try:
             asked = [
                 Version(one.version.removesuffix(".*"))
@@ -57,21 +58,21 @@ class Missing:
         return bool(self.versions and asked) and max(asked) > self.versions[-1]
 
     def failure(self, line: str) -> BuildFailed:
-        """line: that of the owner, if it is known."""
+        """Return the failure for the owner. line: the owner's own line, if known."""
         shown = line or (f"{self.wanted} (needed by {self.needed_by})" if self.needed_by else self.wanted)
         newest = next((version for version in reversed(self.versions) if not version.is_prerelease), None)
         if newest is None:
             why = f"no wheel of {self.name} fits the Python of the base image, or there is no such package. "
             return BuildFailed(f"{shown}: {why}Check the name, or leave it out.", code="no_wheel")
-        python = f"it is for Python {self.other_python}, " if self.other_python else ""
-        why = f"no version of {self.name} fits; {python}newest here is {newest}. Ask for a version that there is."
+        python = f"the wanted one needs Python {self.other_python}, and " if self.other_python else ""
+        why = f"no version of {self.name} fits; {python}the newest here is {newest}. Ask for an existing version."
         return BuildFailed(f"{shown}: {why}", code="no_wheel")
 
 
 def missing(status: int, output: str) -> Missing | None:
-    """The requirement that pip found no wheel for, if that is how it ended."""
+    """Return the requirement that pip found no wheel for, or None when pip ended for another reason."""
     found = _MISSING.search(output)
-    # Without an index pip finds no package at all.
+    # pip also says so when it cannot reach the index.
     if found is None or status == TIMED_OUT or _UNREACHABLE.search(output):
         return None
     wanted = found[1].strip()
@@ -89,7 +90,7 @@ def _version(word: str) -> Version | None:
 
 
 def _other_python(wanted: str, output: str) -> str:
-    """What Python the versions that were asked for are made for, if pip has seen any of them."""
+    """Return the versions of Python that the wanted version needs, or "" when pip did not see that version."""
     try:
         specifier = Requirement(wanted).specifier
     except InvalidRequirement:
@@ -99,8 +100,8 @@ def _other_python(wanted: str, output: str) -> str:
 
 
 def failure(status: int, output: str) -> BuildFailed | BuilderUnavailable:
-    """Why pip failed, in one sentence and with a code of its own."""
-    # First: an index that was slow till the end has also left words on connections.
+    """Return why pip failed, as a typed error with one sentence."""
+    # The time-out comes first: a slow index also leaves messages about connections in the output.
     if status in {TIMED_OUT, TERMINATED}:
         return BuildFailed(
             f"Installing the requirements takes longer than {INSTALL_SECONDS // 60} minutes. Ask for fewer packages.",
@@ -126,5 +127,5 @@ def failure(status: int, output: str) -> BuildFailed | BuilderUnavailable:
             f"These requirements exclude each other: {shown}. Widen or drop one of them.", code="requirements_conflict"
         )
     errors = [line for line in output.splitlines() if line.startswith("ERROR:")]
-    first = errors[0].removeprefix("ERROR:").strip() if errors else "pip ended without saying why"
+    first = errors[0].removeprefix("ERROR:").strip() if errors else "pip gave no reason"
     return BuildFailed(f"The requirements cannot be installed: {first}", code="requirements_failed")

@@ -1,4 +1,4 @@
-"""pip in a locked-down container: wheels are fetched with a network, installed without one."""
+"""Runs pip in a locked-down container, which fetches wheels with a network and installs them without one."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from arena_kit.image.errors import BuildFailed
 from arena_kit.image.layer import packages_layer
 
 FOLDER = "/opt/requirements"
-"""On no path of Python: `player_server.py` adds it in the player's process, so that no wheel runs before that."""
+"""The folder of the packages in an image. Python's path does not include it until the player server adds it in the
+player's process, so that no code of a wheel runs before."""
 INSTALL_SECONDS = 900
-"""For all rounds of pip together."""
+"""Limit on all runs of pip together."""
 FETCHED_BYTES, INSTALLED_BYTES = 8 << 30, 8 << 30
 MAX_FILES, MAX_PACKAGES = 200_000, 200
 TIMED_OUT, TOO_LARGE, TOO_MANY_FILES = 124, 121, 122
-"""Exit statuses of WATCH."""
+"""The exit statuses with which WATCH says which limit was exceeded."""
 WATCH_SECONDS = 1.0
 _WHEELS, _PACKAGES = f"{WORK}/wheels", f"{WORK}/packages"
 TESTS = r"/tests?/"
-"""What packages bring along for their own developers: half of NumPy and SciPy."""
+"""Matches the tests inside packages, half of the files of NumPy and SciPy, which are not compiled."""
 _PIP = ("python3", "-I", "-m", "pip", "--no-cache-dir")
 WATCH = """
 import os, subprocess, sys, time
@@ -65,7 +66,7 @@ print(json.dumps(found))
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """An installed wheel. sha256: of its file, hexadecimal."""
+    """An installed wheel. sha256: the hash of its file, in hexadecimal."""
 
     filename: str
     sha256: str
@@ -80,7 +81,7 @@ class Wheel:
 
 
 class Installer(LockedContainer):
-    """A container of the base image in which pip runs a few times within INSTALL_SECONDS."""
+    """A container of the base image in which pip runs, several times if needed, within INSTALL_SECONDS."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class Installer(LockedContainer):
         return self._watched(WORK, FETCHED_BYTES, command, log)
 
     def wheels(self) -> tuple[Wheel, ...]:
-        """What has been fetched. Raises BuildFailed."""
+        """Return the fetched wheels. Raises BuildFailed."""
         found = tuple(Wheel(name, digest) for name, digest in self.look(HASHES, _WHEELS).items())
         if len(found) > MAX_PACKAGES:
             raise BuildFailed(
@@ -124,11 +125,11 @@ class Installer(LockedContainer):
             for wheel in found:
                 parse_wheel_filename(wheel.filename)
         except InvalidWheelFilename as error:
-            raise BuildFailed(f"The package index gave a file that is no wheel: {error}.", code="no_wheel") from None
+            raise BuildFailed(f"The package index gave a file that is not a wheel: {error}.", code="no_wheel") from None
         return found
 
     def install(self, wheels: tuple[Wheel, ...], log: Callable[[str], None]) -> tuple[int, str]:
-        """Unpack the wheels, the network gone; return the exit status and the end of the output."""
+        """Leave the network and install the wheels; return the exit status and the end of the output."""
         self.leave_network()
         self.make_folders("packages")
         files = (f"{_WHEELS}/{wheel.filename}" for wheel in wheels)
@@ -138,17 +139,17 @@ class Installer(LockedContainer):
         )  # fmt: skip
         status, output = self._watched(f"{SCRATCH}:{_PACKAGES}", INSTALLED_BYTES, command, log)
         if status == 0:
-            # Layers hold no times: compiled files that look at that of their source would never be used.
+            # Files in layers have no times, so compiled files that check the time of their source would go unused.
             compile_all = (
                 "python3", "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash",
                 "-x", TESTS, "-s", _PACKAGES, "-p", FOLDER, _PACKAGES,
             )  # fmt: skip
-            # Packages may hold files for other Pythons, which do not compile.
+            # The exit status is ignored: packages may hold files for other versions of Python, which do not compile.
             self._watched(_PACKAGES, INSTALLED_BYTES, compile_all, None, program=())
         return status, output
 
     def layer(self) -> Iterator[bytes]:
-        """Tar of what is installed, for an image."""
+        """Yield the tar of the installed packages, as a layer of an image."""
         with self.get(_PACKAGES) as tar:
             yield from packages_layer(tar, FOLDER[1:], most_bytes=INSTALLED_BYTES, most_files=MAX_FILES)
 

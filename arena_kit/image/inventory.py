@@ -1,4 +1,4 @@
-"""What a base image holds: asked once per image and process, in a locked-down container without a network."""
+"""Finds out what a base image holds, once per image and process, in a locked-down container without a network."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ print(json.dumps({"system": release.get("ID", "linux").strip('"'), "version": re
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """system: as in os-release, with its version. debian: name, version, architecture. python: version by name."""
+    """The contents of a base image.
+
+    system, system_version: as in os-release. interpreter: version of Python. debian: (name, version, architecture) of
+    each package. python: version by normalised name.
+    """
 
     system: str
     system_version: str
@@ -48,7 +52,7 @@ _known: dict[str, Inventory] = {}
 
 
 def inventory(client: docker.DockerClient, image_id: str, prefix: str) -> Inventory:
-    """What this image holds. Raises BuilderUnavailable."""
+    """Return what an image holds. Raises BuilderUnavailable."""
     if image_id not in _known:
         name = container_name(prefix, f"inventory-{uuid.uuid4().hex}")
         with LockedContainer(client, image_id, name=name, prefix=prefix) as container:

@@ -1,20 +1,21 @@
-"""Labels by which an arena knows what it made on an engine; arenas that share one must have prefixes of their own."""
+"""The labels by which an arena finds its images and containers; arenas that share an engine need different prefixes."""
 
 from __future__ import annotations
 
 import re
 
 PREFIX_LABEL = "arena.prefix"
-"""Prefix of the arena that made an image."""
+"""Holds the prefix of the arena that made an image."""
 SUBMISSION_LABEL, BUILD_LABEL = "arena.submission", "arena.build"
 REQUIREMENTS_LABEL = "arena.requirements"
-"""Name of a requirements image; images made on top inherit it."""
+"""Holds the name of a requirements image; images on top of it inherit the label."""
 WARNINGS_LABEL, WHEELS_LABEL = "arena.warnings", "arena.wheels"
-"""Of a requirements image, as JSON: sentences for owners; file names of the installed wheels with their SHA-256."""
+"""Hold JSON on a requirements image: sentences for owners, and the SHA-256 of each installed wheel by file name."""
 CONTAINER_LABEL = "arena.builder"
-"""Of a container that the builder works in: prefix of its arena. Empty on images, whose containers would inherit it."""
+"""Holds the prefix of the arena on a container that the builder works in. Images have it empty, because their
+containers would inherit it."""
 
 
 def container_name(prefix: str, purpose: str) -> str:
-    """A name for a container; prefixes may be names of a registry, with letters that containers must not have."""
+    """Return a container's name; the characters of a registry's name that it must not have become hyphens."""
     return f"{re.sub('[^A-Za-z0-9_.-]', '-', prefix)}-{purpose}"

@@ -1,8 +1,8 @@
-"""One layer on top of an image: files go into a container that is never started, which is then committed.
+"""Puts a layer of files on top of an image, by committing a container that is never started.
 
-Measured against `docker build`, this takes a third to a half of the time, and leaves no folder with the time of the
-build behind: equal files give an equal layer. Loading an archive made here that names the parent's layers is as quick,
-but only engines with the older kind of store accept it. Nothing is executed, and no file has a meaning here.
+This takes a third to a half of the time of `docker build`, and equal files give an equal layer, because no folder gets
+the time of the build. (`docker load` of an archive that names the parent's layers is as fast, but only engines with
+the older image store accept it.) No file is executed or interpreted.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from arena_kit.image.labels import BUILD_LABEL, CONTAINER_LABEL, PREFIX_LABEL, c
 
 PIECE_BYTES = 1 << 20
 WHITEOUT = ".wh."
-"""Names in a layer that begin so stand for files that the layer removes, after the OCI image specification."""
+"""A name in a layer that begins with this removes another file, according to the OCI image specification."""
 
 
 def commit_layer(
     client: docker.DockerClient, parent: str, layer: Iterator[bytes], *, tag: str, labels: Mapping[str, str]
 ) -> str:
-    """Put a tar of files on an image and tag the outcome; return its content id.
+    """Put a tar of files on an image, tag the new image and return its content id.
 
-    parent: content id, so that nothing is ever pulled. labels: with PREFIX_LABEL. Raises BuilderUnavailable.
+    parent: the image's content id, so that the engine never pulls anything. labels: must have PREFIX_LABEL. Raises
+    BuilderUnavailable.
     """
     prefix = labels[PREFIX_LABEL]
     with engine_errors():
@@ -47,19 +48,19 @@ def commit_layer(
         try:
             client.api.put_archive(made["Id"], "/", layer)
             repository, _, name = tag.rpartition(":")
-            # The entrypoint of the base image is not for players; what a sandbox starts it names itself.
+            # The base image's entrypoint is removed, because sandboxes name the program to start.
             conf = {"Labels": {BUILD_LABEL: "", **labels, CONTAINER_LABEL: ""}, "Entrypoint": [], "Cmd": ["python3"]}
             return str(client.api.commit(made["Id"], repository, name, conf=conf)["Id"])
         finally:
-            # What stays is swept.
+            # `leftovers` removes a container that stays behind.
             with contextlib.suppress(DockerException, requests.RequestException):
                 client.api.remove_container(made["Id"], v=True, force=True)
 
 
 def folder_layer(folder: Path, target: str) -> Iterator[bytes]:
-    """Tar of a folder of plain files as `target`, in the order of names. Raises BuildFailed.
+    """Yield the tar of a folder of plain files, in the order of names. Raises BuildFailed.
 
-    target: path in the image without the leading slash.
+    target: the folder's path in the image, without the leading slash.
     """
     yield from _entry(target)
     for path in sorted(folder.rglob("*")):
@@ -73,7 +74,10 @@ def folder_layer(folder: Path, target: str) -> Iterator[bytes]:
 
 
 def packages_layer(archive: IO[bytes], target: str, *, most_bytes: int, most_files: int) -> Iterator[bytes]:
-    """Tar of installed packages as `target`, from a tar whose only top folder they are. Raises BuildFailed."""
+    """Yield the tar of installed packages, from a tar that has them in a single top folder. Raises BuildFailed.
+
+    target: the folder's path in the image, without the leading slash.
+    """
     for parent in reversed(Path(target).parents[:-1]):
         yield from _entry(parent.as_posix())
     size = count = 0
@@ -91,12 +95,14 @@ def packages_layer(archive: IO[bytes], target: str, *, most_bytes: int, most_fil
                 assert file is not None
                 yield from _entry(name, entry.size, file, is_executable=bool(entry.mode & 0o100))
             else:
-                raise BuildFailed(f"A package holds {name[:100]}, which is no plain file.", code="requirements_failed")
+                raise BuildFailed(
+                    f"A package holds {name[:100]}, which is not a plain file.", code="requirements_failed"
+                )
     yield _END
 
 
 def too_large(most_bytes: int) -> BuildFailed:
-    """The requirements take too much room."""
+    """Return the failure of requirements that take too much space on disk."""
     return BuildFailed(
         f"The requirements take more than {most_bytes >> 30} GiB on disk. Ask for fewer or smaller packages.",
         code="requirements_too_large",
@@ -104,7 +110,7 @@ def too_large(most_bytes: int) -> BuildFailed:
 
 
 def too_many_files(most_files: int) -> BuildFailed:
-    """The requirements consist of too many files."""
+    """Return the failure of requirements that consist of too many files."""
     return BuildFailed(
         f"The requirements install more than {most_files} files. Ask for fewer packages.",
         code="requirements_too_many_files",
@@ -117,9 +123,10 @@ _END = bytes(2 * tarfile.BLOCKSIZE)
 def _entry(
     name: str, size: int = 0, content: IO[bytes] | None = None, *, is_executable: bool = False
 ) -> Iterator[bytes]:
-    """A folder, or a file with this content: of root, without a time, so that equal files give equal layers.
+    """Yield a folder, or a file when there is content. Owner (root) and time are fixed, so that equal files give equal
+    layers.
 
-    Raises BuildFailed for a name that would remove others.
+    Raises BuildFailed for a name that would remove another file.
     """
     last = name.rpartition("/")[2]
     if last.startswith(WHITEOUT):
@@ -138,7 +145,7 @@ def _entry(
 
 
 class Pieces(io.RawIOBase):
-    """Bytes that come in pieces, as a file that is read once."""
+    """A file that can be read once, made of bytes that come in pieces."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces, self._rest = pieces, b""

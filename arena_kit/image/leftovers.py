@@ -1,8 +1,8 @@
-"""Images on the engine that no row of this arena needs any more, and containers of builds that are long over.
+"""Removes images that no row of this arena needs any more, and containers of builds that are over.
 
-Images are left behind by builds that lost their claim, by builds that were done again, and by removals that failed. An
-arena knows its own by the prefix of their tags, or by a label where the tag is gone, and never touches what another
-arena's label is on: arenas that share an engine must have prefixes of their own.
+Builds that lost their claim or were repeated, and removals that failed, leave images behind. An arena recognises its
+own images by the prefix of their tags, or by a label where the tag is gone, and never touches those with another
+arena's label. Arenas that share an engine therefore need different prefixes.
 """
 
 from __future__ import annotations
@@ -22,26 +22,30 @@ from arena_kit.image.labels import BUILD_LABEL, CONTAINER_LABEL, PREFIX_LABEL, R
 logger = logging.getLogger(__name__)
 
 REQUIREMENTS_SECONDS = 24 * 3600
-"""Requirements may be asked for again: their images stay for so long, used or not."""
+"""How long the image of a set of requirements is kept without being used, because others may ask for the same set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What rows name. images: as in `Submission.image`. submissions: those with open duels. builds: those running."""
+    """What the arena's rows need.
+
+    images: the values of `Submission.image`. submissions: ids of those with open duels. builds: ids of running builds.
+    """
 
     images: frozenset[str]
     submissions: frozenset[str]
     builds: frozenset[str]
 
     def spares(self, submission: str, build: str) -> bool:
-        """Whether whatever was made for these stays, named by a row or not."""
+        """Return whether images of this submission or build are kept even when no row names them."""
         return submission in self.submissions or build in self.builds
 
 
 def sweep_containers(client: docker.DockerClient, prefix: str, needed: Callable[[], Needed]) -> None:
-    """Remove the containers in which builds of this prefix worked, once no build can still work in them.
+    """Remove the builder's containers with this prefix once no build can be working in them.
 
-    Those that say whose they are go with their build, others, which builds share, once all that could be are over.
+    A container with a build's label is removed when that build is over; one that builds share, when it is older than
+    any build can be. needed: called after the containers are listed.
     """
     oldest = time.time() - 2 * INSTALL_SECONDS
     listed = client.api.containers(all=True, filters={"label": f"{CONTAINER_LABEL}={prefix}"})
@@ -55,15 +59,18 @@ def sweep_containers(client: docker.DockerClient, prefix: str, needed: Callable[
         except NotFound:
             continue
         except APIError as error:
-            logger.warning("The container %s of a build is still there: %s", found["Id"], error.explanation or error)
+            logger.warning(
+                "The container %s of a build could not be removed: %s", found["Id"], error.explanation or error
+            )
         else:
             logger.info("The container %s of a build that is over was removed.", found["Id"])
 
 
 def sweep_images(client: docker.DockerClient, prefix: str, needed: Callable[[], Needed]) -> None:
-    """Remove the images of this prefix that are not needed.
+    """Remove the images with this prefix that are not needed.
 
-    The rows are read after the images: a build that ends meanwhile is seen running or with its image in its row.
+    needed: called after the images are listed, so that a build that ends meanwhile shows up either as running or with
+    its image in a row.
     """
     found = [Found.of(summary) for summary in client.api.images()]
     rows = needed()
@@ -71,7 +78,7 @@ def sweep_images(client: docker.DockerClient, prefix: str, needed: Callable[[], 
     for image in found:
         if SUBMISSION_LABEL in image.labels and not _swept(client, image, prefix, rows):
             used.add(image.labels.get(REQUIREMENTS_LABEL, ""))
-    # A running build may be about to stand on one. One that begins just now fails and is tried again.
+    # A running build may be about to use a requirements image. A build that begins now fails and is tried again.
     if rows.builds:
         return
     oldest = time.time() - REQUIREMENTS_SECONDS
@@ -98,8 +105,8 @@ class Found:
         return cls(summary["Id"], tags, summary.get("Labels") or {}, summary["Created"])
 
     def names(self, repository: str, prefix: str) -> Iterator[str]:
-        """Its tags of this repository, or its id when it has no tag at all; nothing when it is another arena's."""
-        # What is tagged and has no label was made before there were labels.
+        """Yield its tags in this repository, or its id if it has no tag; nothing when it is another arena's."""
+        # Images with a tag but no label were made before labels were introduced.
         if self.labels.get(PREFIX_LABEL, prefix if self.tags else "") != prefix:
             return
         if not self.tags:
@@ -108,7 +115,7 @@ class Found:
 
 
 def _swept(client: docker.DockerClient, image: Found, prefix: str, rows: Needed) -> bool:
-    """Remove what is not needed of an image of a submission; return whether all of it is gone."""
+    """Remove the names of a submission's image that are not needed; return whether all of them are gone."""
     is_spared = rows.spares(image.labels[SUBMISSION_LABEL], image.labels.get(BUILD_LABEL, ""))
     names = list(image.names(prefix, prefix))
     removed = [name not in rows.images and not is_spared and _remove(client, name) for name in names]
@@ -116,13 +123,13 @@ def _swept(client: docker.DockerClient, image: Found, prefix: str, rows: Needed)
 
 
 def _remove(client: docker.DockerClient, name: str) -> bool:
-    """Remove an image that nothing uses; what a container or another image stands on stays for another time."""
+    """Remove an image; return False when it must stay because a container or another image uses it."""
     try:
         client.images.remove(name)
     except ImageNotFound:
         return True
     except APIError as error:
-        logger.warning("The unused image %s is still there: %s", name, error.explanation or error)
+        logger.warning("The unused image %s could not be removed: %s", name, error.explanation or error)
         return False
     logger.info("The unused image %s was removed.", name)
     return True

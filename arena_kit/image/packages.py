@@ -1,8 +1,9 @@
-"""An image per set of requirements, shared by all submissions that ask for the same.
+"""Makes one image for each set of requirements, shared by all submissions that ask for the same set.
 
-pip runs in a locked-down container of the base image, as an unknown user, on lines that the package `upload` has
-parsed: wheels only, no options, no addresses. No code of a submission is there, and nothing of a wheel is run. What
-pip needs to reach the index (addresses with passwords, maybe) is given to its process alone, so no image ever holds it.
+pip runs in a locked-down container of the base image, as a user without rights, on lines that the package `upload` has
+parsed: wheels only, no options, no addresses. The container holds no code of a submission, and no code of a wheel is
+run. The settings with which pip reaches the index, which may hold passwords, go to its process alone, never into an
+image.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from arena_kit.image.labels import PREFIX_LABEL, REQUIREMENTS_LABEL, WARNINGS_LA
 from arena_kit.image.layer import commit_layer
 
 RECIPE = "4"
-"""Counted up when images are made in another way, so that older ones are not reused."""
+"""Version of the way that images are made; a change of it keeps older images from being reused."""
 MAX_FALL_BACKS = 5
-"""Lines that may be given up; every one costs a round of pip."""
+"""At most this many lines fall back to the base image's versions; each costs a run of pip."""
 WAIT_SECONDS = 1.0
-"""Between two looks at another worker that installs the same."""
+"""Seconds between two checks whether another worker has installed the same requirements."""
 NEWS_SECONDS = 5.0
-"""Between two lines about it; `log` raises when the build shall end."""
+"""Seconds between two log lines while waiting for it; `log` may raise to end the build."""
 Log = Callable[[str], None]
 
 
@@ -44,12 +45,12 @@ class Network:
 
     environment: dict[str, str] = field(default_factory=dict)
     certificates: str = ""
-    """Path here of a bundle of certificate authorities, empty for the image's own."""
+    """Path on this host of a bundle of certificate authorities; empty for the image's own."""
     name: str = "bridge"
-    """Of the engine's network that wheels are fetched on."""
+    """Name of the engine's network over which wheels are fetched."""
 
     def read_certificates(self) -> bytes:
-        """The bundle, or nothing. Raises BuilderUnavailable."""
+        """Return the bundle, or b"" without one. Raises BuilderUnavailable."""
         try:
             return Path(self.certificates).read_bytes() if self.certificates else b""
         except OSError as error:
@@ -60,7 +61,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class PackageImage:
-    """The content id of an image with a set of requirements, what is in it, and what the owner should know of it."""
+    """An image with a set of requirements. image_id: its content id. warnings: sentences for the owner."""
 
     image_id: str
     wheels: tuple[Wheel, ...]
@@ -77,10 +78,11 @@ def package_image(
     network: Network,
     log: Log,
 ) -> PackageImage:
-    """The image of these requirements on this base, made if it is not there yet, by one worker at a time.
+    """Return the image of these requirements on this base, after making it if it is missing; only one worker does that.
 
-    base: versions of the Python packages of the base image by normalised name. A pin that is too old for a wheel falls
-    back to that version, with a warning. Raises BuildFailed, BuilderUnavailable for troubles of the platform.
+    base: versions of the base image's Python packages, by normalised name. A pin that is too old to have a wheel falls
+    back to the base image's version, with a warning. Raises BuildFailed, and BuilderUnavailable for faults of the
+    platform.
     """
     key = hashlib.sha256("\n".join((RECIPE, base_id, *lines)).encode()).hexdigest()[:20]
     tag = f"{prefix}-requirements:{key}"
@@ -95,23 +97,25 @@ def package_image(
         )  # fmt: skip
         try:
             with pip:
-                # Another may have ended between the look and the name.
+                # Another worker may have finished between the check above and the start of this container.
                 return _existing(client, tag) or _make(client, base_id, lines, base, tag, prefix, pip, log)
         except NameTaken:
             if not waits_since:
                 waits_since = told_at = time.monotonic()
                 log("Another build installs the same requirements; waiting for it.")
         if time.monotonic() > waits_since + 2 * INSTALL_SECONDS:
-            raise BuilderUnavailable("Another build holds the same requirements for too long.", code="installer_busy")
+            raise BuilderUnavailable(
+                "Another build takes too long to install the same requirements.", code="installer_busy"
+            )
         if time.monotonic() > told_at + NEWS_SECONDS:
             told_at = time.monotonic()
-            # Who listens may also end the build here: it was cancelled, or the worker stops.
+            # `log` raises when the build is cancelled or the worker stops.
             log(f"Still waiting after {told_at - waits_since:.0f} s.")
         time.sleep(WAIT_SECONDS)
 
 
 def is_met(lines: tuple[str, ...], base: Mapping[str, str]) -> bool:
-    """Whether the base image has all of these as it is; extras and markers are left to pip."""
+    """Return whether the base image meets all lines; a line with extras or a marker counts as not met."""
     for line in lines:
         asked = Requirement(line)
         version = base.get(canonicalize_name(asked.name))
@@ -148,7 +152,7 @@ def _make(
         if status != 0:
             raise failure(status, output)
     else:
-        # Everything is given up, or meant for another Python.
+        # Every line fell back to the base image, or is meant for another Python.
         pip.make_folders("packages")
     here = {wheel.name: wheel.version for wheel in wheels}
     warnings = tuple(warning(line, here, base) for line in given_up)
@@ -164,7 +168,7 @@ def _make(
 
 
 def fetch_all(pip: Installer, wanted: list[str], base: Mapping[str, str], log: Log) -> list[str]:
-    """Fetch what has wheels; return the lines that the base image's own versions stand in for. Raises BuildFailed."""
+    """Fetch the wheels; return the lines that fall back to the base image's versions. Raises BuildFailed."""
     given_up: list[str] = []
     while wanted:
         status, output = pip.fetch(tuple(wanted), log)
@@ -179,7 +183,7 @@ def fetch_all(pip: Installer, wanted: list[str], base: Mapping[str, str], log: L
         if len(given_up) == MAX_FALL_BACKS:
             raise BuildFailed(
                 f"More than {MAX_FALL_BACKS} requirements have no wheel for the Python of the base image, "
-                f"{line} among them. Ask for versions that have one.",
+                f"including {line}. Ask for versions that have one.",
                 code="no_wheel",
             )
         wanted.remove(line)
@@ -189,10 +193,13 @@ def fetch_all(pip: Installer, wanted: list[str], base: Mapping[str, str], log: L
 
 
 def warning(line: str, here: Mapping[str, str], base: Mapping[str, str]) -> str:
-    """What the owner of a line that was given up should know."""
+    """Return a sentence for the owner about a line that fell back to another version.
+
+    here: installed versions by name. base: the base image's versions by name.
+    """
     package = _package_of(line)
     if package in here:
-        # Another requirement brought it along.
+        # Another requirement depends on the package.
         return f"{line} has no wheel for the Python of the base image; version {here[package]} is used."
     return f"{line} has no wheel for the Python of the base image; version {base[package]} of the base image is used."
 

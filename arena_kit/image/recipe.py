@@ -1,7 +1,7 @@
-"""How a submission becomes something that can be played: named steps, logged as they go.
+"""Turns the archive of a submission into something that can be played, in steps that are logged.
 
-On an engine: an image per set of requirements, and one layer with the submission's files on top. Nothing of the
-submission runs here. Without an engine (process sandbox, a person's own code): an unpacked folder.
+With an engine, the result is an image per set of requirements and a layer with the submission's files on top; no code
+of the submission runs. Without one (the process sandbox, for a person's own code), it is an unpacked folder.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ from arena_kit.upload.requirements import Requirements, RequirementsRefused, rea
 
 FOLDER_PREFIX = "folder:"
 _NAME = re.compile(r"s(\d+)-b(\d+)-[0-9a-f]+")
-"""What `builder.tasks` calls the folders: submission, build and claim, once its attempt."""
+"""Matches the folders' names: submission, build, and the build's claim token."""
 Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """image: its name for people, or a folder. warnings: for the owner.
+    """The result of a build.
 
-    digest: content id of the image, which is what a sandbox launches. base_digest, requirements_digest: those of the
-    images below it. sbom: its bill of materials. All four are empty for a folder, the third where nothing is required.
+    image: its name for people, or `folder:PATH`. warnings: sentences for the owner. digest: the image's content id,
+    which sandboxes launch. base_digest, requirements_digest: content ids of the images below it; the second is empty
+    when nothing is required. sbom: its bill of materials. For a folder the last four are empty.
     """
 
     image: str
@@ -60,19 +61,20 @@ class Recipe(Protocol):
     def build(
         self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log, defaults: tuple[str, ...] = ()
     ) -> BuildResult:
-        """Raises BuildFailed (the owner must act) or BuilderUnavailable (the platform must).
+        """Build an archive.
 
-        defaults: what is installed where the archive requires nothing.
+        defaults: requirement lines for an archive that has none. Raises BuildFailed when the owner must act, and
+        BuilderUnavailable when the platform must.
         """
 
     def remove(self, image: str) -> None:
-        """Remove an image; it may be gone already."""
+        """Remove an image, if it still exists."""
 
     def missing(self, launched: Collection[str]) -> set[str]:
-        """Those of the images that a sandbox would launch which are not here. Raises BuilderUnavailable."""
+        """Return the images that do not exist here, of those that sandboxes would launch. Raises BuilderUnavailable."""
 
     def sweep(self, needed: Callable[[], Needed]) -> None:
-        """Remove what was once made and is not needed any more. needed: asked once it is known what is there."""
+        """Remove images that are not needed any more. needed: called after the images are listed."""
 
 
 class DockerRecipe:
@@ -182,13 +184,13 @@ class FolderRecipe:
 
 
 def unpack(archive: IO[bytes], folder: Path, defaults: tuple[str, ...], log: Log) -> tuple[Requirements, list[str]]:
-    """Unpack an archive, and say what of it is left out or cannot be read. Raises BuildFailed.
+    """Unpack an archive; return its requirements, or `defaults` where it has none, and notes for the owner.
 
-    Returns its requirements, `defaults` where it has none, and what was said.
+    The notes, on files that are left out or cannot be shown, are logged, too. Raises BuildFailed.
     """
     try:
         report = unpack_archive(archive, folder)
-        # The site has done so, unless it was busy with other uploads.
+        # The site skips this check when it is busy with other uploads.
         check_python_compiles(archive)
         for note in report.notes:
             log(f"Note: {note}")
@@ -200,11 +202,11 @@ def unpack(archive: IO[bytes], folder: Path, defaults: tuple[str, ...], log: Log
 
 
 def missing_here(requirements: Requirements) -> list[str]:
-    """Sentences on requirements that the arena's own Python does not meet."""
+    """Return a sentence for each requirement that the arena's own Python does not meet."""
     installed = {row.name: row.version for row in importlib.metadata.distributions()}
     return [
         f"{line} is not installed: the process sandbox uses the arena's own Python."
         if version is None
-        else f"{line} is asked for; the process sandbox uses version {version} of the arena's Python."
+        else f"{line} is required, but the process sandbox uses version {version} of the arena's Python."
         for line, version in unmet(requirements, installed)
     ]

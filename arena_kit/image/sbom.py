@@ -1,4 +1,4 @@
-"""The software bill of materials of an image: a CycloneDX 1.5 document (https://cyclonedx.org/docs/1.5/json/)."""
+"""Writes the software bill of materials of an image, a CycloneDX 1.5 document (https://cyclonedx.org/docs/1.5/json/)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def sbom(
     base: Inventory,
     wheels: Iterable[Wheel],
 ) -> bytes:
-    """The document, without a time: equal images have equal documents. Digests are `sha256:...`."""
+    """Return the document, which has no time in it, so that equal images give equal documents.
+
+    image_digest, base_digest: `sha256:...`. archive_sha256: hexadecimal.
+    """
     components = [
         _image(base_image, base_digest),
         {
@@ -80,6 +83,6 @@ def _debian(system: str, name: str, version: str, architecture: str) -> Componen
 
 
 def _python(place: str, name: str, version: str) -> Component:
-    """place: of the base image or of the requirements; a package may be in both."""
+    """place: `base` or `requirements`, because a package may be in both images."""
     purl = f"pkg:pypi/{quote(name, safe='')}@{quote(version, safe='')}"
     return {"type": "library", "bom-ref": f"{place}:{purl}", "name": name, "version": version, "purl": purl}

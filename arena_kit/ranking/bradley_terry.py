@@ -1,8 +1,8 @@
-"""The Bradley-Terry model of paired matches: fit and covariance, in logits and indices. Pure; see rating.py.
+"""The Bradley-Terry model of paired matches: its fit and covariance, in logits and indices. Pure; rating.py uses it.
 
-The first of two players wins with probability 1 / (1 + exp(-(s_first - s_second + a))), where s are strengths and a is
-what the first seat is worth (Bradley and Terry 1952; with an order effect Davidson and Beaver 1977). A draw counts as
-half a win and half a loss. A Gaussian prior keeps every strength finite.
+The first of two players wins with probability 1 / (1 + exp(-(s_first - s_second + a))), where s are strengths and a
+is the advantage of the first seat (Bradley and Terry 1952; with an order effect Davidson and Beaver 1977). A draw
+counts as half a win and half a loss. A Gaussian prior keeps every strength finite.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 SPREAD_WEIGHT = 2.0
-"""How many players the expected spread of the pool is worth."""
+"""The weight of the expected spread of the pool, in players."""
 SCATTER_PAIRS = 3
-"""How many pairs of players the belief is worth that matches of a pair scatter as independent ones do."""
+"""The weight, in pairs of players, of the assumption that matches of a pair vary like independent ones."""
 MIXED_PAIRS = 10
-"""A player with so many opponents has its own scatter and that of the pool mixed half and half."""
+"""For a player with this many opponents, its own scatter and that of the pool have equal weight."""
 _PRECISE = 1e-6
-"""Logits: what a step of this size leaves is about its square."""
+"""The step, in logits, below which the fit stops: the remaining error is about the square of the step."""
 _SETTLED = 1e-6
-"""Change of the logarithm of the pool's variance that ends the search for it."""
+"""The search for the pool's variance ends when its logarithm changes by less than this."""
 _MOST_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Columns of equal length; a row holds matches of two players with the same one in the first seat.
+    """Columns of equal length; a row holds the matches of two players with the same player in the first seat.
 
-    first, second: indices of players. wins, draws, losses: of the first.
+    first, second: indices of players. wins, draws, losses: those of the first player.
     """
 
     first: Integers
@@ -48,11 +48,12 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is believed before any match, in logits.
+    """The prior distribution of all parameters, in logits.
 
-    roots: players around the mean of the pool. Their common standard deviation is fitted between narrowest and widest;
-    `spread` is expected. heirs: strength of an heir less that of its ancestor is 0 with this standard deviation.
-    first_seat: standard deviation of what the seat is worth; 0 when it is worth nothing.
+    roots: players whose strengths scatter around the mean of the pool. Their common standard deviation is fitted
+    between `narrowest` and `widest`; `spread` is the expected one. heirs, ancestors, deviations: an heir's strength
+    minus its ancestor's has mean 0 and this standard deviation. first_seat: standard deviation of the advantage of the
+    first seat; 0 fixes the advantage at 0.
     """
 
     roots: Integers
@@ -69,7 +70,7 @@ class Prior:
         matrix = np.zeros((count + 1, count + 1))
         matrix[:count, :count] = _laplacian(count, self.heirs, self.ancestors, self.deviations**-2)
         matrix[self.roots, self.roots] += spread**-2
-        # Who may not move is no parameter.
+        # A near-infinite precision fixes the advantage at 0.
         matrix[count, count] = self.first_seat**-2 if self.first_seat else 1e12
         return matrix
 
@@ -78,8 +79,8 @@ class Prior:
 class Model:
     """A fit, in logits.
 
-    strengths: relative to the mean of the pool; the last is what the first seat is worth. covariance: of their errors.
-    spread: fitted to the pool.
+    strengths: relative to the mean of the pool; the last element is the advantage of the first seat. covariance: of
+    their errors. spread: of the pool, as fitted.
     """
 
     strengths: Floats
@@ -89,7 +90,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Matches added up: a row for every two players and who is first. results: its wins and half of the draws."""
+    """Matches summed per ordered pair of players. results: wins of the first player plus half of the draws."""
 
     first: Integers
     second: Integers
@@ -100,14 +101,14 @@ class _Pairs:
 def fit(count: int, matches: Matches, prior: Prior, strengths: Floats, spread: float) -> Model:
     """Fit the strengths of `count` players and of the first seat.
 
-    strengths, spread: where to begin; what an earlier fit found saves time and changes nothing else.
+    strengths, spread: where the fit starts; those of an earlier fit save time and give the same result.
     """
     pairs = _add_up(count, matches)
     strengths, inverse, spread = _fit_with_spread(count, pairs, prior, strengths, spread)
-    # The prior is one more observation in the sandwich: who has not played is as uncertain as was believed.
+    # The prior counts as one more observation in the sandwich, so a player without matches keeps the prior's variance.
     middle = _scatter(count, pairs, strengths, inverse) + prior.precision(count, spread)
     covariance = inverse @ middle @ inverse
-    # Matches and prior tell differences. The mean of the pool is where the scale is fixed, so it is certain.
+    # Matches and prior only determine differences. The scale is fixed at the mean of the pool, which has no error.
     players = slice(0, count)
     if count:
         strengths[players] -= strengths[players].mean()
@@ -131,9 +132,9 @@ def _fit_with_spread(
 ) -> tuple[Floats, Floats, float]:
     """Strengths, the inverse of their information, and the spread of the pool that fits them.
 
-    The spread is where EM (Dempster, Laird and Rubin 1977) would come to rest, with strengths integrated out by
-    Laplace's method: spread^2 = (w expected^2 + E[sum over roots of (s - mean)^2]) / (w + roots - 1), w=SPREAD_WEIGHT.
-    Found by secants on its logarithm.
+    The spread is the fixed point of EM (Dempster, Laird and Rubin 1977), with strengths integrated out by Laplace's
+    method: spread^2 = (w expected^2 + E[sum over roots of (s - mean)^2]) / (w + roots - 1), w=SPREAD_WEIGHT.
+    The secant method finds it on the logarithm of the variance.
     """
     roots, bounds = prior.roots, (2 * np.log(prior.narrowest), 2 * np.log(prior.widest))
     at = float(np.clip(2 * np.log(spread), *bounds))
@@ -156,10 +157,11 @@ def _fit_with_spread(
 
 
 def _most_likely(count: int, pairs: _Pairs, precision: Floats, strengths: Floats) -> tuple[Floats, Floats]:
-    """The strengths of highest posterior density, and the inverse of the information there.
+    """The strengths with the highest posterior density, and the inverse of the information there.
 
-    Newton's steps, shortened to log(1 + d) / d of their length, d being the largest change of a logit: logistic losses
-    are generalised self-concordant, so every such step descends (Sun and Tran-Dinh 2019, Mathematical Programming 178).
+    Newton steps are shortened to log(1 + d) / d of their length, where d is the largest change of a logit: logistic
+    losses are generalised self-concordant, so every such step descends (Sun and Tran-Dinh 2019, Mathematical
+    Programming 178).
     """
     for _ in range(_MOST_STEPS):
         chances = expit(strengths[pairs.first] - strengths[pairs.second] + strengths[count])
@@ -178,18 +180,18 @@ def _most_likely(count: int, pairs: _Pairs, precision: Floats, strengths: Floats
 
 
 def _slopes(count: int, pairs: _Pairs, surprise: Floats) -> Floats:
-    """Slope of the likelihood in every strength and in what the first seat is worth."""
+    """The gradient of the log-likelihood in every strength and in the advantage of the first seat."""
     players = _sums(pairs.first, surprise, count) - _sums(pairs.second, surprise, count)
     return np.append(players, surprise.sum())
 
 
 def _sums(places: Integers, values: Floats | Integers, count: int) -> Floats:
-    """Sum of the values at each of `count` places."""
+    """The sum of the values at each of `count` places."""
     return np.bincount(places, values, minlength=count).astype(np.float64, copy=False)
 
 
 def _laplacian(count: int, one: Integers, other: Integers, weights: Floats) -> Floats:
-    """Sum over rows of weight * d d', d being 1 for one, -1 for the other: count square."""
+    """The sum over rows of weight * d d', where d is 1 for one player and -1 for the other; shape (count, count)."""
     matrix = _sums(one * count + other, weights, count * count).reshape(count, count)
     matrix = -(matrix + matrix.T)
     matrix[np.diag_indices(count)] -= matrix.sum(axis=1)
@@ -197,7 +199,7 @@ def _laplacian(count: int, one: Integers, other: Integers, weights: Floats) -> F
 
 
 def _squares(count: int, one: Integers, other: Integers, weights: Sequence[Floats]) -> Floats:
-    """Sum over rows of u d d' + v (d a' + a d') + w a a', where weights are u, v, w; a is 1 for the first seat."""
+    """The sum over rows of u d d' + v (d a' + a d') + w a a', with weights u, v, w and a = 1 for the first seat."""
     own, mixed, seat = weights
     matrix = np.empty((count + 1, count + 1))
     matrix[:count, :count] = _laplacian(count, one, other, own)
@@ -208,16 +210,16 @@ def _squares(count: int, one: Integers, other: Integers, weights: Sequence[Float
 
 
 def _scatter(count: int, pairs: _Pairs, strengths: Floats, inverse: Floats) -> Floats:
-    """How slopes of the likelihood vary from pair to pair of players: the middle of the sandwich.
+    """How gradients of the likelihood vary between pairs of players: the middle of the sandwich estimator.
 
-    Matches of two players may repeat each other, in a duel and from duel to duel: players without any randomness play
+    Matches of two players may repeat each other, within a duel and between duels: players without any randomness play
     the same match again in every edition. So all matches of a pair are one observation (Huber 1967, White 1980;
-    clusters: Liang and Zeger 1986). The fit takes away part of a pair's slope, so its square is divided by what is
-    expected to be left, as in HC2 (MacKinnon and White 1985). Few pairs say little of their own scatter: that of the
-    whole pool, relative to independent matches, is mixed in with weight k / (k + n), where n is the lesser count of
-    opponents of the two players and k is MIXED_PAIRS; the pool's own starts from independence (moderated variances,
-    after Smyth 2004). All is widened so that 1.96 standard errors are what Student's t asks for with the pairs that are
-    left over after the fit.
+    clusters: Liang and Zeger 1986). The fit absorbs part of a pair's gradient, so its square is divided by the share
+    that is expected to remain, as in HC2 (MacKinnon and White 1985). With few pairs their own scatter is unreliable:
+    that of the whole pool, relative to independent matches, is mixed in with weight k / (k + n), where n is the smaller
+    number of opponents of the two players and k is MIXED_PAIRS. The pool's own scatter is shrunk towards independence
+    (moderated variances, after Smyth 2004). Finally, everything is widened so that 1.96 standard errors equal the
+    quantile of Student's t with the degrees of freedom that the fit leaves.
     """
     lesser, greater = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
     keys, place = np.unique(lesser * count + greater, return_inverse=True)
@@ -229,7 +231,7 @@ def _scatter(count: int, pairs: _Pairs, strengths: Floats, inverse: Floats) -> F
     variance = pairs.matches * chances * (1 - chances)
     usual, tilted = _sums(place, variance, size), _sums(place, side * variance, size)
 
-    # Slopes along the difference of the two players and along the seat, and the share of each that the fit has taken.
+    # Gradients along the difference of the two players and along the seat, and the share of each that the fit absorbs.
     apart = inverse[one, one] + inverse[other, other] - 2 * inverse[one, other]
     mixed = 2 * usual * tilted * (inverse[one, count] - inverse[other, count])
     seat = inverse[count, count]

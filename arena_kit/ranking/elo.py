@@ -1,6 +1,6 @@
-"""The live rating, which moves at once with every duel: Elo for two seats, Weng and Lin's for more. Pure.
+"""The live rating, which moves with every duel: Elo for two seats, Weng and Lin's for more. Pure.
 
-For instant feedback only. It never settles and does not say how sure it is; the official rating is that of rating.py.
+It is for instant feedback only: it never settles and has no interval. The official rating is in rating.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from arena_kit.ranking.standings import DuelResult
 START = 1500.0
 FLOOR = 0.0
 PERFORMANCE = 400 / (math.log(10) * math.sqrt(2))
-"""Points by which performances scatter, so that between two 400 points more are odds of 10 to 1, as with Elo."""
+"""The standard deviation of performances in points: with it, a lead of 400 points means odds of 10 to 1, as in Elo."""
 DEVIATION = 2 * PERFORMANCE
-"""Points: how uncertain a new one is, in Weng and Lin's proportion to PERFORMANCE."""
+"""The uncertainty of a new submission, in points, in Weng and Lin's proportion to PERFORMANCE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class RatingEstimate:
 
 @dataclass(frozen=True, slots=True)
 class ManySeatResult:
-    """A match of more than two seats, or of two. number: order in the schedule. scores: by submission, higher wins."""
+    """A match with two or more seats. number: order in the schedule. scores: by submission, higher wins."""
 
     number: int
     submissions: tuple[int, ...]
@@ -41,8 +41,8 @@ def rate(
 ) -> dict[int, RatingEstimate]:
     """Elo rating of every submission in `results`, applied in the order in which they are given.
 
-    earlier: what results before these gave; then all of it is returned, too. To apply later ones to it gives the same,
-    to the last digit, as all results at once.
+    earlier: the ratings after earlier results, which are then returned as well. Applying results in several calls gives
+    exactly the same ratings as applying all of them in one.
 
     Expected score 1 / (1 + 10^((R_b - R_a) / 400)); actual score 1, 0.5 or 0 of the duel; K is 40 below 10 rated
     duels, 32 below 20, else 24; start 1500, floor 0. Source: A. E. Elo, The Rating of Chessplayers, 1978, with the
@@ -71,10 +71,10 @@ def rate_many_seats(results: Iterable[ManySeatResult]) -> dict[int, RatingEstima
 
     The Plackett-Luce model (algorithm 4) of Weng and Lin 2011, A Bayesian Approximation Method for Online Ranking,
     Journal of Machine Learning Research 12, as in `openskill`; a deviation only shrinks, since submissions are frozen.
-    Start and floor are those of Elo. Raises ValueError when a match has not one score for each of its submissions, or
-    fewer than two, or one of them twice.
+    Start and floor are those of Elo. Raises ValueError for a match with fewer than two submissions, with
+    the same submission twice, or without exactly one score per submission.
     """
-    # Only sites that have such environments pay for it.
+    # Imported here, so that only sites with such environments load it.
     from openskill.models import PlackettLuce, PlackettLuceRating
 
     model = PlackettLuce(mu=START, sigma=DEVIATION, beta=PERFORMANCE, tau=0.0)
@@ -94,7 +94,7 @@ def rate_many_seats(results: Iterable[ManySeatResult]) -> dict[int, RatingEstima
 
 
 def k_factor(duel_count: int) -> int:
-    """Largest step of a rating after `duel_count` rated duels."""
+    """The largest step of a rating after `duel_count` rated duels."""
     if duel_count < 10:
         return 40
     return 32 if duel_count < 20 else 24

@@ -1,25 +1,25 @@
-"""Whom the ladder lets meet next: the pairs whose results tell most, and nobody forgotten. Pure.
+"""The next pairs of a ladder: those whose results say most, without forgetting any submission. Pure.
 
-Four wishes, in this order; each submission is in at most one pair of a choice:
+Pairs are chosen in this order; each submission is in at most one pair of a choice:
 
-1. who has waited longer than the rules allow plays next, the longest wait first;
-2. groups of submissions that no chain of results joins are joined, because ratings compare only within a group;
-3. who has few matches plays, the fewest first;
-4. all others by what a match is expected to tell.
+1. submissions that have waited longer than the rules allow, the longest wait first;
+2. pairs that join groups not linked by any chain of results, because ratings compare only within a group;
+3. submissions with few matches, the fewest first;
+4. all others by the information that a match is expected to give.
 
-A match between i and j tells p (1 - p) Var(ti - tj) about their difference (Fisher information of a Bernoulli trial
-times what is still unknown; the acquisition rule of Chiang et al., Chatbot Arena, arXiv:2403.04132, section 5, has the
-same two factors). About every second choice it is weighted by exp(-z^2 / 2) with z = (ti - tj) / sd, the density of
-"the two are equal" in units of its maximum: where the order is settled, a result changes no rank. Only so, and ranks
-would be sharp but the scale of ratings loose; `benchmarks/matchmaking.py` shows that the mix is as good for ranks and
-better for ratings. The (n + 1)-th duel of the same two counts 1 / (n + 1): players without randomness play the same
-again, and the official ratings take all matches of two submissions for one observation. Gumbel noise on the logarithm
-makes the greedy choice a draw with chances by weight to the power 1 / noise (Gumbel, 1954; Maddison et al., A*
-Sampling, 2014).
+A match between i and j gives p (1 - p) Var(ti - tj) of information about their difference: the Fisher information of a
+Bernoulli trial times the remaining variance. (The acquisition rule of Chiang et al., Chatbot Arena, arXiv:2403.04132,
+section 5, has the same two factors.) In about every second choice it is weighted by exp(-z^2 / 2) with
+z = (ti - tj) / sd, the relative density of "the two are equal", because a result changes no rank where the order is
+settled. If that weight were always used, ranks would be precise but the scale of ratings would not;
+`benchmarks/matchmaking.py` shows that the mixture is as good for ranks and better for ratings. The (n + 1)-th duel of
+the same two counts 1 / (n + 1): players without randomness repeat their matches, and the official ratings take all
+matches of two submissions as one observation. Gumbel noise on the logarithm turns the greedy choice into a draw with
+probabilities proportional to the weight to the power 1 / noise (Gumbel, 1954; Maddison et al., A* Sampling, 2014).
 
-Seats: the matches of a duel come as seat-swapped pairs on one seed, so a duel of an even number of matches is balanced
-by itself. For what is left (odd numbers, who begins) player_1 is who has been player_1 less often, against this
-opponent, then at all.
+Seats: the matches of a duel come as seat-swapped pairs on one seed, so a duel with an even number of matches is
+balanced. Otherwise player_1 is the submission that has been player_1 less often, first against this opponent, then
+overall.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 ELO = math.log(10) / 400
-"""One point of Elo in the units of the logistic curve."""
+"""One point of Elo in logits."""
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -45,9 +45,9 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 class Candidate:
     """A submission that could play now.
 
-    rating, deviation: mean and standard deviation of its strength, Elo. matches: rated ones so far. waited: choices
-    made since it was last in a pair, or since it came. name: for the reasons. Leave out who is in a duel that is not
-    over, as long as there are enough others: that result is still to come.
+    rating, deviation: mean and standard deviation of its strength, Elo. matches: rated matches so far. waited: choices
+    since it was last in a pair, or since it joined. name: for the reasons. As long as there are enough others, leave
+    out submissions whose last duel is not over, because its result is still missing.
     """
 
     submission: int
@@ -64,11 +64,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an environment may set. Raises ValueError.
+    """The rules that an environment may set. Raises ValueError for values that cannot be.
 
-    pair_cap: duels of the same two submissions, ever or of late. new_below: with fewer matches one is new.
-    longest_wait: choices that a submission may be left out in a row. noise: 0 takes the best pairs, 1 draws by weight.
-    order_share: share of choices made to learn ranks, 0 to 1; the others are made to learn ratings.
+    pair_cap: the most duels of the same two submissions, in total or recently. new_below: a submission with fewer
+    matches is new. longest_wait: how many choices in a row may leave a submission out. noise: 0 takes the best pairs, 1
+    draws by weight. order_share: share of choices made to learn ranks, 0 to 1; the others are made to learn ratings.
     """
 
     pair_cap: int = 100
@@ -97,8 +97,11 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Two submissions that are to meet. expected: score of player_1 per match, 0 to 1, by the ratings as they are now,
-    uncertainty included; keep it, calibration is judged by it. because: the reason in a sentence."""
+    """Two submissions that are to meet.
+
+    expected: predicted score of player_1 per match, 0 to 1, by the present ratings and their uncertainty; store it,
+    because calibration is judged by it. because: the reason in a sentence.
+    """
 
     player_1: int
     player_2: int
@@ -109,7 +112,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """pairings: the most urgent first. shortfall: why there are fewer than asked for; empty when there are not."""
+    """The chosen pairs, the most urgent first. shortfall: why there are fewer than requested, if there are."""
 
     pairings: tuple[Pairing, ...]
     shortfall: str = ""
@@ -125,17 +128,18 @@ def choose_pairs(
     covariance: Floats | None = None,
     recent: Mapping[tuple[int, int], int] | None = None,
 ) -> Choice:
-    """The next `count` pairs, or as many as there can be.
+    """The next `count` pairs, or as many as possible.
 
-    met: rated duels by (player_1, player_2), void ones left out; submissions that are no candidates belong in it, too,
-    for results join groups through them. covariance: of the ratings in the order of `candidates`, Elo squared; without
-    it ratings count as independent. recent: those of `met` that count for the cap; without it all do. seed: the same
-    gives the same pairs, whatever the order of the candidates. O(n^2 log n). Raises ValueError when a submission is
-    named twice, a figure is not a number or the covariance is of others.
+    met: number of rated duels by (player_1, player_2), without void ones; include submissions that are not candidates,
+    because results join groups through them. covariance: of the ratings in the order of `candidates`, Elo squared;
+    without it ratings count as independent. recent: the duels of `met` that count towards the cap, all by default.
+    seed: the same seed gives the same pairs, whatever the order of the candidates. O(n^2 log n). Raises ValueError when
+    a submission is named twice, a figure is not finite or the covariance has another shape.
 
-    Who has waited longest, once that is over longest_wait choices, is in the first pair, unless nobody may meet it;
-    so the wait of anybody with an opponent is bounded by longest_wait + the number of candidates, and mostly by
-    longest_wait + candidates / count. Where candidates outnumber 2 * count * longest_wait all pairs are chosen so.
+    The submission that has waited longest is in the first pair once its wait exceeds longest_wait, unless it has no
+    permitted opponent. So the wait of a submission with an opponent is at most longest_wait + the number of candidates,
+    and usually at most longest_wait + candidates / count. With more than 2 * count * longest_wait candidates, all pairs
+    are chosen by waiting time.
     """
     rules = rules or Rules()
     order = sorted(range(len(candidates)), key=lambda place: candidates[place].submission)
@@ -157,7 +161,7 @@ def choose_pairs(
 
 
 def expected_score(difference: float, variance: float) -> float:
-    """Expected score of a match, 0 to 1, by a difference of ratings and the variance of that difference (Elo, Elo^2).
+    """The expected score of a match, 0 to 1, from a difference of ratings (Elo) and its variance (Elo squared).
 
     The logistic curve averaged over a normal distribution: sigma(x / sqrt(1 + pi v / 8)), within 0.02 of the integral.
     Source: MacKay, The evidence framework applied to classification networks, 1992.
@@ -176,7 +180,7 @@ def _check(ranked: Sequence[Candidate]) -> None:
 
 
 class _Meetings:
-    """Who has met whom, by the candidates' places."""
+    """How often candidates have met, by their places."""
 
     def __init__(self, ranked: Sequence[Candidate], met: Mapping[tuple[int, int], int]) -> None:
         ids = np.array([candidate.submission for candidate in ranked], dtype=np.int64)
@@ -198,13 +202,13 @@ class _Meetings:
         self._lean = lean[np.searchsorted(everybody, ids)]
 
     def seats(self, one: int, other: int) -> tuple[int, int]:
-        """The two with player_1 first."""
+        """The places of player_1 and player_2."""
         owed = (int(self.first[one, other] - self.first[other, one]), int(self._lean[one] - self._lean[other]))
         return (one, other) if owed <= (0, 0) else (other, one)
 
 
 class _Draw:
-    """One choice under way. Candidates are known by their places."""
+    """A choice in progress. Candidates are identified by their places."""
 
     def __init__(
         self,
@@ -228,21 +232,21 @@ class _Draw:
         self._made: list[tuple[int, int]] = []
 
     def _log_weight(self, seed: int) -> Floats:
-        """Logarithm of what a match of two is expected to tell, with noise."""
+        """The logarithm of the information that a match of two is expected to give, with noise."""
         random = np.random.default_rng(seed)
-        # p (1 - p) = 1 / (4 cosh^2(x / 2)), without overflow for far ratings.
+        # p (1 - p) = 1 / (4 cosh^2(x / 2)) in a form that does not overflow for distant ratings.
         half = np.abs(self._difference) * ELO / 2
         log_chance = -2 * (half + np.log1p(np.exp(-2 * half)))
         told = log_chance + np.log(self._variance)
         if random.random() < self._rules.order_share:
             told -= self._difference**2 / (2 * self._variance)
-        # Once more of the same tells less, and of players without randomness nothing.
+        # Repeated duels give less information, and none about players without randomness.
         told -= np.log1p(self._meetings.total)
         noise = np.triu(random.gumbel(size=told.shape), 1)
         return np.asarray(told + self._rules.noise * (noise + noise.T))
 
     def pairs(self) -> Iterator[Pairing]:
-        """All pairs there can be, the most urgent first."""
+        """All possible pairs, the most urgent first."""
         yield from self._overdue()
         best_first = self._best_first()
         yield from self._joining(best_first)
@@ -259,7 +263,7 @@ class _Draw:
             yield from self._with_best_partner(place, Reason.WAITED)
 
     def _joining(self, best_first: Sequence[tuple[int, int]]) -> Iterator[Pairing]:
-        """A spanning forest of the groups by Kruskal's algorithm, as far as everybody plays once."""
+        """A spanning forest of the groups by Kruskal's algorithm, as far as each submission plays once."""
         names = self._meetings.groups.tolist()
         parent = {name: name for name in names}
 
@@ -290,7 +294,7 @@ class _Draw:
             yield from self._with_best_partner(place, Reason.NEW)
 
     def _with_best_partner(self, place: int, reason: Reason) -> Iterator[Pairing]:
-        """At most one pair."""
+        """Yield at most one pair."""
         if self._free[place]:
             weights = np.where(self._free, self._weight[place], -np.inf)
             partner = int(weights.argmax())
@@ -298,7 +302,7 @@ class _Draw:
                 yield self._pairing(place, partner, reason)
 
     def _best_first(self) -> list[tuple[int, int]]:
-        """Places of all pairs that may meet and have nobody in a pair yet, by weight."""
+        """Places of all permitted pairs of free submissions, by falling weight."""
         rows, columns = np.triu_indices(len(self._ranked), 1)
         weights = self._weight[rows, columns]
         open_ = (weights > -np.inf) & self._free[rows] & self._free[columns]
@@ -333,10 +337,10 @@ class _Draw:
         )
 
     def shortfall(self) -> str:
-        """Why no further pair can be had, as a sentence."""
+        """Why there is no further pair, as a sentence."""
         if not self._strangers.any():
             return "All submissions that can play have one owner, and an owner's own submissions do not meet."
         if not (self._weight > -np.inf).any():
             cap = self._rules.pair_cap
             return f"All who may meet have met as often as two submissions may: {cap} duels."
-        return "Whoever is left has no opponent: everybody plays once a round, and none of the others may meet them."
+        return "The agents that are left have no opponent: each plays once a round, and no free one may meet them."

@@ -1,4 +1,4 @@
-"""Who meets whom. Pure functions over the indices of participants."""
+"""Pairings of participants. Pure functions over their indices."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import groupby
 
 
 def round_robin(count: int) -> list[list[tuple[int, int]]]:
-    """Rounds of a full round robin by the circle method; with an odd count one participant rests in each round.
+    """Rounds of a full round robin by the circle method; with an odd count one participant has a bye in each round.
 
     Returns rounds of (player_1, player_2) pairs of indices 0 .. count-1. Every pair meets once. With an odd count each
-    participant is player_1 in exactly half of its duels, with an even count in half of them rounded up or down.
+    participant is player_1 in exactly half of its duels; with an even count, in half of them rounded up or down.
     Source: Berger tables, i and j meet in round (i + j) modulo the size of the circle; see
     https://en.wikipedia.org/wiki/Round-robin_tournament#Circle_method.
     """
@@ -25,20 +25,20 @@ def round_robin(count: int) -> list[list[tuple[int, int]]]:
         for one in range(circle):
             other = (number - one) % circle
             if one < other:
-                # Player 1 against those up to half the circle ahead, player 2 against the others.
+                # Player 1 against participants up to half the circle ahead, player 2 against the others.
                 pairs.append((one, other) if other - one <= circle // 2 else (other, one))
             elif one == other and circle < count:
-                # Who would rest meets the one outside the circle.
+                # The participant who would have a bye meets the one outside the circle.
                 pairs.append((one, count - 1) if one % 2 == 0 else (count - 1, one))
         rounds.append(pairs)
     return rounds
 
 
 def seed_order(size: int) -> list[int]:
-    """The seeds of a bracket from top to bottom, 0-based, so that the best of them meet last: 0, 7, 3, 4, 1, 6, 2, 5.
+    """The seeds of a bracket from top to bottom, 0-based, so that the best meet last: 0, 7, 3, 4, 1, 6, 2, 5.
 
-    size: a power of two. In round 1 seed s meets size - 1 - s; as long as the better seed wins, so it goes on in every
-    round. Source: standard seeding, https://en.wikipedia.org/wiki/Seed_(sports).
+    size: a power of two. In round 1 seed s meets size - 1 - s; while better seeds win, the same holds in every later
+    round with half the size. Source: standard seeding, https://en.wikipedia.org/wiki/Seed_(sports).
     """
     order = [0]
     while len(order) < size:
@@ -58,10 +58,10 @@ def snake(count: int, groups: int) -> list[list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class SwissPlayer:
-    """What the next Swiss pairing depends on, besides the seed, which is the place in the list.
+    """A player as the next Swiss pairing sees it; the seed is the place in the list.
 
-    balance: duels played as player_1 minus those as player_2. opponents: places of those met. floated: of the last
-    round, 1 after meeting somebody with fewer points, -1 with more, else 0.
+    balance: duels played as player_1 minus those as player_2. opponents: places of all opponents so far. floated: 1 if
+    the opponent of the last round had fewer points, -1 if it had more, else 0.
     """
 
     points: int = 0
@@ -73,27 +73,28 @@ class SwissPlayer:
 
 BALANCE_LIMIT = 2
 REACH = 8
-"""How far from the ideal opponent a large field is searched at first, in ranks."""
+"""How far, in ranks, opponents in a large field may first be from the ideal one."""
 WHOLE_FIELD = 64
-"""Up to so many players every pair is weighed."""
+"""In fields of up to this many players every pair is considered."""
 
 
 @lru_cache(maxsize=32)
 def swiss_round(players: tuple[SwissPlayer, ...]) -> tuple[tuple[int, int | None], ...] | None:
-    """The pairs (player_1, player_2) of the next round, best first, and (player, None) who rests; None when impossible.
+    """The pairs (player_1, player_2) of the next round, best first, and (player, None) for a bye; None if impossible.
 
-    Nobody meets the same one twice, and with an odd count one of those rests who have rested least: where that leaves
-    no pairing there is none. Of all others, in this order of weight: the lowest in rank rests; nobody is player_1 or
-    player_2 more than twice oftener than the other; the sum of the squares of differences in points is least
-    (neighbouring groups of points meet); players who are due for the same seat do not meet; nobody floats in the same
-    direction twice running; within a group of points the upper half meets the lower half in order, so in round 1 the
-    first meets the one after the middle. The aims are those of the FIDE (Dutch) system, Handbook C.04.3; the method is
-    one maximum-weight matching (J. Edmonds, 1965), as in
+    Two players never meet twice, and with an odd count the bye goes to a player with the fewest byes; if that leaves no
+    pairing, there is none. Among all pairings left, these aims decide, the most important first: the lowest in rank has
+    the bye; no player is player_1 more than two times oftener than player_2, or the other way round; the sum of squared
+    differences in points is as small as possible, so neighbouring groups of points meet; players who are due for the
+    same seat do not meet; no player floats in the same direction twice in a row; within a group of equal points the
+    upper half meets the lower half in order, so in round 1 the first meets the one after the middle. The aims are those
+    of the FIDE (Dutch) system, Handbook C.04.3; the method is one maximum-weight matching (J. Edmonds, 1965), as in
     https://networkx.org/documentation/stable/reference/algorithms/matching.html.
 
-    In round r a pairing exists while r is at most half the players, rounded down: whoever rests, everybody else has at
-    least half of those who play left to meet (G. A. Dirac, 1952). In fields of more than 64 the pairs weighed are those
-    close to the ideal or close in rank; the search widens until all can be paired, up to the whole field.
+    In round r a pairing exists while r is at most half the number of players, rounded down: whoever has the bye, every
+    other player still has at least half of the others left to meet (G. A. Dirac, 1952). In fields of more than 64, only
+    pairs close to the ideal or close in rank are considered; the search widens until all can be paired, up to the whole
+    field.
     """
     ranked = sorted(range(len(players)), key=lambda place: (-players[place].points, place))
     reach = len(ranked) if len(ranked) <= WHOLE_FIELD else REACH
@@ -110,18 +111,18 @@ def swiss_round(players: tuple[SwissPlayer, ...]) -> tuple[tuple[int, int | None
             pairs.append((ranked[upper], None))
             continue
         balances = players[ranked[upper]].balance, players[ranked[lower]].balance
-        # Who was player_1 less often; of equals the better one on every other board.
+        # Player 1 is the one who was it less often; between equals, the better one on every other board.
         upper_first = balances[0] < balances[1] if balances[0] != balances[1] else board % 2 == 0
         pairs.append((ranked[upper], ranked[lower]) if upper_first else (ranked[lower], ranked[upper]))
     return tuple(pairs)
 
 
 def _match(players: Sequence[SwissPlayer], places: Sequence[int], reach: int) -> list[tuple[int, int | None]] | None:
-    """Pairs of ranks, the better one first, and (rank, None); None when not all can be paired within reach.
+    """Pairs of ranks, the better one first, and (rank, None) for a bye; None when not all can be paired within reach.
 
-    players: in the order of their ranks. places: their places, which are what `opponents` names.
+    players: in the order of their ranks. places: of these players, as `opponents` names them.
     """
-    # Twenty megabytes that only a draw needs.
+    # Imported here, because only pairing needs its twenty megabytes.
     import networkx as nx
 
     count = len(players)
@@ -136,7 +137,7 @@ def _match(players: Sequence[SwissPlayer], places: Sequence[int], reach: int) ->
             costs[rank, count] = (count - rank, 0, 0, 0, 0, 0)
     if not costs:
         return None
-    # One number in which no sum of lesser costs outweighs the least of a greater one; integers are exact.
+    # Combine the costs into one integer in which no sum of minor costs outweighs the smallest major one.
     tops = [max(cost[level] for cost in costs.values()) for level in range(6)]
     units = [1]
     for top in reversed(tops[1:]):
@@ -154,7 +155,7 @@ def _match(players: Sequence[SwissPlayer], places: Sequence[int], reach: int) ->
 
 
 def _candidates(points: Sequence[int], reach: int) -> Iterator[tuple[int, int, int]]:
-    """(upper rank, lower rank, distance from the ideal) of the pairs worth weighing."""
+    """(upper rank, lower rank, distance from the ideal) of the pairs to consider."""
     ends = {}
     for _, group in groupby(range(len(points)), key=lambda rank: points[rank]):
         ranks = list(group)
@@ -164,12 +165,12 @@ def _candidates(points: Sequence[int], reach: int) -> Iterator[tuple[int, int, i
         near = range(upper + 1, min(len(points), upper + 1 + reach))
         ideal = range(max(upper + 1, upper + half - reach), min(end, upper + half + reach + 1))
         for lower in sorted({*near, *ideal}):
-            # Of two groups, those that touch meet.
+            # Between two groups, the ideal is that neighbouring ranks meet.
             yield upper, lower, abs(lower - upper - half) if lower < end else lower - upper - 1
 
 
 def _pair_cost(upper: SwissPlayer, lower: SwissPlayer, apart: int) -> tuple[int, int, int, int, int, int]:
-    """What speaks against a pair, the weightiest first; see `swiss_round`."""
+    """The costs of a pair, the most important first; see `swiss_round`."""
     same_seat = upper.balance * lower.balance > 0
     surplus = min(abs(upper.balance), abs(lower.balance)) if same_seat else 0
     differs = upper.points != lower.points

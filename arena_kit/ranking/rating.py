@@ -1,7 +1,7 @@
 """The official rating of an environment: one fit over all its rated matches, with intervals, rank ranges and chances.
 
-A submission is frozen, so its strength is a constant: no decay, no step size, and the order of results is nothing.
-Everything here is a pure function of the ledger. elo.py has the live rating, bradley_terry.py the model.
+A submission is frozen, so its strength is constant: there is no decay and no step size, and the order of results does
+not matter. Everything here is a pure function of the ledger. elo.py has the live rating, bradley_terry.py the model.
 """
 
 from __future__ import annotations
@@ -20,46 +20,45 @@ from arena_kit.ranking.bradley_terry import Floats, Integers, Matches, Prior, fi
 from arena_kit.ranking.scores import CONFIDENCE, Interval
 
 MEAN = 1500.0
-"""Of the pool: all submissions that are rated together."""
+"""The mean rating of the pool, i.e. of all submissions that are rated together."""
 POINTS = 400 / math.log(10)
-"""Of the Elo scale in one logit: 400 points more are odds of 10 to 1."""
+"""The points of the Elo scale in one logit: a lead of 400 points means odds of 10 to 1."""
 POOL_SPREAD = 200.0
-"""Standard deviation expected of the strengths in a pool; fitted between NARROWEST and WIDEST."""
+"""The expected standard deviation of strengths in a pool; it is fitted between NARROWEST and WIDEST."""
 NARROWEST, WIDEST = 50.0, 400.0
 STEP = 150.0
-"""Standard deviation of the strength of a version around that of its predecessor."""
+"""The standard deviation of a version's strength around that of its predecessor."""
 FIRST_SEAT_SPREAD = 200.0
-"""Standard deviation expected of what the first seat is worth."""
+"""The expected standard deviation of the advantage of the first seat."""
 CRITICAL = float(ndtri(1 - (1 - CONFIDENCE) / 2))
-"""Standard errors that an interval reaches to each side."""
+"""How many standard errors an interval extends to each side."""
 POOL = 1500
-"""Submissions rated together: a fit needs memory with the square of their number, and time with its cube."""
+"""The most submissions rated together: memory grows with the square of their number, time with its cube."""
 DRAWS = 10_000
-"""Of all strengths at once, for the chance to be the best: it is right to about one percent."""
+"""How many times all strengths are drawn for the chance to be the best, which is then exact to about one percent."""
 TIE = 1e-3
-"""Points: ratings closer than this are equal; fits are more precise."""
+"""Ratings closer than this many points are equal; fits are more precise than that."""
 _SEED = 20_260_101
 _DRAWN = 1000
-"""Of them at a time, so that they fit into little memory."""
+"""How many are drawn at a time, which bounds memory."""
 _HOPELESS = 1e-6
-"""Who is ahead of the leader with a smaller chance is not drawn."""
+"""Submissions that are ahead of the leader with a smaller probability are not drawn."""
 
 Seating = tuple[int, int, int, int, int, int]
-"""(duel, submission in the first seat, its opponent, wins, draws, losses), of the first.
+"""(duel, submission, opponent, wins, draws, losses): the matches of a duel with the submission in the first seat.
 
-The matches of a duel with the same submission in the first seat: what the ledger's entry of seat 0 says, when forfeits
-of the opponent are wins, and own ones losses.
+These are the figures of the ledger's entry of seat 0, with forfeits of the opponent as wins and own forfeits as losses.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RatingFit:
-    """Strengths of a pool on the Elo scale and all that is known of their errors.
+    """Strengths of a pool on the Elo scale with their errors.
 
-    submissions: ascending; every array follows this order. values: points. covariance: points squared; that of a
-    difference is what counts, see `difference`. first_seat: points that it is worth, None where it was not asked for.
-    groups: submissions that played, in chains of opponents, share a number; -1 for those that did not.
-    pool_spread: fitted standard deviation of the pool, in points.
+    submissions: ascending; every array follows this order. values: points. covariance: points squared; use `difference`
+    to compare two submissions. first_seat: the advantage of the first seat in points, None where it was not fitted.
+    groups: submissions linked by chains of opponents share a number; -1 for those without matches. pool_spread: fitted
+    standard deviation of the pool, in points.
     """
 
     submissions: tuple[int, ...]
@@ -73,15 +72,15 @@ class RatingFit:
 
     @property
     def is_connected(self) -> bool:
-        """Whether matches link all who played; else only the prior says how one group compares with another."""
+        """Whether matches link all submissions that played; if not, only the prior compares one group with another."""
         return bool(self.groups.max(initial=-1) <= 0)
 
     def interval(self, index: int) -> Interval:
-        """Rating of one with its 95% interval."""
+        """The rating of a submission with its 95% interval."""
         return self._around(float(self.values[index]), float(self.covariance[index, index]))
 
     def difference(self, one: int, other: int) -> Interval:
-        """Points that one is ahead of the other, with the 95% interval; indices as in `submissions`."""
+        """The lead of one submission over the other in points, with its 95% interval; indices as in `submissions`."""
         variance = self.covariance[one, one] + self.covariance[other, other] - 2 * self.covariance[one, other]
         return self._around(float(self.values[one] - self.values[other]), float(variance))
 
@@ -94,8 +93,8 @@ class RatingFit:
 class Ranked:
     """One row of a leaderboard.
 
-    rating: points with the 95% interval. rank: ties share: 1, 1, 3. best_rank, worst_rank: hold the true rank in 95 of
-    100 cases at least. chance: probability to be the strongest of all in the list.
+    rating: points with the 95% interval. rank: ties share: 1, 1, 3. best_rank, worst_rank: the true rank lies between
+    them in at least 95 of 100 cases. chance: probability of being the strongest in the list.
     """
 
     submission: int
@@ -109,11 +108,11 @@ class Ranked:
 
 
 def pool_of(seatings: Iterable[Seating], *, always: Collection[int], limit: int = POOL) -> set[int]:
-    """Who is rated together: `always`, and of all others those who played last, up to `limit` in all.
+    """The submissions that are rated together: `always`, then those that played last, up to `limit` in all.
 
-    always: who has a rank. Of a large environment's versions most were replaced long ago: matches against them say
-    little of who plays now that matches against others do not, and to fit them all would take longer and longer. Who
-    played last follows from the ids of the duels, so the pool is a function of the ledger, whatever was fitted before.
+    always: submissions that have a rank. In a large environment most versions were replaced long ago: matches against
+    them add little about current ones, and fitting all of them would take longer and longer. The ids of duels tell
+    which submissions played last, so the pool is a function of the ledger and does not depend on earlier fits.
     """
     last: dict[int, int] = dict.fromkeys(always, 0)
     for duel, first, second, *_ in seatings:
@@ -136,14 +135,15 @@ def fit_ratings(
     start: Mapping[int, float] | None = None,
     start_spread: float = POOL_SPREAD,
 ) -> RatingFit:
-    """Rate everybody in `seatings`, and `submissions` even if they have not played.
+    """Rate all submissions in `seatings`, and `submissions` even if they have not played.
 
-    predecessors: the version before, by submission; a version starts at its predecessor's rating, give or take STEP a
-    version, whoever has none at the mean of the pool. has_first_seat: whether to fit what the first seat is worth.
-    start, start_spread: values and spread of the pool of the last fit save time; the result is the same.
-    Raises ValueError when a submission meets itself or is its own predecessor.
+    predecessors: the previous version, by submission. A version is expected at its predecessor's rating, give or take
+    STEP per version, and one without a predecessor at the mean of the pool. has_first_seat: whether to fit the
+    advantage of the first seat. start, start_spread: values and spread of the last fit, which save time and do not
+    change the result. Raises ValueError when a submission meets itself or is its own predecessor.
 
-    The spread of the pool is fitted, too: few matches are drawn to the mean as far as this environment deserves.
+    The spread of the pool is fitted as well, so that submissions with few matches are drawn towards the mean as far as
+    is right for this environment.
     """
     rows = np.array(list(seatings), dtype=np.int64).reshape(-1, 6)
     keys, places = np.unique(
@@ -160,8 +160,8 @@ def fit_ratings(
     one_of_each = np.unique(rows[:, 0], return_index=True)[1]
     played = matches.wins + matches.draws + matches.losses
     if len(rows) and int(matches.wins.sum()) in (0, int(played.sum())):
-        # Where one seat has won every match nothing but the prior says how much more it may be worth, and agreement of
-        # all matches is no sign of precision.
+        # Where one seat has won every match, only the prior limits its advantage, and the agreement of all matches says
+        # nothing about precision.
         error = max(error, FIRST_SEAT_SPREAD)
     reach = CRITICAL * error
     return RatingFit(
@@ -177,7 +177,7 @@ def fit_ratings(
 
 
 def _prior(keys: list[int], predecessors: Mapping[int, int], has_first_seat: bool) -> Prior:
-    """Every version follows the nearest of its predecessors that is in the pool; steps in between add up."""
+    """Link every version to its nearest predecessor in the pool; the steps in between add up."""
     place = {key: index for index, key in enumerate(keys)}
     roots, heirs, ancestors, steps = [], [], [], []
     for key, index in place.items():
@@ -204,7 +204,7 @@ def _prior(keys: list[int], predecessors: Mapping[int, int], has_first_seat: boo
 
 
 def _refuse_circles(heirs: list[int], ancestors: list[int]) -> None:
-    """Raise ValueError where following predecessors never ends."""
+    """Raise ValueError where predecessors form a circle."""
     above = dict(zip(heirs, ancestors, strict=True))
     while above:
         remaining = {heir: ancestor for heir, ancestor in above.items() if ancestor in above}
@@ -214,14 +214,14 @@ def _refuse_circles(heirs: list[int], ancestors: list[int]) -> None:
 
 
 def _count(count: int, first: Integers, second: Integers, each: Integers | None = None) -> Integers:
-    """How often each player is in the rows, or the sum over its rows."""
+    """How many rows each player is in, or the sum of `each` over them."""
     both = np.concatenate((first, second))
     weights = None if each is None else np.concatenate((each, each))
     return np.bincount(both, weights, minlength=count).astype(np.int64)
 
 
 def _groups(count: int, first: Integers, second: Integers) -> Integers:
-    """Number of the group of each player that matches link, -1 without matches."""
+    """The number of each player's group, i.e. of players linked by matches; -1 without matches."""
     links = coo_array((np.ones(len(first)), (first, second)), shape=(count, count))
     numbers = connected_components(links, directed=False)[1] if count else np.zeros(0, np.int64)
     groups = np.full(count, -1, dtype=np.int64)
@@ -231,16 +231,16 @@ def _groups(count: int, first: Integers, second: Integers) -> Integers:
 
 
 def ranking(fitted: RatingFit, among: Collection[int] | None = None) -> list[Ranked]:
-    """Leaderboard of a fit, best first. among: whom it lists, all by default; who is not listed takes no rank.
+    """The leaderboard of a fit, best first. among: the submissions to list, all by default; others take no rank.
 
-    Rank range: the best rank is one more than the number of those who are clearly stronger, the worst leaves below it
-    those who are clearly weaker. Clearly: zero lies outside the interval of the difference, with Bonferroni's level
-    for all differences of a submission together, so that its range holds its true rank with 95% or more (Mogstad,
-    Romano, Shaikh and Wilhelm 2024, Inference for Ranks, Review of Economic Studies 91). Overlapping intervals would
-    not do: strengths that were measured against the same opponents err together, and two intervals may overlap while
-    their difference is clear.
+    Rank range: the best rank is one more than the number of clearly stronger submissions, and the worst rank leaves all
+    clearly weaker ones below it. A difference is clear when zero lies outside its interval, at Bonferroni's level for
+    all differences of a submission together, so that the range holds the true rank with at least 95% (Mogstad, Romano,
+    Shaikh and Wilhelm 2024, Inference for Ranks, Review of Economic Studies 91). Comparing the intervals of two ratings
+    would not do: strengths measured against the same opponents share errors, so two intervals may overlap although the
+    difference is clear.
 
-    Chance to be the best: share of DRAWS draws of all strengths together, with a fixed seed.
+    Chance of being the best: the share of DRAWS joint draws of all strengths, with a fixed seed.
     """
     chosen = np.array([n for n, key in enumerate(fitted.submissions) if among is None or key in among], dtype=np.int64)
     values, covariance = fitted.values[chosen], fitted.covariance[np.ix_(chosen, chosen)]
@@ -251,7 +251,7 @@ def ranking(fitted: RatingFit, among: Collection[int] | None = None) -> list[Ran
     variances = np.diagonal(covariance)
     errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 0.0))
     reach = float(ndtri(1 - (1 - CONFIDENCE) / 2 / max(1, count - 1))) * errors
-    # Two that have the same rating to the last digits are equal, whatever the rounding.
+    # Ratings that differ only by rounding are equal.
     best = 1 + (ahead < -np.maximum(reach, TIE)).sum(axis=1)
     worst = count - (ahead > np.maximum(reach, TIE)).sum(axis=1)
     ranks = 1 + (ahead < -TIE).sum(axis=1)
@@ -273,12 +273,12 @@ def ranking(fitted: RatingFit, among: Collection[int] | None = None) -> list[Ran
 
 
 def _chances(values: Floats, covariance: Floats, errors: Floats) -> Floats:
-    """How often each is the strongest when strengths scatter as a joint normal distribution."""
+    """The probability of each being the strongest when strengths have a joint normal distribution."""
     leader = int(values.argmax())
     behind = np.divide(values - values[leader], errors[leader], out=np.zeros_like(values), where=errors[leader] > 0)
     hopeful = np.flatnonzero(ndtr(behind) > _HOPELESS)
     block = covariance[np.ix_(hopeful, hopeful)]
-    # A shift of all alike changes no order, and makes the covariance of strengths around their mean regular.
+    # Shifting all strengths alike changes no order and makes the singular covariance regular.
     root = cholesky(block + max(1.0, float(np.diagonal(block).max())), lower=True)
     generator = np.random.default_rng(_SEED)
     first = np.zeros(len(hopeful), dtype=np.int64)

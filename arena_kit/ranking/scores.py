@@ -1,4 +1,4 @@
-"""What the scores of many episodes say: mean with its interval, robust means, and differences on common seeds. Pure."""
+"""Summaries of many scores: means with intervals, robust means, differences on common seeds, shares of points. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 _SEED = 20_260_101
-"""Of the resampling: the same scores give the same interval, today and when anybody computes them again."""
+"""The seed of the resampling is fixed, so that the same scores always give the same interval."""
 
 MOST_BINS = 30
 _DRAWN = 1_000_000
-"""Values drawn at a time, so that they fit into little memory."""
+"""How many values are drawn at a time, which bounds memory."""
 _KEPT_VALUES = 1000
-"""Resamples of so many values are kept: a page of a board asks for many of one count."""
+"""Resamples of up to this many values are cached, because a page of a board asks for many of the same count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Interval:
 
     @property
     def is_clear(self) -> bool:
-        """Whether zero lies outside."""
+        """Whether zero lies outside the interval."""
         return self.low > 0 or self.high < 0
 
 
@@ -47,11 +47,11 @@ class ScoreSummary:
 
 
 def summarise_scores(scores: Sequence[float]) -> ScoreSummary:
-    """Summarise one score an episode; there must be at least one, all finite.
+    """Summarise one finite score per episode; there must be at least one.
 
     mean: percentile bootstrap over episodes (Efron 1979), 2,000 resamples with a fixed seed. interquartile_mean: mean
     without the best and the worst quarter, as Agarwal et al. 2021 recommend (rliable). worst_decile: mean of the worst
-    tenth, at least of one episode (conditional value at risk).
+    tenth, but at least one episode (conditional value at risk).
     """
     ordered = np.sort(np.asarray(scores, dtype=float))
     return ScoreSummary(
@@ -63,9 +63,9 @@ def summarise_scores(scores: Sequence[float]) -> ScoreSummary:
 
 
 def interquartile_mean(ordered: np.ndarray) -> float:
-    """Mean of the middle half of ascending values; those on the border of a quarter count in part."""
+    """Mean of the middle half of ascending values; a value on the border of a quarter counts in part."""
     count = len(ordered)
-    # Value i covers i to i+1 of `count`; the middle half goes from a quarter to three quarters.
+    # Value i covers the range from i to i + 1; the middle half goes from a quarter to three quarters of `count`.
     edges = np.arange(count + 1)
     covered = np.clip(np.minimum(edges[1:], 0.75 * count) - np.maximum(edges[:-1], 0.25 * count), 0.0, None)
     return float((ordered * covered).sum() / covered.sum())
@@ -78,12 +78,12 @@ def mean_interval(scores: Sequence[float]) -> Interval:
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(np.concatenate([values[rows].mean(axis=1) for rows in blocks]), (tail, 1 - tail))
     mean = float(values.mean())
-    # Rounding must not put the mean of equal scores outside.
+    # Rounding could put the mean of equal scores outside the interval.
     return Interval(mean, min(float(low), mean), max(float(high), mean))
 
 
 def _resampled(count: int) -> Iterator[np.ndarray]:
-    """Which of `count` values each resample takes: one row each, in blocks."""
+    """The indices, out of `count`, that each resample takes: a row per resample, in blocks."""
     generator, step = np.random.default_rng(_SEED), max(1, _DRAWN // count)
     for begun in range(0, RESAMPLES, step):
         yield generator.integers(0, count, size=(min(step, RESAMPLES - begun), count), dtype=np.uint32)
@@ -97,7 +97,7 @@ def _kept(count: int) -> tuple[np.ndarray, ...]:
 def paired_difference(scores: Sequence[float], others: Sequence[float]) -> Interval:
     """Mean of the differences between two evaluations on the same seeds, episode by episode, with its interval.
 
-    Raises ValueError when they are not of equal length.
+    Raises ValueError when the lengths differ.
     """
     if len(scores) != len(others):
         raise ValueError("Both evaluations must have the same number of episodes.")
@@ -105,22 +105,33 @@ def paired_difference(scores: Sequence[float], others: Sequence[float]) -> Inter
 
 
 def share_interval(points: float, count: int) -> Interval | None:
-    """A share of points among so many matches (a win 1, a draw 1/2) with its interval; None without matches.
+    """The share of points in `count` matches (a win 1, a draw 1/2) with its `wilson` interval; None without matches.
 
-    As if matches were independent of each other, and a little wide where there are draws. Source: E. B. Wilson,
-    Probable inference, the law of succession, and statistical inference, 1927.
+    Matches are taken to be independent of each other.
     """
     if not count:
         return None
-    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    share, denominator = points / count, 1 + z * z / count
-    middle = (share + z * z / (2 * count)) / denominator
-    margin = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / denominator
-    return Interval(share, max(0.0, middle - margin), min(1.0, middle + margin))
+    low, high = wilson(np.asarray(float(points)), np.asarray(float(count)))
+    return Interval(points / count, float(low), float(high))
+
+
+def wilson(points: np.ndarray, matches: np.ndarray, level: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper end of the interval around each share of points, arrays of one shape; 0 and 1 without matches.
+
+    Draws vary less than wins and losses, so with draws the interval is slightly too wide. Source: E. B. Wilson,
+    Probable inference, the law of succession, and statistical inference, 1927.
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    counted = np.maximum(matches, 1e-12)
+    share = points / counted
+    middle = (share + z**2 / (2 * counted)) / (1 + z**2 / counted)
+    margin = z * np.sqrt(np.maximum(share * (1 - share), 0) / counted + z**2 / (4 * counted**2)) / (1 + z**2 / counted)
+    some = matches > 0
+    return np.where(some, np.maximum(middle - margin, 0), 0.0), np.where(some, np.minimum(middle + margin, 1), 1.0)
 
 
 def as_equal(low: float, high: float) -> bool:
-    """Whether nothing could be told apart between two values: they are equal but for rounding."""
+    """Whether two values are equal except for rounding."""
     return high - low <= 1e-12 * max(1.0, abs(low), abs(high))
 
 

@@ -1,19 +1,19 @@
-"""A test that stops as soon as it knows: is the first submission stronger than the second? Pure.
+"""A sequential test of whether the first submission is stronger than the second; it stops as soon as it knows. Pure.
 
-The unit is a seat-swapped pair of matches on one seed, worth 0 to 4 half points to the first. Two hypotheses about the
-difference, elo0 and elo1, are compared by the generalised log-likelihood ratio: the likelihood of what was seen under
-the likeliest distribution of pairs that has the difference elo1, over the same for elo0. H1 is accepted when it reaches
-ln((1 - beta) / alpha), H0 when it falls to ln(beta / (1 - alpha)), each limit moved inwards by the mean overshoot seen
-so far. Pairs rather than matches, because the two matches of a pair are not independent of each other.
+The unit is a seat-swapped pair of matches on one seed, worth 0 to 4 half points to the first submission; pairs rather
+than matches, because the two matches of a pair are not independent. The generalised log-likelihood ratio compares two
+hypotheses about the difference, elo0 and elo1: the likelihood of the results under the likeliest distribution of pairs
+with the difference elo1, over the same for elo0. H1 is accepted when it reaches ln((1 - beta) / alpha), H0 when it
+falls to ln(beta / (1 - alpha)); each limit is moved inwards by the mean overshoot seen so far.
 
 Sources: M. Van den Bergh, A note on the MLE of a multinomial distribution, and Comments on normalized Elo (section 4),
 https://www.cantate.be/Fishtest/; the test of fishtest (server/fishtest/stats/LLRcalc.py, stat_util.py) and OpenBench
-(OpenBench/stats.py), whose published values are in the tests; D. Siegmund, Sequential Analysis, 1985, corollary 8.33,
+(OpenBench/stats.py), whose published values are in our tests; D. Siegmund, Sequential Analysis, 1985, corollary 8.33,
 for the overshoot.
 
-Elo comes in two scales. Logistic Elo is that of ratings. Normalised Elo (the default) is the mean score's distance from
-one half in standard deviations of one match: equal bounds take equally many pairs whatever the share of draws. The two
-agree for even matches without draws.
+Elo has two scales. Logistic Elo is that of ratings. Normalised Elo (the default) is the distance of the mean score from
+one half in standard deviations of one match: with it, the same bounds take the same number of pairs whatever the share
+of draws. The two agree for even matches without draws.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 ELO_PER_T = 800 / math.log(10)
-"""Normalised Elo of one standard deviation of a match."""
+"""The normalised Elo in one standard deviation of a match."""
 SCORES = np.linspace(0, 1, 5)
-"""Score of a pair by its half points."""
+"""The score of a pair, by its half points."""
 LARGEST_ELO = 200.0
-"""Of a bound. Larger differences show in a handful of pairs, and the likeliest distribution is not found reliably."""
+"""The largest bound: larger differences show in a few pairs, and the likeliest distribution is not found reliably."""
 UNSEEN = 1e-3
-"""What a result that never occurred counts as, as in fishtest: a likelihood of 0 would be final."""
+"""The count of a result that has not occurred, as in fishtest, because a likelihood of 0 would be final."""
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Scale(StrEnum):
-    """What bounds are given in."""
+    """The unit of the bounds."""
 
     NORMALISED = "normalised Elo"
     LOGISTIC = "Elo"
 
 
 class State(StrEnum):
-    """How a test stands. The last three are final."""
+    """The state of a test; the last three are final."""
 
     GOING_ON = "going on"
     ACCEPTED_H1 = "accepted H1"
@@ -57,11 +57,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SequentialTest:
-    """The question, fixed before the first pair. Raises ValueError.
+    """The question, fixed before the first pair. Raises ValueError for values that cannot be.
 
-    elo0, elo1: differences that the test tells apart. alpha: chance to accept H1 when the difference is elo0. beta: to
-    accept H0 when it is elo1. cap: pairs after which it ends undecided. The defaults suit agents that learn, where
-    versions differ by tens of Elo; a difference of either bound takes 130 pairs in the mean.
+    elo0, elo1: the differences that the test tells apart. alpha: probability of accepting H1 when the difference is
+    elo0. beta: probability of accepting H0 when it is elo1. cap: pairs after which the test ends undecided. The
+    defaults suit learning agents, whose versions differ by tens of Elo; a difference equal to either bound takes 130
+    pairs on average.
     """
 
     elo0: float = 0.0
@@ -72,7 +73,7 @@ class SequentialTest:
     scale: Scale = Scale.NORMALISED
 
     def __post_init__(self) -> None:
-        # As text where it comes from a row.
+        # Rows store the scale as text.
         object.__setattr__(self, "scale", Scale(self.scale))
         if not -LARGEST_ELO <= self.elo0 < self.elo1 <= LARGEST_ELO:
             raise ValueError(
@@ -85,22 +86,22 @@ class SequentialTest:
 
     @property
     def as_json(self) -> dict[str, object]:
-        """As a row keeps it; `SequentialTest(**data)` reads it."""
+        """The test as a row stores it; `SequentialTest(**data)` reads it."""
         return {**asdict(self), "scale": self.scale.value}
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether it asks which of the two is stronger, rather than whether the first one is."""
+        """Whether the test asks which of the two is stronger, rather than whether the first one is."""
         return self.elo0 == -self.elo1
 
     def question(self, first: str, second: str) -> str:
-        """What it asks, as a part of a sentence; first and second are the names of the two."""
+        """The question as part of a sentence; first, second: names of the two."""
         if self.is_symmetric:
             return f"which of {first} and {second} is stronger"
         return f"whether {self.claim(first, second)}"
 
     def claim(self, first: str, second: str) -> str:
-        """What H1 says of the two, as a part of a sentence."""
+        """What H1 says of the two, as part of a sentence."""
         bounds = f"{_written(self.elo1)} rather than {_written(self.elo0)} {self.scale}"
         return f"{first} is {bounds} stronger than {second}"
 
@@ -117,10 +118,10 @@ class SequentialTest:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How a test stands after the first `pairs` pairs of the schedule.
+    """The state of a test after the first `pairs` pairs of the schedule.
 
-    counts: of them by half points, 0 to 4. llr: their log-likelihood ratio. waiting: pairs that have arrived but cannot
-    be looked at, because one before them has not, or that came after the decision.
+    counts: of these pairs by half points, 0 to 4. llr: their log-likelihood ratio. waiting: pairs that have arrived but
+    are not used, because an earlier one is missing or because the test had been decided.
     """
 
     test: SequentialTest
@@ -132,18 +133,18 @@ class Decision:
 
     @property
     def is_final(self) -> bool:
-        """Whether no further pair can change it."""
+        """Whether the test is over."""
         return self.state is not State.GOING_ON
 
     def sentence(self, first: str, second: str) -> str:
-        """What came out, for people; first and second are the names of the two."""
+        """The result as a sentence; first, second: names of the two."""
         test = self.test
         llr, lower, upper = (_written(value, ".2f") for value in (self.llr, test.lower, test.upper))
         seen = f"log-likelihood ratio {llr}, limits {lower} and {upper}"
         if self.state in (State.GOING_ON, State.INCONCLUSIVE) and not test.lower < self.llr < test.upper:
             seen += "; but whom it speaks for is not ahead"
         elif self.state in (State.ACCEPTED_H0, State.ACCEPTED_H1) and test.lower < self.llr < test.upper:
-            # Else it seems to be decided before it is.
+            # Without this, the test would seem to be decided before its limits.
             seen += ", each less the mean overshoot"
         open_question = test.question(first, second)
         if self.state is State.INCONCLUSIVE:
@@ -161,13 +162,13 @@ class Decision:
 
 
 def decide(test: SequentialTest, half_points: Mapping[int, int]) -> Decision:
-    """How the test stands, given the pairs that have arrived so far.
+    """The state of the test after the pairs that have arrived so far.
 
-    half_points: by a pair's number in the schedule, from 0: what the first submission got of its two matches, 0 to 4.
-    Hand over all that have arrived, in whatever order they did; the test looks at them one by one in the order of the
-    schedule and stops at the first gap. So the verdict is the same on one worker and on many: quick matches, which may
-    well be those of one outcome, are not looked at first. A void pair is played again under its number. Once the
-    decision is final, further pairs do not change it. Raises ValueError for half points outside 0 to 4.
+    half_points: the half points of the first submission, 0 to 4, by the pair's number in the schedule, from 0. Pass all
+    pairs that have arrived, in any order: the test uses them in the order of the schedule and stops at the first gap.
+    So the decision is the same on one worker and on many, although quick matches, which may tend to one outcome, arrive
+    first. A void pair is played again under its number. Pairs after a final decision do not change it. Raises
+    ValueError for half points outside 0 to 4.
     """
     for number, points in half_points.items():
         if points not in range(5) or number < 0:
@@ -199,7 +200,7 @@ def course(test: SequentialTest, half_points: Sequence[int]) -> list[float]:
 
 
 def walk(test: SequentialTest, half_points: ArrayLike) -> tuple[Integers, Floats, Integers]:
-    """After every pair: 1 or -1 where H1 or H0 would be accepted, else 0; the log-likelihood ratio; the counts.
+    """After every pair: 1 where H1 would be accepted, -1 for H0, else 0; the log-likelihood ratio; the counts.
 
     half_points: shape (..., pairs), in the order of the schedule. Returns shapes (..., pairs) twice, (..., pairs, 5).
     """
@@ -208,15 +209,15 @@ def walk(test: SequentialTest, half_points: ArrayLike) -> tuple[Integers, Floats
     states = (ratios >= test.upper - _overshoot(ratios)).astype(np.int64)
     states -= ratios <= test.lower + _overshoot(-ratios)
     if test.is_symmetric:
-        # Where pairs are skewed, e.g. few lost by far and many won narrowly, the ratio may speak for who does not lead.
-        # Nobody is called stronger who is not ahead; to wait for that errs less often, not more.
+        # With skewed pairs, e.g. few lost by far and many won narrowly, the ratio may favour the submission that is
+        # behind. Only a leader is called stronger; waiting for that can only make errors rarer.
         leads = np.sign((counts * (SCORES - 0.5)).sum(axis=-1))
         states = np.where(states == leads, states, 0)
     return states, ratios, counts
 
 
 def _overshoot(paths: Floats) -> Floats:
-    """How far each path is expected to jump over a limit above it, judged by its jumps to new heights so far."""
+    """How far each path is expected to overshoot a limit above it, judged by its steps to new maxima so far."""
     heights = np.maximum.accumulate(np.maximum(paths, 0.0), axis=-1)
     jumps = np.diff(heights, axis=-1, prepend=0.0)
     total = np.cumsum(jumps, axis=-1)
@@ -224,7 +225,7 @@ def _overshoot(paths: Floats) -> Floats:
 
 
 def log_likelihood_ratio(test: SequentialTest, counts: ArrayLike) -> Floats:
-    """Generalised log-likelihood ratio of elo1 over elo0; positive speaks for elo1.
+    """The generalised log-likelihood ratio of elo1 over elo0; positive values favour elo1.
 
     counts: of pairs by half points, shape (..., 5). Returns shape (...).
     """
@@ -238,23 +239,23 @@ def log_likelihood_ratio(test: SequentialTest, counts: ArrayLike) -> Floats:
 
 
 def _target(scale: Scale, elo: float) -> float:
-    """The mean score, or the t value of a pair's score, that a difference stands for."""
+    """The mean score, or the t value of a pair's score, that corresponds to a difference."""
     if scale is Scale.LOGISTIC:
         return 1 / (1 + 10 ** (-elo / 400))
-    # The score of a pair is the mean of two matches: its deviation is smaller by the square root of two.
+    # The score of a pair is the mean of two matches, so its deviation is smaller by the square root of two.
     return math.sqrt(2) * elo / ELO_PER_T
 
 
 def _with_mean(shares: Floats, mean: float) -> Floats:
-    """The likeliest distributions of this mean, shape (n, 5)."""
+    """The likeliest distributions with this mean, shape (n, 5)."""
     weights = np.broadcast_to(SCORES - mean, shares.shape)
     return np.asarray(shares / (1 + _root(shares, weights, np.zeros(len(shares)))[:, None] * weights))
 
 
 def _with_t_value(shares: Floats, t_value: float) -> Floats:
-    """The likeliest distributions whose (mean - 1/2) / deviation is this, shape (n, 5).
+    """The likeliest distributions with (mean - 1/2) / deviation equal to t_value, shape (n, 5).
 
-    The constraint is not linear in the distribution, so it is replaced by its tangent at the last one, again and again.
+    The constraint is not linear in the distribution, so each step replaces it by its tangent at the previous solution.
     """
     found, roots = np.full_like(shares, 0.2), np.zeros(len(shares))
     moving = np.arange(len(shares))
@@ -272,10 +273,10 @@ def _with_t_value(shares: Floats, t_value: float) -> Floats:
 
 
 def _root(shares: Floats, weights: Floats, start: Floats) -> Floats:
-    """The x with sum(shares weights / (1 + x weights)) = 0, so that shares / (1 + x weights) gives the weights mean 0.
+    """The x with sum(shares weights / (1 + x weights)) = 0: under shares / (1 + x weights) the weights have mean 0.
 
-    Each row has one between its outermost poles, where the sum falls all the way: Newton's method, halved where it
-    would leave what is known to hold the root.
+    Each row has one root between its outermost poles, where the sum decreases: Newton's method, with bisection where a
+    step would leave the interval that holds the root.
     """
     low, high = -1 / weights.max(axis=1), -1 / weights.min(axis=1)
     x = np.where((start > low) & (start < high), start, 0.0)
@@ -299,10 +300,10 @@ def _root(shares: Floats, weights: Floats, start: Floats) -> Floats:
 
 
 def expected_pairs(test: SequentialTest, elo: float) -> float:
-    """Pairs that the test takes in the mean when the difference is `elo`, normalised Elo, cap and overshoot left out.
+    """The mean number of pairs that the test takes when the difference is `elo`, normalised; without cap and overshoot.
 
-    The log-likelihood ratio is taken for a Brownian motion between two limits. Source: A. Wald, Sequential Analysis,
-    1947; M. Van den Bergh, The generalized SPRT and its approximation, for drift and variance.
+    The log-likelihood ratio is approximated by a Brownian motion between two limits. Source: A. Wald, Sequential
+    Analysis, 1947; M. Van den Bergh, The generalized SPRT and its approximation, for drift and variance.
     """
     if test.scale is not Scale.NORMALISED:
         raise ValueError("How many pairs logistic bounds take depends on the share of draws; ask in normalised Elo.")
@@ -316,10 +317,10 @@ def expected_pairs(test: SequentialTest, elo: float) -> float:
 
 
 def estimated_elo(counts: Sequence[int]) -> tuple[float, float, float]:
-    """Difference in logistic Elo by counts of pairs, with the ends of its 95% interval (normal approximation).
+    """The difference in logistic Elo from counts of pairs, with the ends of its 95% interval (normal approximation).
 
-    Said beside a verdict it is a rough figure: a test that stops when it has seen enough tends to have seen a little
-    much. Raises ValueError without pairs.
+    After a test that has stopped early it is rough, because early stopping favours extreme results. Raises ValueError
+    without pairs.
     """
     seen = np.maximum(np.asarray(counts, dtype=np.float64), UNSEEN)
     if sum(counts) < 1:
@@ -337,7 +338,7 @@ def _logit_elo(score: float) -> float:
 
 
 def _written(value: float, form: str = "g") -> str:
-    """A figure in a sentence, with a real minus."""
+    """A number for a sentence, with a typographic minus sign."""
     return format(value, form).replace("-", "−")
 
 

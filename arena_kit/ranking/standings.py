@@ -53,7 +53,7 @@ class Standing:
 
 
 def duel_results(entries: Iterable[Entry]) -> list[DuelResult]:
-    """Duels in the order in which their first entries come, seats added up."""
+    """The results of duels, in the order of their first entries; the seats of a submission are summed."""
     by_duel: dict[int, dict[int, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     for entry in entries:
         by_duel[entry.duel][entry.submission].append(entry)
@@ -76,9 +76,9 @@ def standings(
 ) -> list[Standing]:
     """The table: points (2 a duel won, 1 a draw), then wins, then total score; ties share ranks: 1, 1, 3.
 
-    withdrawn: participants who share the rank below all others, whatever the others' figures; the results must not
-    hold duels of theirs. before: rows of the table that earlier results gave; to add the later ones gives the same
-    figures, to the last digit, as all results in the same order.
+    withdrawn: participants who share the rank below all others; the results must not contain duels of theirs. before:
+    the table after earlier results. Adding results in several calls gives exactly the same figures as adding all of
+    them in one, in the same order.
     """
     known = before or {}
     table = {
@@ -120,7 +120,7 @@ def standings(
 
 
 def by_rating(table: Iterable[Standing], ratings: Mapping[int, float], gone: Collection[int] = ()) -> list[Standing]:
-    """The table of a ladder: ranks by rating, who has none below, who is gone below all; equals share: 1, 1, 3."""
+    """The table of a ladder, ranked by rating; ties share: 1, 1, 3. Unrated submissions come next, `gone` ones last."""
 
     def key(standing: Standing) -> tuple[bool, float]:
         is_here = standing.submission not in gone
@@ -134,5 +134,5 @@ def by_rating(table: Iterable[Standing], ratings: Mapping[int, float], gone: Col
 
 
 def _comparable(score: float) -> float:
-    """A sum of scores without the traces of the order in which it was added up."""
+    """A sum of scores, rounded so that it does not depend on the order of addition."""
     return round(score, 9)

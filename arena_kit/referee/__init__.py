@@ -1,1 +1,1 @@
-"""Plays matches, duels and evaluations, and decides whose fault a failure is."""
+"""Plays matches, duels and evaluations, and decides who is at fault for a failure."""

@@ -1,4 +1,4 @@
-"""The event loop of a duel: it asks, decides, and knows whose fault it is when something goes wrong."""
+"""The event loop of a duel: it asks the players, plays their actions, and decides who is at fault for a failure."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from arena_kit.sandbox.ending import Ending
 LOG_LINES = 200
 POLL_SECONDS = 1.0
 LONG_PAUSE_SECONDS = 0.05
-"""When whoever watches the progress takes longer, the players are not charged for it."""
+"""When `on_progress` takes longer than this, the players are not charged for that time."""
 ASKING_SHARE = 0.05
-"""Of the time of a duel: what is spent at most on asking whether it is decided, while it goes on."""
+"""The largest share of a duel's time that is spent on asking whether the duel is decided."""
 
 Decided = Callable[[Sequence[int]], int | None]
-"""Given the half points of player_1 by pair, in the order of the schedule: how many of these decide the duel."""
+"""Takes the half points of player_1 by pair, in order; returns how many pairs decide the duel, None if undecided."""
 
 
 class Duel:
-    """The event loop over both players' wires."""
+    """Plays a duel over both players' wires; `run_duel` describes the arguments."""
 
     def __init__(
         self,
@@ -63,25 +63,26 @@ class Duel:
         self._processor = Processor((self.links[0], self.links[1]), one_core=one_core, clock=clock)
         self._spec, self._seed, self._limits = spec, seed, limits
         self.count = match_count
-        """Matches that the duel has: fewer than planned once it is decided. Those beyond count for nobody."""
+        """Number of matches that count; it drops when the duel is decided early."""
         self._clock, self._on_progress, self._decided = clock, on_progress, decided
         self._pairs: list[int] = []
-        """Half points of player_1, as far as the pairs are over without a gap."""
+        """Half points of player_1 in the pairs that are over, up to the first pair that is not."""
         self._asked, self._asks_again_at = 0, clock()
-        """How many of them were looked at, and when more are."""
+        """The number of pairs that `decided` has seen, and the earliest time to ask it again."""
         self._active: dict[int, Match] = {}
         self._next = 1
         self._out_of_play: list[PlayerFault | None] = [None, None]
-        """By player: why it forfeits everything that is left."""
+        """By player: why it forfeits all remaining matches; None while it plays."""
         self._why_out = ["", ""]
-        """By player: what is known beside that."""
+        """By player: the detail of that fault."""
         self._unexplained: list[tuple[list[Match], PlayerLost] | None] = [None, None]
-        """By player: the matches that were open at its last loss, while nobody knows yet which one it was."""
+        """By player: the matches that were open at its last loss, while it is unknown which of them caused it."""
         self._thinking = [0.0, 0.0]
         self._reported, self._reported_at = 0, clock()
         self._stalls = Stalls()
 
     def play(self) -> None:
+        """Play until every match that counts has a record. Raises PlatformFault and SandboxError."""
         for link in self.links:
             self._open(link, None)
         for link in self.links:
@@ -104,20 +105,20 @@ class Duel:
         self.playing_seconds = self._clock() - begun
         self._report()
         self._say_goodbye(self._clock() + self._limits.move_seconds)
-        # Both, before anybody waits for the end of one.
+        # Both players end at the same time, before the caller waits for either.
         for link in self.links:
             link.hang_up()
 
     # --- Starting and ending matches ----------------------------------------------------------------------
 
     def _fill(self) -> None:
-        """Start matches while there is room; forfeit at once what a lost player cannot play."""
+        """Start matches while there is room; forfeit at once those that a lost player cannot play."""
         while self._next <= self.count and len(self._active) < self._room():
             number, self._next = self._next, self._next + 1
             match = self._new_match(number)
             lost = [player for player in (0, 1) if self._out_of_play[player] is not None]
             if lost:
-                # When neither can play, the one to move first forfeits: over a pair that is one match each.
+                # When neither can play, the first to move forfeits, so each forfeits one match of a pair.
                 player = lost[0] if len(lost) == 1 else match.seats[0]
                 match.forfeit(player, self._out_of_play[player] or PlayerFault.DID_NOT_START, self._why_out[player])
                 self._keep(match)
@@ -126,7 +127,6 @@ class Duel:
             self._send(match.start())
 
     def _room(self) -> int:
-        """How many matches may run at once."""
         return min(link.parallel_matches for link in self.links)
 
     def _new_match(self, number: int) -> Match:
@@ -149,9 +149,9 @@ class Duel:
     def _ask_whether_decided(self) -> None:
         """End the duel with the pair that decides it, in the order of the schedule.
 
-        Matches play side by side, and the quick ones end first: what is over before others that come before it is not
-        looked at yet, and what was played beyond the decision is dropped. So neither the number of matches that run at
-        once nor anybody's speed has a part in what is kept.
+        Matches run at the same time, and short ones end first. A pair counts only when all pairs before it are over,
+        and matches beyond the deciding pair are dropped. So the record depends neither on the number of matches that
+        run at once nor on the players' speed.
         """
         if self._decided is None:
             return
@@ -170,7 +170,7 @@ class Duel:
             self._abandon()
 
     def _abandon(self) -> None:
-        """Let go of the running matches beyond the last that counts: no answer is waited for, and no END is sent."""
+        """Drop the running matches beyond the last that counts, without waiting for answers or sending END."""
         for match in [match for match in self._active.values() if match.number > self.count]:
             match.is_over = True
             match.forget()
@@ -189,7 +189,7 @@ class Duel:
                 self.links[request.player].waiting.append(request)
 
     def _report(self) -> None:
-        """Tell how far the duel is: after every result, and now and then, because who is told may want to stop it."""
+        """Call `on_progress` after every result, and otherwise every POLL_SECONDS, because it may stop the duel."""
         begun = self._clock()
         done = min(len(self.records), self.count)
         if done == self._reported and begun - self._reported_at < POLL_SECONDS:
@@ -207,7 +207,7 @@ class Duel:
     # --- Events -------------------------------------------------------------------------------------------
 
     def _wait(self, poll: select.poll) -> None:
-        """Wait for answers until the next deadline and act on what came, or did not come."""
+        """Wait for answers until the next deadline; act on those that arrive and on those that are late."""
         open_links = [link for link in self.links if link.is_open]
         by_descriptor = {}
         for link in open_links:
@@ -222,7 +222,7 @@ class Duel:
             for descriptor in by_descriptor:
                 poll.unregister(descriptor)
         if self._stalls.was_held_up(seconds):
-            # Somebody has stopped this process for a while, or it had no core: no player had a part in that.
+            # This process was stopped or had no core, which is not the players' time.
             self._forgive_pause()
         for descriptor, event in events:
             link = by_descriptor[descriptor]
@@ -235,7 +235,7 @@ class Duel:
         for link in open_links:
             deadline = link.deadline
             if link.is_open and deadline is not None and self._clock() > deadline:
-                # Before anybody is blamed: the rival may have held the processor.
+                # The player is excused for the time in which its rival held the processor.
                 link.excused_seconds = self._processor.excused(link.index)
                 if link.deadline is not None and self._clock() > link.deadline:
                     link.raise_if_paused()
@@ -285,7 +285,7 @@ class Duel:
 
     def _refuse(self, link: PlayerLink, match: Match, answer: Answer) -> None:
         if answer.kind is ERROR:
-            # The sentence is public like every result; the trace shows source, so it goes to the player's own log.
+            # The first line is public like every result. The trace shows source code, so it goes to the player's log.
             link.keep_trace(match.number, answer.text)
             self._forfeit(match, link.index, PlayerFault.RAISED, first_line(answer.text))
         else:
@@ -294,7 +294,7 @@ class Duel:
     # --- Losing a player ----------------------------------------------------------------------------------
 
     def _lose(self, link: PlayerLink, loss: PlayerLost) -> None:
-        """A container is lost: its match forfeits, the others go on in a fresh container where they stood."""
+        """Forfeit the match that lost the container; the others go on in a new container where they stopped."""
         player = link.index
         fault = loss.fault
         begun = self._clock() - link.waited_seconds
@@ -306,9 +306,9 @@ class Duel:
         link.close()
         if len(link.outstanding) == 1 and suspects:
             self._forfeit(suspects[0].match, player, fault, loss.detail)
-        # A loss that cannot be blamed yet is looked for again, one question at a time, before it counts.
+        # When the cause is unclear, the open questions are asked again one at a time to find it.
         if len(link.outstanding) > 1 and suspects:
-            # When an open END may have been the cause, no match has to pay for a loss that stays unexplained.
+            # If the loss does not happen again, the first of these matches forfeits; none if an END may be the cause.
             payers = [request.match for request in suspects] if len(suspects) == len(link.outstanding) else []
             self._unexplained[player] = (payers, PlayerLost(fault, loss.detail))
         else:
@@ -318,11 +318,11 @@ class Duel:
             self._open(link, suspects)
         self._processor.forgiven()
         self.links[1 - player].forgive_pause()
-        # Whatever this took, the player is the reason.
+        # The time that this took counts as the player's.
         self._thinking[player] += self._clock() - begun
 
     def _give_up_search(self, link: PlayerLink) -> None:
-        """The loss did not happen again: somebody's match has to pay, or dying now and then would be free."""
+        """Forfeit one of the suspected matches when the loss did not happen again, or dying at random would be free."""
         unexplained, self._unexplained[link.index] = self._unexplained[link.index], None
         if unexplained is not None:
             matches, loss = unexplained
@@ -337,7 +337,7 @@ class Duel:
             self._take_out(link.index, PlayerFault.TOO_MANY_RESTARTS)
 
     def _open(self, link: PlayerLink, suspects: list[Question] | None) -> None:
-        """Start a player and bring a fresh container to where its running matches stand."""
+        """Start a container, and repeat the running matches there. suspects: open at the last loss; None at first."""
         player = link.index
         try:
             link.open()
@@ -354,14 +354,14 @@ class Duel:
                 link.waiting.append(request)
 
     def _take_out(self, player: int, fault: PlayerFault, detail: str = "") -> None:
-        """A player plays no more in this duel and forfeits what is left."""
+        """Let a player forfeit all remaining matches."""
         self.links[player].close()
         self._out_of_play[player], self._why_out[player] = fault, detail
         for match in list(self._active.values()):
             self._forfeit(match, player, fault, detail)
 
     def _check_time(self, elapsed: float) -> None:
-        """End what takes too long. elapsed: seconds since the first question."""
+        """End a duel that takes too long. elapsed: seconds since the first question."""
         if elapsed > self._limits.duel_seconds:
             self._run_out_of_time(elapsed)
 
@@ -369,13 +369,13 @@ class Duel:
         for link in self.links:
             self._thinking[link.index] += link.waited_seconds
         if sum(self._thinking) < elapsed / 2:
-            raise PlatformFault("The duel took too long, and not because of its players.", code="duel_too_slow")
+            raise PlatformFault("The duel took too long for a reason other than its players.", code="duel_too_slow")
         slower = 0 if self._thinking[0] >= self._thinking[1] else 1
         self._note(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
         self._take_out(slower, PlayerFault.DUEL_TIME)
 
     def _say_goodbye(self, until: float) -> None:
-        """Let the last `end()` calls run, within the time of a move."""
+        """Wait for the last `end()` calls. until: the time at which to stop, by the clock."""
         while self._clock() < until:
             busy = [link for link in self.links if link.is_open and link.owes_end]
             if not busy:
@@ -391,7 +391,7 @@ class Duel:
         if len(self.log) < LOG_LINES:
             self.log.append(" ".join(line.split())[:500])
         elif len(self.log) == LOG_LINES:
-            self.log.append("More was not kept.")
+            self.log.append("Further lines were dropped.")
 
 
 def _can_read(link: PlayerLink) -> bool:

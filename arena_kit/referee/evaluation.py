@@ -1,4 +1,4 @@
-"""The event loop of an evaluation: one player, many episodes at once, every step and every reward the referee's own."""
+"""The event loop of an evaluation: one player, many episodes at once; the referee steps the environments."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an evaluation counts for nothing: the player's fault, in which episode, and a sentence for a person.
+    """Why an evaluation failed.
 
-    public_sentence: the same in the arena's words alone, without the episode or anything that the player said.
+    fault: the player's fault. episode: its number, if known. sentence: for the owner. public_sentence: the same for the
+    public, without the episode and without text from the player.
     """
 
     fault: PlayerFault
@@ -34,12 +35,12 @@ class Failure:
 
 
 class Episode:
-    """One running episode and all that the referee knows of it."""
+    """One running episode, and after it the next one in the same environment."""
 
     is_over = False
 
     def __init__(self, spec: EnvironmentSpec, encoder: Encoder, bank: float) -> None:
-        """bank: wall seconds of an episode on top of the free time of each move."""
+        """bank: wall seconds that an episode may take in addition to the free time of each move."""
         self._encoder, self._bank, self._id = encoder, bank, spec.id
         try:
             self._environment = spec.make()
@@ -50,7 +51,8 @@ class Episode:
     def start(self, turn: int, number: int, seed: int) -> Question:
         """Begin an episode in the same environment; return the first question.
 
-        turn: how many were begun, this one included: all that the player is told. number: place in the list, from 1.
+        turn: counts the episodes begun, this one included; it is all that the player is told. number: the place of the
+        seed in the list, from 1.
         """
         self.turn, self.number, self.seed = turn, number, seed
         self.actions: list[Action] = []
@@ -64,9 +66,9 @@ class Episode:
         return self._question(START, 0.0)
 
     def step(self, action: Action) -> Question:
-        """Take an action; return the next question, END when the episode is over.
+        """Take an action; return the next question, which is END when the episode is over.
 
-        Raises IllegalAction, and PlatformFault when the environment breaks.
+        Raises IllegalAction, and PlatformFault when the environment fails.
         """
         if type(action) is int and action not in self._valid:
             raise IllegalAction(f"{action} is not among the valid actions.")
@@ -83,18 +85,18 @@ class Episode:
         return self._question(STEP if self._environment.to_move else END, reward)
 
     def charge(self, seconds: float, free_seconds: float) -> None:
-        """Take from the bank what a move took beyond the free time."""
+        """Take the time of a move beyond the free time from the bank."""
         if seconds > free_seconds:
             self.banks[0] -= seconds - free_seconds
 
     def book(self, seconds: float, cpu_seconds: float) -> None:
-        """Keep what a move took, of answers that came together an equal part."""
+        """Add the times of a move; answers that arrive together share their time equally."""
         self.thinking_seconds += seconds
         self.slowest_move_seconds = max(self.slowest_move_seconds, seconds)
         self.cpu_seconds += cpu_seconds
 
     def record(self) -> EpisodeRecord:
-        """What is kept of an episode that is over."""
+        """Return the record of an episode that is over."""
         return EpisodeRecord(
             number=self.number,
             seed=self.seed,
@@ -121,10 +123,10 @@ class Episode:
 
 
 class Evaluation:
-    """Plays one episode for every seed, up to `parallel` at once.
+    """Plays one episode for every seed, up to `parallel` at once; `run_evaluation` describes the arguments.
 
-    Nothing is forfeited here: a player that fails in one episode fails the evaluation, or ending an episode by a fault
-    could pay where every step costs.
+    A fault in one episode fails the whole evaluation. If it ended only the episode, a fault could pay off where every
+    step costs.
     """
 
     def __init__(
@@ -141,11 +143,6 @@ class Evaluation:
         still_wanted: Callable[[], None],
         trial_until: float | None = None,
     ) -> None:
-        """order: of the places of the list, from 0.
-
-        still_wanted: called about once a second; raises when the evaluation is to end at once. trial_until: the
-        moment at which a trial ends with what it has, see `run_evaluation`.
-        """
         self.records: list[EpisodeRecord] = []
         self.failure: Failure | None = None
         self.playing_seconds = 0.0
@@ -155,7 +152,7 @@ class Evaluation:
         self._on_episode, self._still_wanted = on_episode, still_wanted
         self._trial_until = trial_until
         self._is_enough = False
-        """Whether a trial ends although episodes are left."""
+        """Whether a trial ends now although episodes are left."""
         self._next = 0
         self._thinking = 0.0
 
@@ -167,7 +164,7 @@ class Evaluation:
         except PlayerLost as loss:
             self._fail(loss.fault, None, loss.detail)
             return
-        # A slow player would end all episodes of a trial together, too late to show that it can end one.
+        # A trial plays its first episode alone: a slow player that plays all of them at once might end none in time.
         self._open_slots(1 if self._trial_until is not None else link.parallel_matches)
         link.forgive_pause()
         self._cpu = link.cpu_seconds()
@@ -190,12 +187,12 @@ class Evaluation:
         link.hang_up()
 
     def _open_slots(self, count: int) -> None:
-        """Let so many more episodes run at once, as far as there are seeds for them."""
+        """Let `count` more episodes run at once, or as many as there are seeds left."""
         for _ in range(min(count, len(self._seeds) - self._next)):
             self._begin(Episode(self._spec, self._encoder, self._limits.bank_seconds))
 
     def _begin(self, episode: Episode) -> None:
-        """Let a slot play the next seed, if one is left."""
+        """Play the next seed, if one is left."""
         if self._next < len(self._order):
             place = self._order[self._next]
             self._next += 1
@@ -209,13 +206,13 @@ class Evaluation:
             poll.modify(link.fileno(), select.POLLIN | select.POLLOUT)
         events = poll.poll(seconds * 1000)
         if self._stalls.was_held_up(seconds):
-            # Somebody has stopped this process for a while, or it had no core: the player had no part in that.
+            # This process was stopped or had no core, which is not the player's time.
             link.forgive_pause()
         if link.wants_to_write:
             poll.modify(link.fileno(), select.POLLIN)
         if any(event & ~select.POLLOUT for _, event in events):
             self._receive()
-        # Also when bytes have come: those that do not complete an answer are no answer.
+        # This check also follows a read, because the bytes read may be only a part of an answer.
         deadline = link.deadline
         if self.failure is None and deadline is not None and self._clock() > deadline:
             link.raise_if_paused()
@@ -237,13 +234,13 @@ class Evaluation:
                 if self.failure is not None:
                     return
                 seconds = 0.0
-            # Stepping environments and telling of progress is not the player's time.
+            # The time for stepping environments and reporting progress is not the player's.
             link.forgive_pause()
         if link.broken is not None:
             self._lose(link.broken)
 
     def _answer(self, episode: Episode, question: Question, answer: Answer, seconds: float) -> None:
-        """seconds: since it was asked or last answered; 0 but for the first of answers that came at once."""
+        """seconds: the time to charge; 0 for all but the first of the answers that arrive together."""
         kind, _, _, action, text = answer
         self._thinking += seconds
         if question.kind is END:
@@ -285,7 +282,7 @@ class Evaluation:
         self._fail(fault, self._oldest(), loss.detail)
 
     def _oldest(self) -> int | None:
-        """The episode whose answer was due: the only one that can be to blame when no other is open."""
+        """Return the number of the only open episode; None when several are open and any may be at fault."""
         outstanding = self.link.outstanding
         if len(outstanding) != 1:
             return None
@@ -302,11 +299,11 @@ class Evaluation:
             self._is_enough = True
             return
         if self._thinking + self.link.waited_seconds < elapsed / 2:
-            raise PlatformFault("The evaluation took too long, and not because of its player.", code="too_slow")
+            raise PlatformFault("The evaluation took too long for a reason other than its player.", code="too_slow")
         self._fail(PlayerFault.EVALUATION_TIME, None)
 
     def _say_goodbye(self, poll: select.poll) -> None:
-        """Let the last `end()` calls run, within the time of a move; those of a trial never beyond its end."""
+        """Wait for the last `end()` calls, for at most the time of a move and never beyond a trial's end."""
         link, until = self.link, self._clock() + self._limits.move_seconds
         until = until if self._trial_until is None else min(until, self._trial_until)
         while (link.outstanding or link.waiting or link.wants_to_write) and self._clock() < until:

@@ -1,4 +1,4 @@
-"""Typed causes of failure, each with a sentence for a person."""
+"""The typed causes of failures, each with a sentence for people."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ SENTENCES: dict[PlayerFault, str] = {
     PlayerFault.RAISED: "The player raised an exception",
     PlayerFault.TIMED_OUT: "The player did not answer in time.",
     PlayerFault.ILLEGAL_ACTION: "The player chose an action that is not valid here",
-    PlayerFault.BAD_ACTION: "The player's answer is not what the protocol asks for",
+    PlayerFault.BAD_ACTION: "The player's answer does not follow the protocol",
     PlayerFault.OVERSIZED_ANSWER: "The player's answer is too large",
-    PlayerFault.UNEXPECTED_ANSWER: "The player answered something it was not asked",
+    PlayerFault.UNEXPECTED_ANSWER: "The player sent an unexpected answer",
     PlayerFault.DIED: "The player's process ended in the middle of its play.",
     PlayerFault.OUT_OF_MEMORY: "The player used more memory than allowed and was ended.",
     PlayerFault.DID_NOT_START: "The player could not be started.",
     PlayerFault.START_TIMED_OUT: "The player could not be started.",
-    PlayerFault.TOO_MANY_RESTARTS: "The player had to be started again too often; it forfeits what is left.",
+    PlayerFault.TOO_MANY_RESTARTS: "The player had to be restarted too often; it forfeits the remaining matches.",
     PlayerFault.DUEL_TIME: "The time of the duel was used up, and this player thought longer.",
     PlayerFault.EVALUATION_TIME: "The time of the evaluation was used up, most of it by this player.",
 }
 
 LAST_LINES = 8
-"""Of a player's output that a terminal shows; a traceback ends with what went wrong."""
+"""A terminal shows this many lines of the end of a player's output, where a traceback has its message."""
 SAYS_LITTLE = (PlayerFault.DID_NOT_START, PlayerFault.START_TIMED_OUT, PlayerFault.DIED)
 
 
 def sentence(fault: PlayerFault, detail: str = "") -> str:
-    """The fault's sentence, with what is known beside it."""
+    """Return the fault's sentence, with further details if there are any."""
     text = SENTENCES[fault]
     if text.endswith("."):
         return f"{text} {detail}".strip()
@@ -55,12 +55,12 @@ def sentence(fault: PlayerFault, detail: str = "") -> str:
 
 
 def first_line(text: str) -> str:
-    """The first line of what a player's server said of an error."""
+    """Return the first line of an error from a player's server."""
     return text.partition("\n")[0][:300]
 
 
 def with_output(fault: str, text: str, log: str) -> str:
-    """A sentence for the player's owner: that of a fault which says little alone ends with the log's last line."""
+    """Return a sentence for the player's owner, with the log's last line where the fault alone says little."""
     last_line = plain_text(log).strip().rpartition("\n")[2][:300]
     if fault not in SAYS_LITTLE or not last_line or last_line in text:
         return text
@@ -68,14 +68,14 @@ def with_output(fault: str, text: str, log: str) -> str:
 
 
 def last_words(fault: str, log: str) -> list[str]:
-    """The last lines that a player printed, for a terminal: where the fault says little alone, else none."""
+    """Return the last lines of a player's output for a terminal, where the fault alone says little."""
     if fault not in SAYS_LITTLE:
         return []
     return [f"  | {line}" for line in plain_text(log).strip().split("\n")[-LAST_LINES:] if line]
 
 
 class PlatformFault(Exception):
-    """The platform failed: nobody forfeits, the work is tried again. code: typed reason."""
+    """The platform failed, so no player forfeits and the work is tried again. code: typed reason."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The referee's connection to one player: requests out, answers in, the clock, and fresh containers."""
+"""The referee's connection to one player: its questions and answers, its clock and its containers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ANSWERS_TO_MOVES = (ACTION, Kind.INVALID, Kind.ERROR)
 ANSWERS_TO_ENDS = (DONE, Kind.ERROR)
 TRACES_KEPT = 10
 HANDSHAKE_SECONDS = 5.0
-"""At least: a busy host is not the player's fault."""
+"""The least time for the handshake, which a busy host may delay."""
 NOT_STARTED = {Ending.OUT_OF_MEMORY: PlayerFault.OUT_OF_MEMORY, Ending.RUNNING: PlayerFault.START_TIMED_OUT}
-"""The fault of a player that could not be started, by how its container ended; RUNNING: it hangs."""
+"""The fault of a player that could not be started, by how its container ended; RUNNING means that it hangs."""
 LOG_JOINT = "\n[the player was started again]\n"
 
 
 class PlayerLost(Exception):
-    """The connection to the player cannot go on: it died, hung, or broke the protocol."""
+    """The connection to the player is lost, because the player died, hung, or broke the protocol."""
 
     def __init__(self, fault: PlayerFault, detail: str = "") -> None:
         super().__init__(detail)
@@ -44,11 +44,12 @@ class PlayerLost(Exception):
 
 
 class PlayerLink:
-    """Pipelines requests to a player and times its answers.
+    """Sends questions to a player without waiting for each answer, and times the answers.
 
-    A move's time runs from the later of "request written" and "previous answer read" until its answer is read, so
-    that no player is trusted with a clock and one slow match is not charged to another. The server answers in
-    order; after a loss that cannot be blamed on one match, requests go out one at a time until the match is found.
+    A move's time runs from when its question was written, or the previous answer was read if that is later, until its
+    answer is read. So one slow match is not charged to another, and the player's clock is not trusted. The server
+    answers in order. After a loss that several matches may have caused, questions are sent one at a time until the
+    match is found.
     """
 
     def __init__(
@@ -73,14 +74,14 @@ class PlayerLink:
         self._logs: list[str] = []
         self._traces: list[str] = []
         self._busy_since = 0.0
-        """When the clock of the oldest open request began to run."""
+        """The time at which the clock of the oldest open question began to run."""
         self.excused_seconds = 0.0
-        """What of the time since then is not to be charged."""
+        """The part of the time since then that is not charged."""
         self.outstanding: deque[Question] = deque()
         self.waiting: list[Question] = []
         """Questions that `flush` will write."""
         self.suspects: set[int] = set()
-        """Identities of the requests that were open at a loss. While one is left, requests go out one at a time."""
+        """Ids of the questions that were open at a loss; while any is left, questions are sent one at a time."""
         self._was_suspecting = False
         self.broken: PlayerLost | None = None
         self.parallel_matches = parallel_matches
@@ -89,7 +90,7 @@ class PlayerLink:
     # --- Life ---------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Start the player and shake hands. Raises PlayerLost (the player's fault) or SandboxError."""
+        """Start the player and do the handshake. Raises PlayerLost for the player's fault, and SandboxError."""
         try:
             self._container = self._launch()
         except PlayerDidNotStart as error:
@@ -104,7 +105,7 @@ class PlayerLink:
         try:
             self._shake_hands(self._wire)
         except PlayerLost:
-            # Before anybody is blamed.
+            # These raise SandboxError when the container was killed or paused from outside.
             self._container.ending()
             self._container.raise_if_paused()
             raise
@@ -112,7 +113,7 @@ class PlayerLink:
         self._busy_since = self._clock()
 
     def hang_up(self) -> None:
-        """Close the wire: a player that is well begins to end."""
+        """Close the wire, which makes a healthy player end."""
         if self._wire is not None:
             self._wire.close()
             self._wire = None
@@ -122,13 +123,13 @@ class PlayerLink:
         if self._container is None:
             return
         container, self._container, self._wire = self._container, None, None
-        # A player that is well ends by itself now, and its log is complete.
+        # Closing the wire first lets a healthy player end by itself with a complete log.
         container.wire.close()
         container.close()
         self._logs.append(container.log())
 
     def raise_if_paused(self) -> None:
-        """Raise SandboxError when somebody outside holds the player up."""
+        """Raise SandboxError when the player was paused from outside."""
         if self._container is not None:
             self._container.raise_if_paused()
 
@@ -151,13 +152,13 @@ class PlayerLink:
         return self._wire.fileno()
 
     def keep_trace(self, match: int, text: str) -> None:
-        """Keep what the server said of an error, for the player's own log."""
+        """Keep the server's report of an error, for the player's own log."""
         if len(self._traces) < TRACES_KEPT:
             self._traces.append(f"[match {match}] {text.strip()}")
 
     @property
     def log(self) -> str:
-        """What the player printed, over all its containers, within the limit of one."""
+        """The output of the player in all its containers, within the limit for one."""
         text = "\n".join([LOG_JOINT.join(self._logs).strip(), *self._traces]).strip()
         limit = self._limits.log_limit_bytes
         return text if len(text) <= limit else text[:limit] + "\n[cut]"
@@ -177,7 +178,7 @@ class PlayerLink:
                 )
             )
             while True:
-                # One deadline for all of it: a trickling answer counts as no answer.
+                # The whole handshake has one deadline, so that an answer byte by byte does not prolong it.
                 if (left := deadline - self._clock()) <= 0:
                     raise TimeoutError
                 wire.settimeout(left)
@@ -193,10 +194,10 @@ class PlayerLink:
                     raise PlayerLost(PlayerFault.DID_NOT_START, "It ended during the handshake.")
                 for answer in self._decoder.feed(data):
                     if not isinstance(answer, dict):
-                        raise PlayerLost(PlayerFault.UNEXPECTED_ANSWER, "It answered before it was asked.")
+                        raise PlayerLost(PlayerFault.UNEXPECTED_ANSWER, "It sent an answer before the first question.")
                     parallel = answer.get("parallel_matches")
                     if type(parallel) is not int or not 1 <= parallel <= self._asked_parallel:
-                        raise PlayerLost(PlayerFault.BAD_ACTION, "READY names no possible number of matches.")
+                        raise PlayerLost(PlayerFault.BAD_ACTION, "READY has an impossible number of matches.")
                     self.parallel_matches = parallel
                     return
         except TimeoutError:
@@ -209,12 +210,12 @@ class PlayerLink:
     # --- Questions and answers -----------------------------------------------------------------------------
 
     def flush(self, *, ends_only: bool = True) -> bool:
-        """Write what waits, in one frame and one call, without ever waiting for the player.
+        """Write the waiting questions in one frame, without ever waiting for the player.
 
-        Returns whether the player's clock has begun to run: it had no open question before.
+        Return whether the player's clock began to run, because it had no open question before.
 
-        ends_only: whether to write also when only ENDs wait; they cost a wake-up of the player and help nobody, so
-        while the duel goes on they travel with the next move.
+        ends_only: whether to write even if only ENDs wait. Each write wakes the player up, so while the duel goes on,
+        ENDs wait for the next move.
         """
         if self._wire is None:
             return False
@@ -229,14 +230,14 @@ class PlayerLink:
             self._out += self._encoder.questions(batch)
             self.outstanding.extend(batch)
         if self._out:
-            # A player that is gone shows when it is read, after its last answers.
+            # A lost connection is noticed in `receive`, after the player's last answers.
             with contextlib.suppress(OSError):
                 del self._out[: self._wire.send(self._out)]
         return begins
 
     @property
     def owes_end(self) -> bool:
-        """Whether the player has still to be told of, or to answer, the end of a match."""
+        """Whether an END waits to be sent or answered."""
         return any(request.kind is END for request in (*self.outstanding, *self.waiting))
 
     @property
@@ -244,9 +245,9 @@ class PlayerLink:
         return bool(self._out)
 
     def receive(self) -> tuple[float, list[tuple[Question, Answer]]]:
-        """Read what has come: seconds that the first answer took (the others came with it), requests and answers.
+        """Read what has arrived; return the seconds that the first answer took, and pairs of questions and answers.
 
-        Sets `broken` when nothing good can follow.
+        The other answers came with the first. Sets `broken` when the connection cannot go on.
         """
         assert self._wire is not None
         try:
@@ -264,17 +265,19 @@ class PlayerLink:
         try:
             for answer in self._decoder.feed(data):
                 if not outstanding or isinstance(answer, dict):
-                    raise ProtocolViolation("There was no question.", code=PlayerFault.UNEXPECTED_ANSWER)
+                    raise ProtocolViolation("No question is open.", code=PlayerFault.UNEXPECTED_ANSWER)
                 request = outstanding[0]
                 kind, match, sequence, _, _ = answer
                 if match != request.number or sequence != request.sequence:
-                    raise ProtocolViolation("It belongs to no open question.", code=PlayerFault.UNEXPECTED_ANSWER)
+                    raise ProtocolViolation(
+                        "It does not belong to the oldest open question.", code=PlayerFault.UNEXPECTED_ANSWER
+                    )
                 if kind not in (ANSWERS_TO_ENDS if request.kind is END else ANSWERS_TO_MOVES):
                     raise ProtocolViolation("It is of the wrong kind.", code=PlayerFault.UNEXPECTED_ANSWER)
                 outstanding.popleft()
                 if suspects:
                     suspects.discard(id(request))
-                # One by one: those before a violation count.
+                # Answers are kept one by one, because those before a violation count.
                 answers.append((request, answer))
         except ProtocolViolation as error:
             self.broken = PlayerLost(PlayerFault(error.code), str(error))
@@ -283,12 +286,12 @@ class PlayerLink:
         return seconds, answers
 
     def suspect(self, requests: list[Question]) -> None:
-        """From now on one request at a time, until these have been answered."""
+        """Send one question at a time from now on, until these have been answered."""
         self.suspects = {id(request) for request in requests}
         self._was_suspecting = bool(self.suspects)
 
     def cleared(self) -> bool:
-        """Whether the last suspect has just answered: the loss could not be blamed on one match."""
+        """Return whether the last suspect has just been answered, so that the loss did not happen again."""
         was, self._was_suspecting = self._was_suspecting, bool(self.suspects)
         return was and not self.suspects
 
@@ -296,21 +299,21 @@ class PlayerLink:
 
     @property
     def deadline(self) -> float | None:
-        """When the oldest open request will be late; None when nothing is open."""
+        """The time at which the answer to the oldest open question is late; None when no question is open."""
         if not self.outstanding:
             return None
         request = self.outstanding[0]
-        # An END is nobody's move: there is no bank for it.
+        # An END is not a move and has no bank.
         bank = 0.0 if request.kind is END else max(0.0, request.match.banks[self.index])
         return self._busy_since + self.excused_seconds + self._limits.move_seconds + bank
 
     @property
     def waited_seconds(self) -> float:
-        """How long the oldest open request has been the player's by now; 0 when nothing is open."""
+        """Seconds for which the oldest open question has been waiting; 0 when no question is open."""
         if not self.outstanding:
             return 0.0
         return self._clock() - self._busy_since
 
     def forgive_pause(self) -> None:
-        """The referee was busy elsewhere: that time is not the player's."""
+        """Restart the clock, because the time until now was not the player's."""
         self._busy_since, self.excused_seconds = self._clock(), 0.0

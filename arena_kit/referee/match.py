@@ -1,4 +1,4 @@
-"""One running match: the environment, who sits where, what was asked and answered."""
+"""A running match: the environment, the players' seats, and the questions and answers so far."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ WINNERS = (Outcome.PLAYER_1, Outcome.PLAYER_2)
 
 
 def pair_seed(seed: int, pair: int) -> int:
-    """Seed of both matches of a pair: the first four bytes of BLAKE2b over "seed/pair", as an unsigned integer."""
+    """Return the seed of both matches of a pair: the 4-byte BLAKE2b hash of "seed/pair" as an unsigned integer.
+
+    seed: the duel's. pair: counted from 0.
+    """
     return int.from_bytes(hashlib.blake2b(f"{seed}/{pair}".encode(), digest_size=4).digest(), "little")
 
 
 class Match:
-    """State of a match between two players. The referee decides what is legal, never the player."""
+    """The state of a match between two players. The referee decides which actions are legal."""
 
     def __init__(
         self, spec: EnvironmentSpec, encoder: Encoder, *, number: int, seed: int, seats: tuple[int, ...], bank: float
@@ -28,10 +31,10 @@ class Match:
         self.number, self.seed, self.seats = number, seed, seats
         self.record: MatchRecord | None = None
         self.is_over = False
-        """Whether it is decided; a plain attribute, because it is asked after every move."""
+        """Whether it is decided; a plain attribute, which is fast to read after every move."""
         self.banks = [bank, bank]
         self.history: tuple[list[Question], list[Question]] = ([], [])
-        """By player: every START and STEP so far, to resume on a fresh container."""
+        """By player: every START and STEP so far, to repeat after a restart of its container."""
         self._spec, self._encoder = spec, encoder
         self._environment = spec.make()
         self._actions: list[int] = []
@@ -39,7 +42,7 @@ class Match:
         self._pending_rewards = [0.0] * spec.seats
         self._scores = [0.0] * spec.seats
         self.move_counts = [0, 0]
-        """By player: answers that counted. Questions with a lower sequence are sent again only to catch up."""
+        """By player: the number of accepted actions. Questions with a lower sequence are repeated after a restart."""
         self.cpu_seconds = [0.0, 0.0]
         """By player: processor time of its container."""
         self._thinking = [0.0, 0.0]
@@ -48,7 +51,7 @@ class Match:
         self._seat_of = tuple(seats.index(player) for player in range(2))
 
     def start(self) -> list[Question]:
-        """Reset the environment; return the first requests."""
+        """Reset the environment; return the first questions."""
         try:
             self._environment.reset(self.seed)
         except Exception as error:
@@ -56,9 +59,9 @@ class Match:
         return self._ask(self._environment.to_move)
 
     def choose(self, player: int, action: int) -> list[Question]:
-        """Take a player's action; return the requests that follow, END included.
+        """Take a player's action; return the questions that follow, including END.
 
-        Raises ValueError, with a sentence, when the action is not valid; PlatformFault when the environment breaks.
+        Raises ValueError with a sentence when the action is not valid, and PlatformFault when the environment fails.
         """
         seat = self._seat_of[player]
         environment, movers = self._environment, self._valid
@@ -93,21 +96,21 @@ class Match:
         return self.ends()
 
     def forfeit(self, player: int, fault: PlayerFault, detail: str = "") -> None:
-        """Decide the match against `player`. Its score is a lost match's, so that erring never beats losing."""
+        """Decide the match against `player`, with the score of a lost match, so that failing is never better."""
         loss = self._spec.forfeit_score
         scores = (-loss, loss) if player == 0 else (loss, -loss)
         self._finish(WINNERS[1 - player], scores, fault, player, sentence(fault, detail)[:ERROR_CHARACTERS])
 
     def ends(self) -> list[Question]:
-        """END for both players of a decided match, as far as they have been asked anything in it."""
+        """Return END for each player of a decided match that was asked anything in it."""
         return [self._end(player) for player in range(2) if self.history[player]]
 
     def forget(self) -> None:
-        """Let go of the questions, which hold the match as it holds them: nobody resumes a match that is over."""
+        """Drop the questions, which refer to the match and would keep it in memory."""
         self.history = ([], [])
 
     def charge(self, player: int, seconds: float, free_seconds: float) -> None:
-        """Book the time of a move; what exceeds the free time comes from the player's bank."""
+        """Add the time of a move; the part beyond the free time is taken from the player's bank."""
         self._thinking[player] += seconds
         self._slowest[player] = max(self._slowest[player], seconds)
         if seconds > free_seconds:

@@ -1,4 +1,4 @@
-"""The core that both players of a duel share: who used it, whose time it was, and who burns it out of turn."""
+"""Divides the time on the core that both players of a duel share, and throttles a player that uses it out of turn."""
 
 from __future__ import annotations
 
@@ -8,45 +8,48 @@ from dataclasses import dataclass
 from typing import Protocol
 
 LOOK_SECONDS = 0.0005
+"""The clocks of the containers are read at most this often, because reading them slows quick moves."""
 BURNED_SECONDS = 0.2
-"""Processor time out of turn from which a player is looked at."""
+"""A player with less processor time out of turn than this is never throttled."""
 BURNED_FRACTION = 0.25
-"""Share of the time out of turn that it may use the processor for."""
+"""The largest share of the time out of turn in which a player may use the processor."""
 
 
 class Side(Protocol):
-    """One player, as far as its use of the processor is concerned."""
+    """What this module needs of a player."""
 
     index: int
 
     def cpu_seconds(self) -> float | None:
-        """Processor time of its container so far; None where nobody can tell."""
+        """Return the processor time of its container so far; None when unknown."""
 
     def throttle(self) -> None:
-        """Give it the processor only while nobody else wants it."""
+        """Give it the processor only while no other process wants it."""
 
 
 @dataclass(slots=True)
 class _Use:
-    """What is known of one player. Processor seconds are readings of its container's clock."""
+    """What is known about one player's use of the processor."""
 
     cpu: float | None = None
-    """When its last answers were read, or its container was started."""
+    """Its processor time when its last answers were read, or its container was started."""
     rival_cpu: float | None = None
-    """The other player's, when this one's clock began to run."""
+    """The other player's processor time when this one's clock began to run."""
     idle_since: float | None = None
-    """Since when nobody has asked it anything; None while it is asked."""
+    """The time since which it has no open question; None while it has one."""
     idle_cpu: float = 0.0
+    """Processor time that it has used without an open question."""
     idle_seconds: float = 0.0
+    """Wall time that it has been without an open question."""
     is_throttled: bool = False
 
 
 class Processor:
-    """Reads the players' processor time whenever questions go out and answers come in.
+    """Reads the players' processor time whenever questions are sent and answers arrive.
 
-    A player is charged the time from a question to its answer less what its rival's processes took of the common core
-    meanwhile, but never less than its own processor time. One that uses the processor while it is not asked anything
-    gets it from then on only when nobody else wants it.
+    A player is charged the time from a question to its answer, less what its rival's processes used of the shared core
+    meanwhile, but at least its own processor time. A player that uses the processor without an open question is
+    throttled: it gets the processor only while no other process wants it.
     """
 
     def __init__(self, sides: tuple[Side, Side], *, one_core: bool, clock: Callable[[], float]) -> None:
@@ -56,20 +59,20 @@ class Processor:
         self._read_at = -math.inf
 
     def started(self, player: int) -> None:
-        """A container of the player has been started."""
+        """Note that a container of the player has been started."""
         throttled = self._uses[player].is_throttled
         use = self._uses[player]
         self._read_at = -math.inf
         use.cpu, use.idle_since, use.is_throttled = self._look()[1][player], None, False
-        # Another container has another clock.
+        # The clock of a new container starts anew.
         self._uses[1 - player].rival_cpu = use.cpu
         if throttled:
             self._throttle(player)
 
     def asked(self, player: int) -> bool:
-        """A player that had no open question has been asked: its clock begins to run.
+        """Start the clock of a player that had no open question and now has one.
 
-        Returns whether it was throttled, which is a call to the engine and may take its time.
+        Return whether the player was throttled, because that calls the engine and may take long.
         """
         use = self._uses[player]
         now, cpus = self._look()
@@ -87,7 +90,10 @@ class Processor:
         return False
 
     def answered(self, player: int, seconds: float, *, is_idle: bool) -> tuple[float, float]:
-        """Answers have been read: (seconds to charge of these `seconds`, processor seconds of the player for them)."""
+        """Note that a player's answers were read; return (seconds to charge, the player's processor seconds).
+
+        seconds: wall time that the answers took. is_idle: whether the player has no open question now.
+        """
         use = self._uses[player]
         now, cpus = self._look()
         cpu, rival_cpu = cpus[player], cpus[1 - player]
@@ -98,17 +104,17 @@ class Processor:
         return charged, own
 
     def forgiven(self) -> None:
-        """The referee was busy elsewhere: both players' clocks begin to run anew."""
+        """Restart both players' clocks after the referee was busy with something else."""
         _, cpus = self._look()
         for player, use in enumerate(self._uses):
             use.rival_cpu = cpus[1 - player]
 
     def excused(self, player: int) -> float:
-        """Seconds since the player's clock began to run that were its rival's doing."""
+        """Return the seconds that the rival has used of the core since the player's clock began to run."""
         return self._rival_took(self._uses[player], self._look()[1][1 - player])
 
     def _look(self) -> tuple[float, tuple[float | None, float | None]]:
-        """Now, and the players' processor time, not older than LOOK_SECONDS: quick moves are not slowed by looking."""
+        """Return the time now, and the players' processor times, which may be LOOK_SECONDS old."""
         now = self._clock()
         if now - self._read_at >= LOOK_SECONDS:
             self._read_at = now

@@ -1,4 +1,4 @@
-"""Plays matches, duels and evaluations: what workers, the command line and benchmarks call. No Django here."""
+"""Plays matches, duels and evaluations, for workers, the command line and benchmarks."""
 
 from __future__ import annotations
 
@@ -45,19 +45,21 @@ class Player(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlayedDuel:
-    """What a duel leaves: its record, the referee's log, and what each player printed."""
+    """The result of a duel."""
 
     record: DuelRecord
     log: str
+    """The referee's log."""
     player_logs: tuple[str, str]
+    """The output of each player."""
     playing_seconds: float
-    """From the first question to the last result, without starting and ending the players."""
+    """Wall time from the first question to the last result, without starting and ending the players."""
 
 
 def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, number: int = 1) -> MatchRecord:
     """Play one match between players in this process, without isolation; players[seat] sits in that seat.
 
-    Exceptions of players are not caught: this is for trusted code, tests and the baseline of benchmarks.
+    It is for trusted code, tests and the baseline of benchmarks: exceptions of players are not caught.
     """
     environment = spec.make()
     environment.reset(seed)
@@ -95,13 +97,15 @@ def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, nu
 
 @dataclass(frozen=True, slots=True)
 class PlayedEvaluation:
-    """What an evaluation leaves: the episodes that were finished, why it failed if so, and what the player printed."""
+    """The result of an evaluation."""
 
     record: EvaluationRecord
+    """The finished episodes."""
     failure: Failure | None
     player_log: str
+    """The output of the player."""
     playing_seconds: float
-    """From the first question to the last result, without starting and ending the player."""
+    """Wall time from the first question to the last result, without starting and ending the player."""
 
 
 def run_evaluation(
@@ -120,13 +124,14 @@ def run_evaluation(
 ) -> PlayedEvaluation:
     """Let one player play an episode for every seed, up to `parallel_episodes` at once.
 
-    The referee owns the environment, steps it and counts; the record does not depend on `parallel_episodes` as far as
-    the player is deterministic. The first fault of the player ends it: then `failure` says why. order: in which the
-    places of the list (from 0) are played, None for that of the list; the player is told turns alone, records know
-    places alone. on_episode: told of every episode that is over, in no particular order. still_wanted: called now and
-    then; may raise to stop. trial_until: makes it a trial, whose first episode is played alone, and which is content at
-    this moment of the clock when one episode is over by then. Raises PlatformFault or SandboxError when the platform
-    fails.
+    The player's first fault ends the evaluation, and `failure` says why. With a deterministic player, the record does
+    not depend on `parallel_episodes`. Raises PlatformFault or SandboxError when the platform fails.
+
+    launch: starts the player's container. order: the order in which to play the places (from 0) of the list of seeds;
+    None for the order of the list. The player is told only the turn of an episode, and the record has only its place.
+    on_episode: called with the record of every finished episode, in no particular order. still_wanted: called about
+    once a second; may raise to stop the evaluation. trial_until: makes it a trial, which plays its first episode alone,
+    and at this time by the clock succeeds with the episodes that are over, if there is one.
     """
     evaluation = Evaluation(
         spec,
@@ -147,7 +152,7 @@ def run_evaluation(
 
 
 def run_episode(spec: EnvironmentSpec, player: Player, seed: int, *, number: int = 1) -> EpisodeRecord:
-    """Play one episode in this process, without isolation: for trusted code, tests and the baseline of benchmarks."""
+    """Play one episode in this process, without isolation, for trusted code, tests and the baseline of benchmarks."""
     environment = spec.make()
     environment.reset(seed)
     array = spec.observation
@@ -166,7 +171,7 @@ def run_episode(spec: EnvironmentSpec, player: Player, seed: int, *, number: int
 
 
 def _state(values: Sequence[float] | bytes, array: ArraySpec) -> np.ndarray[Any, Any]:
-    """An observation as its player sees it."""
+    """Return an observation as the player sees it."""
     raw = np.frombuffer(values, array.wire) if isinstance(values, bytes) else np.array(values)
     return raw.astype(array.dtype).reshape(array.shape)
 
@@ -188,13 +193,15 @@ def run_duel(
 ) -> PlayedDuel:
     """Play `match_count` matches between two players, up to `parallel_matches` at once.
 
-    Matches 2k-1 and 2k share a seed with seats swapped; player_1 has seat 0 in odd ones. launch(player) starts a
-    container for player 0 or 1 and is called again after a death, at most `limits.max_restarts` times. The record
-    does not depend on `parallel_matches` as far as players are deterministic. one_core: whether both containers are
-    pinned to the same core, so that each takes from the other what it uses. decided: ends the duel early with the pair
-    that decides it; it is handed all pairs so far, in the order of the schedule. trial_until: makes it a trial, which
-    ends at the first fault, and at the latest at this moment of the clock: see `arena_kit.referee.trial`. Raises
-    PlatformFault or SandboxError when the platform fails: then nothing counts.
+    Matches 2k-1 and 2k share a seed, with seats swapped; player_1 has seat 0 in odd matches. With deterministic
+    players, the record does not depend on `parallel_matches`. Raises PlatformFault or SandboxError when the platform
+    fails; the whole duel is void then.
+
+    launch: starts a container for player 0 or 1; called again when a player dies, at most `limits.max_restarts` times.
+    one_core: whether both containers are pinned to the same core, and so take time from each other. on_progress: called
+    with the number of finished matches; may raise to stop the duel. decided: ends the duel early, see `Decided`.
+    trial_until: makes it a trial, which ends at the first fault, and at this time by the clock at the latest; see
+    `arena_kit.referee.trial`.
     """
     kind = Duel if trial_until is None else partial(Trial, until=trial_until)
     duel = kind(
@@ -221,7 +228,8 @@ def run_duel(
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Rest the collector of reference cycles: a duel leaves none, and looking for them took a quarter of its time."""
+    """Switch the collector of reference cycles off: a duel makes no cycles, and collecting took a quarter of its
+    time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,6 +1,6 @@
-"""Script submissions: run one to its end and read the score that it prints. Described in `docs/participant/scripts.md`.
+"""Runs script submissions and reads the scores that they print, as `docs/participant/scripts.md` describes.
 
-What a script says of itself is all that is known of it, so boards mark its score as self-reported.
+The arena knows only what a script reports about itself, so leaderboards mark its score as self-reported.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, ScriptLimits, Wat
 from arena_kit.text import plain_text
 
 MAX_LINE_CHARACTERS = 64 * 1024
-"""Longer lines of output are no score."""
+"""Longer lines of output are not read as a score."""
 MAX_METRICS = 1000
 MAX_METRIC_NAME_CHARACTERS = 100
 MAX_EPISODES = 2**31 - 1
 LARGEST_SCORE = 1e300
-"""As the database takes it: see core.models.limits."""
+"""The largest absolute score that the database can store; see core.models.limits."""
 QUOTE_CHARACTERS = 500
 MAX_ERROR_CHARACTERS = 2000
 
 
 class ScriptFault(StrEnum):
-    """Why a script submission has no score: always its own doing."""
+    """Why a script submission has no score; it is always the script's fault."""
 
     FAILED = "script_failed"
     KILLED = "script_killed"
@@ -43,10 +43,10 @@ class ScriptFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScriptScore:
-    """What a script reported of itself, numbers only.
+    """What a script reported about itself.
 
-    metrics: as many as 1000, a list of numbers or numbers by name; None when there were none. episodes: how many it
-    says it played, None when it does not say.
+    metrics: at most MAX_METRICS numbers, as a list or by name; None without any. episodes: the number of episodes that
+    it says it played; None when it does not say.
     """
 
     score: float
@@ -56,7 +56,7 @@ class ScriptScore:
 
 @dataclass(frozen=True, slots=True)
 class ScriptFailure:
-    """Why there is no score. error: a sentence for the owner and the end of the output, at most 2000 characters."""
+    """Why there is no score. error: a sentence for the owner and the end of the output, at most 2,000 characters."""
 
     code: ScriptFault
     error: str
@@ -64,7 +64,7 @@ class ScriptFailure:
 
 @dataclass(frozen=True, slots=True)
 class ScriptRun:
-    """How a script ended, and what it is worth."""
+    """How a script ended, and its score or failure."""
 
     end: ScriptEnd
     verdict: ScriptScore | ScriptFailure
@@ -73,15 +73,15 @@ class ScriptRun:
 def run_script(sandbox: Sandbox, launch: ScriptLaunch, *, watch: Watch = lambda _: None) -> ScriptRun:
     """Run a script submission to its end and judge it.
 
-    watch: called about once a second with the end of what was printed; what it raises ends the script and comes
-    through. Raises SandboxError for a fault of the platform, after which nothing is left of the run.
+    watch: called about once a second with the end of the output; an exception that it raises ends the script and is
+    passed on. Raises SandboxError for a fault of the platform; the run leaves nothing behind then.
     """
     end = sandbox.run_to_end(launch, watch)
     return ScriptRun(end, judge(end, launch.limits))
 
 
 def judge(end: ScriptEnd, limits: ScriptLimits) -> ScriptScore | ScriptFailure:
-    """The score of a script that has ended well, otherwise what was wrong."""
+    """Return the score of a script, or why it has none."""
     if end.ending is Ending.TIMED_OUT:
         return _failure(ScriptFault.TIMED_OUT, f"The script had not ended after {limits.seconds:g} s.", end.log)
     if end.ending is Ending.OUT_OF_MEMORY:
@@ -91,12 +91,12 @@ def judge(end: ScriptEnd, limits: ScriptLimits) -> ScriptScore | ScriptFailure:
 
 
 def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure:
-    """The score in the output of a script that has ended, or why there is none.
+    """Return the score in the output of a script that has ended, or why it has no score.
 
-    The last line counts that is one JSON object with a finite number as its `score`. Where there is none, the failure
-    says what is wrong with the last line that has a `score` at all. Lines over 64 KiB and objects that name a key
-    twice are none. Of `metrics` only finite numbers are kept, of `episodes` only a whole number from 0 to 2**31 - 1.
-    exit_status: as of `subprocess`; None when the script was ended by others.
+    The score is in the last line that is one JSON object with a finite number as its `score`. Without such a line, the
+    failure says what is wrong with the last line that has a `score` at all. Lines over MAX_LINE_CHARACTERS and objects
+    with a duplicate key are ignored. `metrics` keeps only finite numbers, and `episodes` must be a whole number from 0
+    to MAX_EPISODES. exit_status: as in `subprocess`; None when the script was ended from outside.
     """
     log = plain_output(log)
     if exit_status is None or exit_status < 0:
@@ -141,7 +141,7 @@ def _failure(code: ScriptFault, sentence: str, log: str) -> ScriptFailure:
 
 
 class _NotAnObject(ValueError):
-    """A line says two things at once."""
+    """An object in a line has a duplicate key."""
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -152,12 +152,15 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int | float:
-    """A whole number; infinite when no float can hold it, which is also before Python's limit on digits."""
+    """Return a whole number, or infinity for one of more than 300 digits, which no float can hold.
+
+    This also stays below Python's limit on digits.
+    """
     return int(digits) if len(digits) <= 300 else float(digits)
 
 
 def _object(line: str) -> dict[str, Any] | None:
-    """The JSON object that a line consists of, None for any other line. NaN and infinities pass, to be named."""
+    """Return the JSON object in a line, or None for any other line. NaN and infinities pass, to be named in errors."""
     line = line.strip()
     if len(line) > MAX_LINE_CHARACTERS or not (line.startswith("{") and line.endswith("}")):
         return None
@@ -175,7 +178,7 @@ def _number(value: object) -> float | None:
 
 
 def _metrics(value: object) -> tuple[float, ...] | Mapping[str, float] | None:
-    """What is a finite number of a list or a mapping of them; None when nothing is."""
+    """Return the finite numbers in a list or a mapping; None without any."""
     if isinstance(value, list):
         numbers = (_number(item) for item in value)
         return tuple(number for number in numbers if number is not None)[:MAX_METRICS] or None

@@ -1,6 +1,6 @@
-"""The duel of a validation: a submission against itself, to find out whether it plays at all, and quickly.
+"""The duel of a validation, in which a submission plays against itself to show that it can play.
 
-It ends at the first fault in the order of the schedule, and at a moment that is known beforehand: others wait.
+It ends at the first fault in the order of the schedule, and at a fixed time at the latest, because other work waits.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from arena_kit.referee.match import Match
 from arena_kit.referee.wire import Question
 
 PAIR = 2
-"""The matches of the first pair: the player has sat in every seat."""
+"""The number of matches in the first pair, after which the player has played in every seat."""
 
 
 class Trial(Duel):
-    """A duel that ends early. `until`: the moment of the clock at which it ends at the latest.
+    """A duel that ends early. until: the time by the clock at which it ends at the latest.
 
     A fault in match k ends it as soon as matches 1 to k-1 are over, so the record does not depend on how many matches
-    ran at once. The first pair is played alone, or a slow player would end all matches together, too late to show that
-    it can end one. At the last moment a trial without a fault is content with the pairs that are over; when there is
-    none, the time has run out as it does in a duel.
+    ran at once. The first pair is played alone: a slow player that plays all matches at once might end none in time. At
+    `until`, a trial without a fault keeps the pairs that are over; if there is no such pair, its time has run out as in
+    a duel.
     """
 
     def __init__(self, *arguments: Any, until: float, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._until = until
         self._first_fault: tuple[int, PlayerFault, str] | None = None
-        """Player, fault and detail of the forfeit that came first in time."""
+        """Player, fault and detail of the earliest forfeit."""
 
     def _room(self) -> int:
         is_shown = all(number in self.records for number in range(1, PAIR + 1))
         return super()._room() if is_shown else min(PAIR, super()._room())
 
     def _open(self, link: PlayerLink, suspects: list[Question] | None) -> None:
-        """Start a player only while the trial needs it."""
+        """Start a player, but only while the trial is undecided."""
         is_decided = len(self.records) >= self.count or self._out_of_play != [None, None]
         if not is_decided:
             super()._open(link, suspects)
@@ -54,7 +54,7 @@ class Trial(Duel):
 
     def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
         if match.is_over:
-            # An earlier match of the same player has ended the trial a moment ago.
+            # A forfeit of an earlier match has just ended the trial.
             return
         if self._first_fault is None:
             self._first_fault = (player, fault, detail)
@@ -67,18 +67,18 @@ class Trial(Duel):
             if unexplained is not None and self._first_fault is None:
                 self._first_fault = (player, unexplained[1].fault, unexplained[1].detail)
         if self._first_fault is not None:
-            self._note("The time of the trial is used up; what it still looks for is the fault that it has seen.")
+            self._note("The time of the trial is used up; the first fault seen counts.")
             self._take_out(*self._first_fault)
             return
         over = next(number for number in range(1, self.count + 2) if number not in self.records) - 1
         if over < PAIR:
             self._run_out_of_time(elapsed)
             return
-        self._note(f"The time of the trial is used up after {over} matches without a fault: that is enough.")
+        self._note(f"The time of the trial is used up after {over} matches without a fault, which is enough.")
         self.count = over - over % PAIR
         self.records = {number: record for number, record in self.records.items() if number <= self.count}
         self._abandon()
 
     def _say_goodbye(self, until: float) -> None:
-        """As in a duel, and never beyond the moment at which the trial ends: others wait."""
+        """Wait for the last `end()` calls as a duel does, but never beyond the end of the trial."""
         super()._say_goodbye(min(until, self._until))

@@ -1,7 +1,7 @@
-"""The wire between referee and player server, the referee's side. Described in `docs/reference/protocol.md`.
+"""The referee's side of the wire to a player server, which `docs/reference/protocol.md` describes.
 
-Frames are little-endian: u32 length of what follows, u8 kind, payload. Questions of many matches travel in one frame,
-column by column, so that both sides work on whole columns; answers come one by one and echo match and sequence.
+Frames are little-endian: u32 length of the rest, u8 kind, payload. The questions of many matches are sent in one frame,
+column by column, so that both sides work on whole columns. Answers come one by one and repeat match and sequence.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ from itertools import chain
 from struct import Struct
 from typing import Any, NamedTuple
 
-from arena_kit.environment.spec import ActionArraySpec, ArraySpec
+from arena_kit.environment.spec import WIRE_CODES, ActionArraySpec, ArraySpec
 from arena_kit.text import plain_text
 
 VERSION = 2
 MAX_ANSWER_BYTES = 64 * 1024
-"""Largest frame that a player may send."""
-
-TYPECODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
+"""The largest frame that a player may send."""
 
 
 class Kind(IntEnum):
-    """First byte of a frame; START, STEP and END stand in the column of kinds of a QUESTIONS frame."""
+    """The kind of a frame, or (START, STEP, END) of a question within a QUESTIONS frame."""
 
     HELLO = 1
     START = 2
@@ -41,7 +39,7 @@ class Kind(IntEnum):
 
 
 START, STEP, END, ACTION, DONE, ERROR = Kind.START, Kind.STEP, Kind.END, Kind.ACTION, Kind.DONE, Kind.ERROR
-"""By a name of their own where it counts: to look up a member of an enumeration costs as much as a step of a game."""
+"""Shortcuts for the hot path, where looking up a member of an enumeration takes as long as a step of a game."""
 _ANSWERS = {kind.value: kind for kind in (ACTION, DONE, Kind.ERROR, Kind.INVALID)}
 
 
@@ -54,26 +52,26 @@ class ProtocolViolation(Exception):
 
 
 class Question(NamedTuple):
-    """What a player is asked: one row of a QUESTIONS frame."""
+    """A question to a player, which is one row of a QUESTIONS frame."""
 
     number: int
-    """Of the match."""
+    """Number of the match."""
     kind: Kind
     sequence: int
     reward: float
     """Sum of the seat's rewards since its last action; 0 for START."""
     valid: Sequence[int]
-    """Valid actions, empty for END."""
+    """Valid actions; empty for END."""
     observation: bytes
-    """From `Encoder.observation`."""
+    """As returned by `Encoder.observation`."""
     match: Any
-    """The Match or Episode of the referee, not sent."""
+    """The referee's Match or Episode; not sent."""
     player: int
-    """Who is asked, not sent."""
+    """Index of the player; not sent."""
 
 
 class Answer(NamedTuple):
-    """One answer of a player: ACTION with `action`, DONE, or ERROR and INVALID with `text`."""
+    """An answer of a player: ACTION with `action`, DONE, or ERROR or INVALID with `text`."""
 
     kind: Kind
     match: int
@@ -83,7 +81,7 @@ class Answer(NamedTuple):
 
 
 new_tuple = tuple.__new__
-"""What the calls of named tuples do, without names and default values: in a third of the time."""
+"""Makes a named tuple from a tuple of all its values, in a third of the time of an ordinary call."""
 _HEAD = Struct("<IB")
 _QUESTIONS_HEAD = Struct("<IBI")
 _MATCH = Struct("<II")
@@ -99,7 +97,7 @@ def hello(
     action: ActionArraySpec | None = None,
     parallel_matches: int,
 ) -> bytes:
-    """The referee's first frame."""
+    """Return the referee's first frame, HELLO."""
     actions: dict[str, Any] = {"count": action_count, "wire": _action_wire(action_count)}
     if action is not None:
         actions |= {"wire": action.wire, "dtype": action.dtype, "shape": list(action.shape)}
@@ -124,18 +122,18 @@ def _action_wire(action_count: int) -> str:
 
 
 class Encoder:
-    """Encodes the questions of one environment; no NumPy, so that a move costs microseconds."""
+    """Encodes the questions of one environment, without NumPy, so that a move takes microseconds."""
 
     def __init__(self, observation: ArraySpec, action_count: int) -> None:
         self._count, self._bytes = math.prod(observation.shape), observation.byte_count
-        self._typecode = TYPECODES[observation.wire]
+        self._typecode = WIRE_CODES[observation.wire]
         self._pack = Struct(f"<{self._count}{self._typecode}").pack
-        self._valid_typecode = TYPECODES[_action_wire(action_count)]
+        self._valid_typecode = WIRE_CODES[_action_wire(action_count)]
 
     def observation(self, values: Sequence[float] | bytes) -> bytes:
-        """An observation as it goes over the wire; raw bytes, or an array of the wire's type cost least.
+        """Return an observation as bytes; raw bytes and arrays of the wire's type are fastest.
 
-        Raises struct.error when the number of values or a value does not fit the environment's spec.
+        Raises struct.error when the values do not fit the environment's spec.
         """
         if type(values) is array and values.typecode == self._typecode and len(values) == self._count:
             return values.tobytes()
@@ -144,7 +142,7 @@ class Encoder:
         return self._pack(*values)
 
     def questions(self, batch: Sequence[Question]) -> bytes:
-        """One frame that asks all of these."""
+        """Return one frame with all these questions."""
         numbers, kinds, sequences, rewards, valid, observations, _, _ = zip(*batch, strict=True)
         data = b"".join(
             (
@@ -161,22 +159,22 @@ class Encoder:
 
 
 class Decoder:
-    """Cuts the bytes of a player into answers; holds at most one unfinished frame."""
+    """Splits the bytes from a player into answers; holds at most one unfinished frame."""
 
     def __init__(self, action: ActionArraySpec | None = None) -> None:
-        """action: what an action is where it is an array; its values then come as bytes."""
+        """action: the array that an action is, where actions are arrays; its values then come as bytes."""
         self._buffer = b""
         self._frame = _INTEGER_ACTION_FRAME if action is None else Struct(f"<IBII{action.byte_count}s")
         self._is_array = action is not None
 
     def feed(self, data: bytes) -> Iterator[Answer | dict[str, Any]]:
-        """Answers in `data`; READY comes as its JSON object. Raises ProtocolViolation."""
+        """Yield the answers in `data`, and READY as its JSON object. Raises ProtocolViolation."""
         buffer = self._buffer + data if self._buffer else data
         position, size = 0, self._frame.size
         action_length = size - 4
         try:
             while len(buffer) - position >= 5:
-                # Actions are nearly everything: a run of them is read in one go.
+                # Nearly all answers are actions, so a run of them is read at once.
                 run = (len(buffer) - position) // size * size
                 frames = memoryview(buffer)[position : position + run]
                 for length, kind, match, sequence, action in self._frame.iter_unpack(frames):
@@ -205,16 +203,16 @@ class Decoder:
             return _ready(payload)
         kind = _ANSWERS.get(kind_code)
         if kind is None:
-            raise ProtocolViolation(f"An answer of the unknown kind {kind_code}.")
+            raise ProtocolViolation(f"An answer has the unknown kind {kind_code}.")
         if len(payload) < 8:
             raise ProtocolViolation("An answer is too short.")
         match, sequence = _MATCH.unpack_from(payload)
         if kind is ACTION:
-            # One of the right size has been read with its run.
+            # `feed` reads actions of the right size itself.
             raise ProtocolViolation(f"An action must have {self._frame.size - _ACTION_HEAD_BYTES} bytes.")
         if kind is DONE:
             if len(payload) != 8:
-                raise ProtocolViolation("A DONE answer carries nothing.")
+                raise ProtocolViolation("A DONE answer must be empty.")
             return Answer(kind, match, sequence)
         return Answer(kind, match, sequence, text=plain_text(payload[8:].decode("utf-8", "replace")))
 

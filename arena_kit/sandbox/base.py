@@ -1,4 +1,4 @@
-"""What every sandbox offers the referee: start a player behind a socket, say how it ended, leave nothing behind."""
+"""The interface of all sandboxes: start a player behind a socket, tell how it ended, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ FOLDER_PREFIX = "folder:"
 """An image name with this prefix is an unpacked archive in a folder of this host."""
 
 EXIT_SECONDS = 5.0
-"""How long an exit that is under way is waited for, to learn of its kind: a busy host may be slow to tell."""
+"""How long to wait for a container that is about to exit, to learn how it ended; a busy host may be slow."""
 
 
 class SandboxError(Exception):
-    """The platform could not run a player: never the player's fault. The message is a sentence for a person."""
+    """The platform could not run a player, which is never the player's fault. The message is a sentence for people.
+
+    code: typed reason.
+    """
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)
@@ -27,17 +30,17 @@ class SandboxError(Exception):
 
 
 class SandboxUnavailable(SandboxError):
-    """This sandbox cannot be used on this machine (now)."""
+    """This sandbox cannot be used on this machine now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start.
+    """The container to start for a player.
 
-    image: name of an image of the engine, or `folder:PATH`. name: unique on the host, doubles as a mutex.
-    labels: put on the container, so that leftovers of a dead worker can be found.
-    core: CPU core to pin to, None for any. fresh: load the player for one duel only, in the process that plays.
-    in_background: until it has a slot keep it off its core, where another duel is played, and give way to all others.
+    image: name of an image on the engine, or `folder:PATH`. name: unique on the host, so that it also serves as a
+    mutex. labels: put on the container, so that the leftovers of a dead worker can be found. core: CPU core to pin it
+    to; None for any. fresh: load the player for one duel only, in the process that plays. in_background: keep it off
+    its core, where another duel is played, and at low priority, until it has a slot.
     """
 
     image: str
@@ -54,58 +57,58 @@ class Container(Protocol):
 
     @property
     def wire(self) -> socket.socket:
-        """Connected stream socket to the player server; the referee's end."""
+        """The referee's end of the stream socket to the player server."""
 
     def ending(self) -> Ending:
-        """How it ended, or RUNNING. Waits at most EXIT_SECONDS for an exit that is under way.
+        """Return how it ended, or RUNNING. Waits at most EXIT_SECONDS for an exit that is under way.
 
         Raises SandboxError when the whole container was killed from outside.
         """
 
     def raise_if_paused(self) -> None:
-        """Raise SandboxError when somebody outside holds it up: what it does not do then is not its fault."""
+        """Raise SandboxError when it was paused from outside, because the player is not at fault for a delay then."""
 
     def log(self) -> str:
-        """What the player printed, at most `limits.log_limit_bytes` (start and end kept, the cut marked)."""
+        """Return the player's output: its start and end, at most `limits.log_limit_bytes`, with the cut marked."""
 
     def cpu_seconds(self) -> float | None:
-        """CPU time that the container has used in its life; None where the host cannot tell."""
+        """Return the CPU time that the container has used in its life; None where the host cannot tell."""
 
     def throttle(self) -> None:
-        """Give it the processor only while nobody else wants it."""
+        """Give it the processor only while no other process wants it."""
 
     def close(self) -> None:
-        """Kill it and everything it started, remove every trace on the host. May be called twice."""
+        """Kill it and everything that it started, and remove every trace on the host. May be called twice."""
 
 
 class Slot(Container, Protocol):
-    """A player that sits in a container which may outlast its duel."""
+    """A player in a container that may outlast its duel."""
 
     on_close: Callable[[Host], None]
-    """What becomes of the container when the duel is over."""
+    """Called with the container when the duel is over."""
 
     @property
     def container_id(self) -> str:
-        """What the log calls its container."""
+        """The container's name in the log."""
 
     @property
     def why_cold(self) -> str:
-        """Why the container can be used for one duel only, '' when for many."""
+        """Why the container can be used for one duel only; "" when it can be used for many."""
 
 
 class Host(Protocol):
-    """A container whose server has loaded a player and gives it a slot for one duel after another."""
+    """A container with a loaded player, which gives it a slot for one duel after another."""
 
     @property
     def why_cold(self) -> str:
-        """Why it can be used for one duel only, '' when for many."""
+        """Why it can be used for one duel only; "" when it can be used for many."""
 
     @property
     def reusable(self) -> bool:
-        """Whether another duel may have a slot in it now."""
+        """Whether another duel can have a slot in it now."""
 
     def slot(self) -> Slot:
-        """A fresh process of the player, with its wire connected. Raises SandboxError and PlayerDidNotStart."""
+        """Start a new process of the player and connect its wire. Raises SandboxError and PlayerDidNotStart."""
 
     def close(self) -> None:
         """Kill everything in it and remove every trace on the host. May be called twice."""
@@ -117,34 +120,34 @@ class Sandbox(Protocol):
     name: str
 
     def check(self) -> None:
-        """Raise SandboxUnavailable, saying why, when players cannot be started here now."""
+        """Raise SandboxUnavailable with the reason when players cannot be started here now."""
 
     def start(self, launch: Launch) -> Host:
-        """Start a container and return once its server has loaded the player, or the start limit has passed.
+        """Start a container and return when its server has loaded the player.
 
-        Raises SandboxError for a fault of the platform, PlayerDidNotStart when the container came up
-        but its player was not loaded in time.
+        Raises SandboxError for a fault of the platform, and PlayerDidNotStart when the container came up but the player
+        was not loaded within `limits.start_seconds`.
         """
 
     def launch(self, launch: Launch) -> Container:
-        """Start a container for one duel with the player in a slot of it; closing it removes the container."""
+        """Start a container with a player for one duel; closing the result removes the container."""
 
     def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
-        """Run a script submission in a container of its own, and return when every trace of it is removed.
+        """Run a script submission in a container of its own; return when every trace of the container is removed.
 
-        watch: called about once a second with the end of what was printed; what it raises ends the script.
-        Raises SandboxError for a fault of the platform; whatever the script does is a ScriptEnd.
+        watch: called about once a second with the end of the output; an exception that it raises ends the script.
+        Raises SandboxError for a fault of the platform; everything that the script does itself gives a ScriptEnd.
         """
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
-        """Remove what carries `label` with a value not in `live()`; return how many.
+        """Remove the containers whose value of `label` is not in `live()`; return how many.
 
-        `live` is asked after the containers were listed, so that one launched meanwhile is never taken for a leftover.
+        live: called after the containers are listed, so that one launched meanwhile is not taken for a leftover.
         """
 
 
 class PlayerDidNotStart(Exception):
-    """The container ran but the player did not connect: the player's fault. Carries its log."""
+    """The container ran, but the player did not connect, which is the player's fault. Carries its log."""
 
     def __init__(self, message: str, *, log: str, ending: Ending) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The host's side of the folder that one container shares with the runner, and of the sockets in it."""
+"""The host's side of the folder, with sockets in it, that a container shares with the runner."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from arena_kit.sandbox.base import SandboxError
 PREFIX = "c-"
 POLL_SECONDS = 0.02
 LOOK_SECONDS = 0.2
-"""How often somebody looks whether there is still a container to wait for."""
+"""Seconds between two checks whether the container that should connect still runs."""
 
 
 def own_folder(path: Path) -> None:
-    """Make a folder that nobody but this user (or root) can write to. Raises SandboxError when somebody else has it."""
+    """Make a folder that only this user and root can write to. Raises SandboxError when others own or can write it."""
     path.mkdir(mode=0o711, parents=True, exist_ok=True)
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
         raise SandboxError(
-            f"{path} belongs to somebody else or can be written to by others. Remove it, or set CHANNEL_DIR.",
+            f"{path} belongs to another user, or other users can write to it. Remove it, or set CHANNEL_DIR.",
             code="channel_failed",
         )
 
@@ -45,7 +45,7 @@ class Listener:
             raise
 
     def accept(self, deadline: float, alive: Callable[[], bool]) -> socket.socket | None:
-        """The connection, or None when it did not come in time (monotonic seconds) or nobody is alive to make it."""
+        """Return the connection, or None when the deadline (monotonic) passes or `alive` returns False first."""
         self._socket.settimeout(POLL_SECONDS)
         next_look = 0.0
         while (now := time.monotonic()) < deadline:
@@ -64,10 +64,10 @@ class Listener:
 
 
 class Channel:
-    """A folder of its own for one container.
+    """The folder of one container.
 
-    The parent folder lets nobody list it and the names are random, so another user of the host cannot find the
-    sockets; the container sees its own folder only.
+    Other users of the host cannot find its sockets, because they cannot list the parent folder and the names are
+    random. The container sees only its own folder.
     """
 
     def __init__(self, parent: Path) -> None:

@@ -1,4 +1,4 @@
-"""The host's end of the connection to a container's supervisor: a JSON object a line, in both directions."""
+"""The host's end of the connection to a container's supervisor, with one JSON object per line in both directions."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ LINE_BYTES = 4 << 20
 
 
 class Control:
-    """Orders to a supervisor, and what it says. What is not a line of the protocol ends the connection."""
+    """Sends orders to a supervisor and reads its messages. A line that is not a message closes the connection."""
 
     def __init__(self) -> None:
         self.connection: socket.socket | None = None
-        """None before the supervisor has come and after it has gone."""
+        """None before the supervisor connects and after it is lost."""
         self._rest = b""
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a supervisor, as far as is known."""
+        """Whether the supervisor is connected, as far as is known."""
         return self.connection is not None
 
     def send(self, wait_seconds: float, **command: str) -> None:
-        """Give an order; one that does not go through shows soon enough."""
+        """Send an order. An error is ignored here, because the next `message` finds the connection closed."""
         if self.connection is not None:
             with contextlib.suppress(OSError):
                 self.connection.settimeout(wait_seconds)
                 self.connection.sendall(json.dumps(command).encode() + b"\n")
 
     def message(self, deadline: float) -> dict[str, Any] | None:
-        """The next message; None when there is none in time (monotonic seconds), or the connection is closed."""
+        """Return the next message, or None when the deadline (monotonic) passes or the connection is closed."""
         while self.connection is not None:
             line, found, rest = self._rest.partition(b"\n")
             if found:
@@ -56,7 +56,7 @@ class Control:
         return None
 
     def close(self) -> None:
-        """Hang up. May be called twice."""
+        """Close the connection. May be called twice."""
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.close()

@@ -1,4 +1,4 @@
-"""One duel, one core: a wake-up across cores costs more than a move."""
+"""Reserves a core for each duel, because waking a process on another core costs more than a move."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from arena_kit.sandbox.channel import own_folder
 
 
 class Core:
-    """A core that no other duel on this host uses, reserved until it is given back."""
+    """A core that is reserved for one duel on this host until it is released."""
 
     def __init__(self, number: int, lock: IO[str]) -> None:
         self.number, self._lock = number, lock
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the core."""
         self._lock.close()
 
 
 def reserve_core(folder: Path) -> Core | None:
-    """Reserve a core of this host; None when all are taken, or there is nothing to choose.
+    """Reserve a core of this host; return None when all are taken, or when the host has only one.
 
-    folder: where the lock files are kept; the same for all workers of the host.
+    folder: the folder of the lock files, shared by all workers of the host.
     """
     if not hasattr(os, "sched_getaffinity"):
         return None
@@ -46,7 +46,7 @@ def reserve_core(folder: Path) -> Core | None:
 
 @contextlib.contextmanager
 def pinned(core: Core | None) -> Iterator[int | None]:
-    """Move this thread to a core for a while; its number, None without one."""
+    """Pin this thread to a core within the block; yield its number, or None without a core."""
     if core is None:
         yield None
         return
@@ -60,7 +60,7 @@ def pinned(core: Core | None) -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def free_core(folder: Path) -> Iterator[int | None]:
-    """Reserve a core for one duel and move this thread to it; None when all are taken."""
+    """Reserve a core and pin this thread to it within the block; yield its number, or None when all are taken."""
     core = reserve_core(folder)
     try:
         with pinned(core) as number:

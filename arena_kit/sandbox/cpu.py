@@ -1,4 +1,4 @@
-"""CPU time of containers, as the host's kernel counts it."""
+"""Reads the CPU time of containers from the host's kernel."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ NANOSECONDS, MICROSECONDS = 1e-9, 1e-6
 
 
 class CpuClock:
-    """CPU time of everything in one container of a Docker engine on this host.
+    """Reads the CPU time of one container of a Docker engine on this host.
 
-    Reads the container's control group (both versions), which costs about a microsecond. Where that cannot be seen,
-    as from inside another container, it knows nothing. parent: the control group that the sandbox was given, if any.
+    It reads the container's control group (version 1 or 2), which takes about a microsecond. Where the control group is
+    not visible, as from inside another container, the time is unknown. parent: the control group given to the sandbox;
+    empty for the engine's default.
     """
 
     def __init__(self, container_id: str, parent: str = "") -> None:
@@ -31,7 +32,7 @@ class CpuClock:
                 return
 
     def seconds(self) -> float | None:
-        """CPU time used so far, None where it is not known."""
+        """Return the CPU time used so far, or None when it is unknown."""
         if self._descriptor is None:
             return None
         try:
@@ -42,7 +43,7 @@ class CpuClock:
         return int(text) * NANOSECONDS if self._is_version_1 else int(text.split(maxsplit=2)[1]) * MICROSECONDS
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the file. May be called twice."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)

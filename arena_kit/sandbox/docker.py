@@ -1,4 +1,7 @@
-"""Players in locked-down containers of a Docker engine. Reasons: `docs/reference/security-players.md`."""
+"""Runs players in locked-down containers of a Docker engine.
+
+`docs/reference/security-players.md` gives the reasons for each setting.
+"""
 
 from __future__ import annotations
 
@@ -31,39 +34,40 @@ from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_
 
 CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
-"""Name of the container's channel folder, so that it can be removed with the leftovers of a dead worker."""
+"""Holds the name of the container's channel folder, so that the leftovers of a dead worker can be removed."""
 PIDS_LIMIT = 64
 GVISOR = "runsc"
 GVISOR_THREADS = 100
-"""More than gVisor needs for itself: they count against the container's processes."""
+"""Added to a script's limit on processes, because gVisor's own threads (fewer than this) count against it."""
 SUPERVISOR_OOM_SCORE = 900
-"""What a submission runs has 1000: of a container that wants too much memory it goes first, and process 1 says why."""
+"""Lower than the 1000 of a submission's processes, so that the kernel kills those first when memory runs out, and
+process 1 lives to report it."""
 CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
 REMOVED = "container_removed"
 KILLED_STATUS = 128 + signal.SIGKILL
 NEWS_SECONDS = 0.5
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
 CHANNEL, PLAYER = "/channel", "/player"  # inside the container
-TMP = "/tmp"  # inside the container, where it is the only writable place
-MESSAGE_QUEUES = "/dev/mqueue"  # its calls are refused, but files can be made there
+TMP = "/tmp"  # the only writable folder inside the container
+MESSAGE_QUEUES = "/dev/mqueue"  # the calls for queues are refused, but a player can make files there
 TMP_BYTES = 64 * 1024 * 1024
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 PACKAGES = "/opt/requirements"
-"""Where the builder installs what a submission requires; never on the path of process 1."""
+"""The folder of a submission's requirements in its image; process 1 never has it on its path."""
 COMMAND = (
     'unset PYTHONPATH PYTHONHOME; exec python3 -s -P -u /channel/player_server/start.py "$@" </dev/null >/dev/null 2>&1'
 )
-"""The supervisor must never write to the engine's own streams: the engine's work is not inside the limits.
-Not -I, which would drop PYTHONHASHSEED, too: what else it keeps out is kept out by -s, -P and the unset variables."""
+"""Starts the supervisor. Its output is discarded, because the engine's work on its streams is outside the container's
+limits. The option -I would also ignore PYTHONHASHSEED; -s, -P and the unset variables do the rest of what -I does."""
 
 
 class DockerSandbox:
-    """Starts players in containers without network, capabilities or a writable root."""
+    """Starts players in containers without a network, capabilities or a writable root."""
 
     name = "docker"
 
     def __init__(self, *, base_image: str, channel_dir: Path, runtime: str = "runc", cgroup_parent: str = "") -> None:
-        """cgroup_parent: control group whose limits hold for all players of this host together, '' for the engine's."""
+        """cgroup_parent: control group with limits for all players of this host together; "" for the engine's own."""
         self._base_image, self._runtime, self._channel_dir = base_image, runtime, channel_dir
         self._cgroup_parent = cgroup_parent
 
@@ -112,7 +116,7 @@ class DockerSandbox:
 
     def _start(self, options: dict[str, Any]) -> Any:
         with _engine_errors():
-            # Not `run`: it would pull a missing image.
+            # `run` would pull a missing image.
             container = self._engine.containers.create(**options)
             try:
                 container.start()
@@ -139,7 +143,7 @@ class DockerSandbox:
                 options["cpuset_cpus"] = ",".join(
                     str(core) for core in sorted(os.sched_getaffinity(0)) if core != launch.core
                 ) or str(launch.core)
-        # One core is the limit already, and a quota would throttle.
+        # A pinned container is limited to one core already, and a quota would only add pauses.
         if not is_pinned or limits.cpu_count < 1:
             options["nano_cpus"] = int(limits.cpu_count * 1e9)
         return options
@@ -149,7 +153,7 @@ class DockerSandbox:
         arguments = script_arguments(launch, channel=CHANNEL, player=PLAYER, work=f"{TMP}/work")
         pids = limits.pids
         if self._runtime == GVISOR:
-            # Its own kernel counts the script's, alone in it, exactly.
+            # gVisor's own kernel enforces the limit on the script's processes exactly.
             arguments += ["--pids", str(pids)]
             pids += GVISOR_THREADS
         options = self._walls(
@@ -161,7 +165,7 @@ class DockerSandbox:
             file_bytes=limits.file_limit_bytes,
         )
         options["nano_cpus"] = int(limits.cpu_count * 1e9)
-        # Within a container only its own processes are nice to each other.
+        # nice(1) has an effect only among the processes of one container.
         options["cpu_shares"] = max(LEAST_CPU_SHARES, round(CPU_SHARES / 1.25**limits.nice))
         if launch.core is not None and launch.core < (os.cpu_count() or 1):
             options["cpuset_cpus"] = str(launch.core)
@@ -177,19 +181,19 @@ class DockerSandbox:
         open_files: int,
         file_bytes: int,
     ) -> dict[str, Any]:
-        """What keeps whatever a submission runs apart from everything else. arguments: of the player server."""
-        # A worker may itself run in a container: of its files the engine can only mount the shared channel folder.
+        """Return the container options that isolate a submission. arguments: for the player server."""
+        # A worker may run in a container itself, and then the channel folder is the only one that the engine can mount.
         try:
             shutil.copytree(PLAYER_SERVER, channel.folder / PLAYER_SERVER.name, ignore=NOT_COPIED, copy_function=_copy)
         except OSError as error:
             raise SandboxError(f"The player server cannot be copied: {error}.", code="channel_failed") from None
-        # Mounts, not volumes: for those the engine would make a missing folder.
+        # With `volumes` instead of mounts, the engine would make a missing folder.
         mounts = [Mount(CHANNEL, str(channel.folder), type="bind", read_only=True)]
         image = launch.image
         if (folder := player_folder(image)) is not None:
             if not folder.stat().st_mode & stat.S_IXOTH:
                 raise SandboxError(
-                    f"Other users may not read the folder {folder}, and players run as one: chmod -R o+rX it.",
+                    f"Players run as another user, who cannot read the folder {folder}. Run chmod -R o+rX on it.",
                     code="folder_unreadable",
                 )
             mounts.append(Mount(PLAYER, str(folder), type="bind", read_only=True))
@@ -215,7 +219,7 @@ class DockerSandbox:
             "memswap_limit": launch.limits.memory_limit_bytes,
             "oom_score_adj": SUPERVISOR_OOM_SCORE,
             "pids_limit": pids,
-            # With control groups of version 1 the engine's default shows the paths of the host.
+            # With control groups of version 1, the engine's default shows paths of the host.
             "cgroupns": "private",
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges", f"seccomp={SECCOMP_PROFILE.read_text()}"],
@@ -227,9 +231,9 @@ class DockerSandbox:
             "log_config": {"type": "none"},
             "healthcheck": {"test": ["NONE"]},
             "stdin_open": False,
-            # An engine that is stopped itself has nothing to wait for.
+            # An engine that shuts down need not wait for players.
             "stop_signal": "SIGKILL",
-            # The supervisor is process 1 even where the engine's default is another.
+            # The supervisor must be process 1, whatever the engine's default is.
             "init": False,
         }  # fmt: skip
         if self._cgroup_parent:
@@ -255,13 +259,13 @@ class DockerBox:
 
     def ending(self) -> Ending:
         with contextlib.suppress(SandboxError, requests.RequestException, DockerException):
-            # The control closes a little before the engine knows of the exit.
+            # The control connection closes a little before the engine learns of the exit.
             self._container.wait(timeout=EXIT_SECONDS)
         state = self._state()
         if state.get("Running"):
             return Ending.RUNNING
         if state.get("ExitCode") != 0:
-            # The engine may hear of the end before it hears why.
+            # The engine may learn of the end before it learns the reason.
             time.sleep(NEWS_SECONDS)
             state = self._state()
             with _engine_errors():
@@ -310,7 +314,7 @@ class DockerBox:
 
 
 def _removed() -> SandboxError:
-    """No player can do that: it is nobody's fault who plays."""
+    """Return a platform fault, because no player can remove its container."""
     return SandboxError("The container was removed from outside.", code=REMOVED)
 
 
@@ -321,12 +325,12 @@ def _copy(source: str, target: str) -> str:
 
 
 def _remove(container: Any) -> None:
-    """Kill and remove a container; it may be gone, or being removed by another."""
+    """Kill and remove a container, unless it is gone or another process is removing it."""
     try:
         try:
             container.remove(force=True)
         except requests.ReadTimeout:
-            # gVisor is slow now and then to let go of many processes; the engine goes on removing, and says so.
+            # gVisor may take long to end many processes. The engine goes on meanwhile, and this call waits for it.
             container.remove(force=True)
     except NotFound:
         return
@@ -337,7 +341,7 @@ def _remove(container: Any) -> None:
 
 @contextlib.contextmanager
 def _engine_errors() -> Iterator[None]:
-    """Turn the engine's troubles into SandboxError; NotFound of a container passes, callers know what it means."""
+    """Turn the engine's errors into SandboxError, except NotFound of a container, which callers handle."""
     try:
         yield
     except ImageNotFound as error:

@@ -1,4 +1,4 @@
-"""A running container as its host sees it: a supervisor that takes orders, and the player's slot in a duel."""
+"""The host's side of a running container: orders to its supervisor, and the player's slot in a duel."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from arena_kit.text import plain_text
 logger = logging.getLogger(__name__)
 
 STAND_SECONDS = 5.0
-"""How long a supervisor may take to end a duel: it gives the player a second, kills what is left and cleans up."""
+"""How long a supervisor may take to end a duel: it gives the player a second, then kills the rest and cleans up."""
 
 
 class Box(Protocol):
-    """What a sandbox has started: a container of an engine, or a process. id: what the log calls it."""
+    """A container of an engine, or a process, started by a sandbox. id: its name in the log."""
 
     id: str
 
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """Return whether it still runs."""
 
     def ending(self) -> Ending:
-        """How it ended, as far as the sandbox can tell. Waits at most EXIT_SECONDS for an exit that is under way."""
+        """Return how it ended, as far as is known. Waits at most EXIT_SECONDS for an exit that is under way."""
 
     def raise_if_paused(self) -> None:
-        """Raise SandboxError when somebody outside holds it up."""
+        """Raise SandboxError when it was paused from outside."""
 
     def cpu_seconds(self) -> float | None:
-        """CPU time that it has used; None where the host cannot tell."""
+        """Return the CPU time that it has used; None where the host cannot tell."""
 
     def throttle(self) -> None:
-        """Give it the processor only while nobody else wants it."""
+        """Give it the processor only while no other process wants it."""
 
     def bring_forward(self) -> None:
-        """Move it to its core: it was started in the background and is to play now."""
+        """Move it to its core to play, after it was started in the background."""
 
     def remove(self) -> None:
         """Kill everything in it and remove it. May be called twice."""
@@ -53,22 +53,23 @@ class Box(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a duel's process ended, as the supervisor says, and what the player printed."""
+    """How a duel's process ended, according to the supervisor, and the player's output."""
 
     ending: Ending
     log: str
 
 
 class PlayerHost:
-    """A started container. Its supervisor is ours, but nothing it says is believed beyond its own player."""
+    """A started container. Its supervisor is the arena's, but a player could take it over, so its messages are trusted
+    only about this player."""
 
     def __init__(self, launch: Launch, channel_dir: Path, start: Callable[[Channel], Box]) -> None:
-        """Start it and wait until the player is loaded. Raises PlayerDidNotStart, and what `start` raises."""
+        """Start it and wait until the player is loaded. Raises PlayerDidNotStart and what `start` raises."""
         self._limits = launch.limits
         self._channel = Channel(channel_dir)
         self._control = Control()
         self._printed = self._printed_while_loaded = ""
-        """The beginning of what was printed, for when the supervisor is lost with the rest."""
+        """The output so far, in case the supervisor is lost before it sends the log."""
         self._slots = 0
         self._is_throttled = False
         self.reusable = True
@@ -83,7 +84,7 @@ class PlayerHost:
             finally:
                 listener.close()
             if not self._control.is_open:
-                # The supervisor connects before a line of the player runs.
+                # The supervisor connects before any code of the player runs, so this is a fault of the platform.
                 raise SandboxError("The player's container did not come up.", code="container_failed")
             self._loaded(self._message(deadline))
         except BaseException:
@@ -91,7 +92,7 @@ class PlayerHost:
             raise
 
     def slot(self) -> PlayerSlot:
-        """A fresh process of the player with its wire connected. Raises SandboxError and PlayerDidNotStart."""
+        """Start a new process of the player and connect its wire. Raises SandboxError and PlayerDidNotStart."""
         if (message := self._message(0.0)) is not None or not self._control.is_open:
             raise self._not_started(message)
         if self._is_in_background:
@@ -110,13 +111,13 @@ class PlayerHost:
             listener.close()
 
     def stand(self, wait_seconds: float = STAND_SECONDS) -> Ended:
-        """End the running duel. A supervisor that does not answer in time is killed, with everything else."""
+        """End the running duel. If the supervisor does not answer in time, the whole container is killed."""
         self._control.send(STAND_SECONDS, do="stand")
         ended = self.ended(wait_seconds)
         return ended if ended is not None else self._gone()
 
     def ended(self, wait_seconds: float) -> Ended | None:
-        """How the running duel has ended; None while it goes on."""
+        """Return how the running duel ended, or None while it goes on."""
         message = self._message(time.monotonic() + wait_seconds)
         if message is not None and message.get("event") == "ended":
             return self._ended(message)
@@ -125,12 +126,12 @@ class PlayerHost:
         return self._gone()
 
     def throttle(self) -> None:
-        """Give the player the processor only while nobody else wants it, for what is left of this container's life."""
+        """Give the player the processor only while no other process wants it, for the rest of the container's life."""
         self._is_throttled = True
         try:
             self.box.throttle()
         except SandboxError as error:
-            # A container that is about to end needs no throttle; an engine in trouble shows soon enough.
+            # A container that is about to end needs no throttle, and a broken engine is noticed elsewhere.
             logger.warning("A player's container could not be throttled: %s", error)
 
     def close(self) -> None:
@@ -143,7 +144,7 @@ class PlayerHost:
         finally:
             self._channel.close()
 
-    # --- What the supervisor says ---------------------------------------------------------------------------
+    # --- Messages of the supervisor -------------------------------------------------------------------------
 
     def _loaded(self, message: dict[str, Any] | None) -> None:
         if message is None or message.get("event") != "loaded":
@@ -153,7 +154,7 @@ class PlayerHost:
             self.why_cold = plain_text(str(message.get("why")))[:200] or "unknown"
 
     def _connected(self, listener: Listener, deadline: float) -> socket.socket:
-        """The player's wire; its supervisor tells when there will never be one."""
+        """Return the player's wire; stop waiting when the supervisor says that the process has ended."""
         ended: list[dict[str, Any]] = []
 
         def alive() -> bool:
@@ -169,7 +170,7 @@ class PlayerHost:
     def _not_started(self, message: dict[str, Any] | None) -> PlayerDidNotStart:
         if message is None and self._control.is_open and self.box.is_alive():
             self.box.raise_if_paused()
-            # It hangs: what it has printed so far is known to its supervisor alone.
+            # The player hangs. Its supervisor has the output so far and sends it on `stand`.
             self._control.send(STAND_SECONDS, do="stand")
             message = self._message(time.monotonic() + STAND_SECONDS)
             log = self._ended(message).log if message is not None else ""
@@ -186,10 +187,10 @@ class PlayerHost:
         return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, log)
 
     def _gone(self) -> Ended:
-        """The supervisor is lost with what it has not told: its player's doing, unless the engine knows better.
+        """Return how the player ended after its supervisor is lost, which counts as the player's fault.
 
-        Raises SandboxError where the container was killed from outside. If a lost supervisor alone were that, a
-        player that finds a way to end it would take back its losses.
+        Raises SandboxError only when the engine says that the container was killed from outside. Otherwise a player
+        that finds a way to end its supervisor could take back its losses.
         """
         log = self._text(self._printed)
         try:
@@ -201,13 +202,13 @@ class PlayerHost:
         return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, log)
 
     def _message(self, deadline: float) -> dict[str, Any] | None:
-        """The supervisor's next message; None when there is none in time, or it is gone (then so is the control)."""
+        """Return the supervisor's next message; None after the deadline (monotonic), or when the control is closed."""
         while (message := self._control.message(deadline)) is not None and message.get("event") == "printed":
             self._printed = self._text(self._printed + str(message.get("text")))
         return message
 
     def _text(self, printed: object) -> str:
-        """Output as it is kept: plain, within the limit and the mark of a cut."""
+        """Return output as plain text, within the log's limit and room for the mark of a cut."""
         return plain_output(str(printed))[: self._limits.log_limit_bytes + 256]
 
 
@@ -215,7 +216,7 @@ class PlayerSlot:
     """A player's process for one duel."""
 
     on_close: Callable[[Host], None]
-    """What becomes of the container when the duel is over."""
+    """Called with the container when the duel is over."""
 
     def __init__(self, host: PlayerHost, wire: socket.socket) -> None:
         self._host, self.wire = host, wire
@@ -255,7 +256,7 @@ class PlayerSlot:
         self.wire.close()
         try:
             if self._ended is None:
-                # Whose fault the end was is asked before; here it only has to be over.
+                # An error does not matter here: callers ask who was at fault before they close the slot.
                 with contextlib.suppress(SandboxError):
                     self._ended = self._host.stand()
         finally:
@@ -263,7 +264,7 @@ class PlayerSlot:
 
 
 def slot_once(host: PlayerHost) -> PlayerSlot:
-    """The player of a container that is used for one duel. Raises SandboxError and PlayerDidNotStart."""
+    """Return a slot in a container that is used for one duel only. Raises SandboxError and PlayerDidNotStart."""
     try:
         return host.slot()
     except BaseException:

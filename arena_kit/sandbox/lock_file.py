@@ -1,4 +1,4 @@
-"""A worker's sign of being alive, which the kernel takes down when the worker dies: a locked file."""
+"""A locked file that shows that a worker is alive; the kernel releases the lock when the worker dies."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ PREFIX, SUFFIX = "worker-", ".lock"
 
 
 class Presence:
-    """Holds a lock as long as this process lives. token: names this worker on its containers.
+    """Holds a worker's lock until the process ends.
 
-    folder: the same for all workers that share an engine.
+    token: identifies this worker on its containers. folder: the folder of the lock files, shared by all workers that
+    use the same engine.
     """
 
     def __init__(self, folder: Path) -> None:
         own_folder(folder)
         self.token = uuid.uuid4().hex
         self._path = folder / f"{PREFIX}{self.token}{SUFFIX}"
-        # Locked before it has its name: who looks in between would take its worker for dead.
+        # The lock comes before the final name: `tokens_alive` would take the worker of an unlocked file for dead.
         unnamed = folder / f".{self.token}"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._descriptor = os.open(unnamed, flags, 0o600)
@@ -31,13 +32,13 @@ class Presence:
         unnamed.rename(self._path)
 
     def end(self) -> None:
-        """The worker is about to end by itself."""
+        """Remove the file and release the lock, when the worker ends normally."""
         self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
 
 
 def tokens_alive(folder: Path) -> frozenset[str]:
-    """Tokens of the workers that live; the files of dead ones are removed."""
+    """Return the tokens of the workers that are alive, and remove the files of dead ones."""
     alive = []
     for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
         with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:

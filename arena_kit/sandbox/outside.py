@@ -1,7 +1,7 @@
-"""Whether a container was ended from outside, told by the engine's own events: nothing in a container writes them.
+"""Finds out from the engine's events, which no container can write, whether a container was ended from outside.
 
-Whatever a submission can bring about is its own fault, and that includes the end of its supervisor. Only what the
-engine itself was asked to do, and its own restart, is a fault of the platform.
+Everything that a submission can cause is its own fault, even the end of its supervisor. Only a kill that the engine was
+asked for, and a restart of the engine, are faults of the platform.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 REMEMBERED_EVENTS = 256
-"""How many events an engine remembers; with its restart it forgets all of them."""
+"""The number of events that an engine remembers; a restart clears them."""
 KILLS = {"9", "SIGKILL", "KILL"}
 
 
 def killed_from_outside(container: Any) -> bool:
-    """Ask the engine whether it was told to kill an ended container, or has been restarted since it started it.
+    """Return whether the engine was told to kill an ended container, or was restarted after it started the container.
 
-    Raises what the engine's client raises.
+    Raises the errors of the engine's client.
     """
     client = container.client.api
     started_at = moment(container.attrs["State"]["StartedAt"])
-    # By the engine's clock, which may not be ours. An end in the future would be waited for.
+    # The time comes from the engine's clock, which may differ from this host's: the engine would wait for a future end.
     until = moment(client.info()["SystemTime"])
     events = client.events(
         since=f"{math.floor(started_at.timestamp())}.000000000",
@@ -37,9 +37,9 @@ def killed_from_outside(container: Any) -> bool:
 
 
 def tell_of_outside(events: Sequence[Mapping[str, Any]], container_id: str) -> bool:
-    """Whether events since a container's start say that it was ended from outside.
+    """Return whether events since a container's start show that it was ended from outside.
 
-    Without its start among them the engine has been restarted, unless so much has happened that it forgot the start.
+    If the start is missing, the engine was restarted, unless there were so many events that it forgot the start.
     """
     own = [event for event in events if (event.get("Actor") or {}).get("ID") == container_id]
     if any(event.get("Action") == "kill" and _signal(event) in KILLS for event in own):
@@ -52,7 +52,7 @@ def _signal(event: Mapping[str, Any]) -> str:
 
 
 def moment(text: str) -> datetime:
-    """A time as the engine writes it: RFC 3339 with up to nine digits of a second."""
+    """Parse a time of the engine: RFC 3339 with up to nine digits after the second."""
     whole, _, rest = text.partition(".")
     digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
     zone = rest[len(digits) :] if digits else ""

@@ -1,7 +1,7 @@
-"""Players as local processes: for a person's own code on a person's own machine, never for strangers' code.
+"""Runs players as local processes, for a person's own code on their own machine, never for other people's code.
 
-Where util-linux `unshare` works, every player gets its own process, network and IPC namespaces; everywhere it gets
-resource limits, a clean environment and a session of its own, and is killed with everything that it started.
+Every player gets resource limits, a clean environment and a session of its own, and is killed with everything that it
+started. Where util-linux `unshare` works, it also gets its own process, network and IPC namespaces.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
 from arena_kit.sandbox.startup import FIRST_PLAYER_UID, PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, player_uid
 
 Arguments = Callable[[Path, Path, Path], list[str]]
-"""Of the player server, for the channel's folder, that of the submission's files, and a home."""
+"""Returns the player server's arguments for the channel's folder, the folder of the submission's files, and a home."""
 MARK = "ARENA_CONTAINER"
-"""Environment variable that tells whose child a process is, however far it has run."""
+"""The environment variable by which all processes of a player are found, even those that left its session."""
 LABELS = "labels.json"
-"""In the channel's folder: whose leftovers it holds when all its processes have ended with their worker."""
+"""The file in a channel's folder with the labels of its launch, by which leftovers of dead workers are found."""
 
 
 @functools.cache
 def namespace_command() -> tuple[str, ...]:
-    """Command prefix that gives a process namespaces of its own; empty where this machine does not allow it."""
+    """Return the command prefix that gives a process its own namespaces; empty where this machine does not allow it."""
     unshare = shutil.which("unshare")
     if unshare is None:
         return ()
@@ -49,7 +49,7 @@ def namespace_command() -> tuple[str, ...]:
 
 @functools.cache
 def power_command() -> tuple[str, ...]:
-    """Command prefix that drops root's powers; empty for other users, who have none, and where it does not work."""
+    """Return the command prefix that drops root's powers; empty for other users, and where it does not work."""
     setpriv = shutil.which("setpriv")
     command = (setpriv or "", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all")
     return command if setpriv and os.geteuid() == 0 and _starts(command) else ()
@@ -57,7 +57,7 @@ def power_command() -> tuple[str, ...]:
 
 @functools.cache
 def has_own_users() -> bool:
-    """Whether submissions run as other users: where those can read the interpreter (one in root's home they cannot)."""
+    """Return whether submissions run as other users, which needs root and an interpreter that they can read."""
     return bool(power_command()) and _starts((*power_command(), *_as_user(FIRST_PLAYER_UID)))
 
 
@@ -66,7 +66,7 @@ def _as_user(uid: int) -> tuple[str, ...]:
 
 
 def _starts(command: tuple[str, ...]) -> bool:
-    """Whether the player server's interpreter works behind a command prefix."""
+    """Return whether the player server's interpreter works behind a command prefix."""
     check = f"import ctypes, array; open({str(PLAYER_SERVER / 'start.py')!r}).close()"
     probe = subprocess.run(
         [*namespace_command(), *command, sys.executable, "-s", "-P", "-c", check],
@@ -76,13 +76,13 @@ def _starts(command: tuple[str, ...]) -> bool:
 
 
 def _hand_over(folder: Path, home: Path, uid: int) -> Path:
-    """Give the home to the player's own user, and a copy of its folder where that user cannot read the original."""
+    """Give the player's user its home; return the folder, or a copy where that user cannot read the original."""
     os.chown(home, uid, uid)
     parents = [folder, *folder.parents]
     if all(parent.stat().st_mode & 0o001 for parent in parents) and folder.stat().st_mode & 0o004:
         return folder
     copy = home.with_name("player")
-    # Links would be followed with root's eyes: they are left as they are.
+    # Links are copied as links: root following them could copy files that the player must not read.
     shutil.copytree(folder, copy, symlinks=True)
     for path in [copy, *copy.rglob("*")]:
         os.chown(path, uid, uid, follow_symlinks=False)
@@ -102,7 +102,7 @@ class ProcessSandbox:
             raise SandboxUnavailable("Local processes need Linux or macOS.", code="sandbox_unavailable")
 
     def describe(self) -> str:
-        """What protects this host from a player here."""
+        """Return a phrase that says what protects this host from a player."""
         spaces = "process, network and IPC namespaces" if namespace_command() else "no namespaces"
         user = "a user of its own" if has_own_users() else "no protection of this user's files"
         return f"local processes with {spaces}, resource limits, {user}"
@@ -122,7 +122,7 @@ class ProcessSandbox:
 
     def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
         limits = launch.limits
-        # The kernel counts processes by user and its namespace: a limit must not count those of a person.
+        # The kernel counts processes per user and user namespace, and the limit must not count a person's own ones.
         pids = limits.pids if has_own_users() or "--user" in namespace_command() else 0
 
         def arguments(channel: Path, player: Path, home: Path) -> list[str]:
@@ -154,7 +154,7 @@ class ProcessSandbox:
         folders = _labelled_folders(self._channel_dir, label)
         keep = live()
         dead = {pid for pid, value in processes if value not in keep}
-        # Not while they may still write there.
+        # The processes end before their folders are removed, because they could still write to them.
         _kill_all(lambda: [pid for pid, _ in _labelled_processes(label) if pid in dead])
         left = [folder for folder, value in folders if value not in keep]
         for folder in left:
@@ -173,10 +173,9 @@ class ProcessBox:
         arguments: Arguments,
         core: int | None,
     ) -> None:
-        """folder: of the submission's files. channel_folder: whoever removes the box removes it, too, with its home.
+        """folder: the submission's files. channel_folder: gets the player's home; the caller removes it in the end.
 
-        arguments: of the player server, for the channel's folder, that of the files and a home.
-        core: to be on from the start.
+        arguments: returns the player server's arguments. core: the core to start on; None for any.
         """
         self._token = self.id = launch.name
         (channel_folder / LABELS).write_text(json.dumps(dict(launch.labels)))
@@ -225,11 +224,11 @@ class ProcessBox:
         return Ending.KILLED if self._killed else Ending.EXITED
 
     def raise_if_paused(self) -> None:
-        # Here it is a person's own code that plays, and who stops it is that person.
+        # This sandbox runs a person's own code, and only that person can pause it.
         pass
 
     def cpu_seconds(self) -> float | None:
-        # Not worth a walk through /proc for every answer: here it is a person's own code that plays.
+        # For a person's own code, it is not worth a walk through /proc after every answer.
         return None
 
     def throttle(self) -> None:
@@ -248,7 +247,7 @@ class ProcessBox:
         return [pid for pid, value in _labelled_processes(MARK, prefix="") if value == self._token]
 
     def remove(self) -> None:
-        """Kill the process, its session, and whatever else carries its token."""
+        """Kill the process, its session, and all other processes with its token."""
         self._killed = True
         with contextlib.suppress(OSError):
             self._process.kill()
@@ -259,7 +258,7 @@ class ProcessBox:
 
 
 def _kill_all(find: Callable[[], list[int]]) -> None:
-    """Kill processes until none is found any more, or a second has passed."""
+    """Kill processes until `find` returns no more of them, or about a second has passed."""
     for _ in range(100):
         if not (left := find()):
             return
@@ -274,7 +273,7 @@ def _label_variable(label: str) -> str:
 
 
 def _labelled_processes(label: str, prefix: str | None = None) -> list[tuple[int, str]]:
-    """(pid, value) of the processes of this user whose environment carries the label."""
+    """Return (pid, value) for each of this user's processes whose environment has the label."""
     variable = (_label_variable(label) if prefix is None else prefix + label).encode() + b"="
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -290,7 +289,7 @@ def _labelled_processes(label: str, prefix: str | None = None) -> list[tuple[int
 
 
 def _labelled_folders(parent: Path, label: str) -> list[tuple[Path, str]]:
-    """(folder, value) of the channels of processes that were started with the label."""
+    """Return (folder, value) for each channel of a launch with the label."""
     found = []
     for path in parent.glob(f"*/{LABELS}"):
         with contextlib.suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A script's container from its start to its end, as its host sees it."""
+"""Runs a script's container from its start to its end, on the host's side."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from arena_kit.sandbox.scripts import (
 from arena_kit.text import plain_text
 
 KILL_SECONDS = 15.0
-"""How much later than its time a script's supervisor may end it, on its share of a processor, before the host does."""
+"""How long after its limit the host ends a script that its supervisor, with its share of a processor, has not ended."""
 WATCH_SECONDS = 1.0
 Seconds = TypeVar("Seconds", float, None)
 
 
 def script_arguments(launch: ScriptLaunch, *, channel: str, player: str, work: str) -> list[str]:
-    """Arguments of the player server for a script; paths are those inside the sandbox."""
+    """Return the player server's arguments for a script; the paths are those inside the sandbox."""
     limits = launch.limits
     return [
         "script", "--channel", channel, "--player", player, "--work", work, "--environment", launch.environment_id,
@@ -43,7 +43,7 @@ def script_arguments(launch: ScriptLaunch, *, channel: str, player: str, work: s
 
 
 def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], Box], watch: Watch) -> ScriptEnd:
-    """Start a container and stay with it until its script has ended and every trace of it is removed.
+    """Start a container, wait until its script has ended, and remove every trace of it.
 
     Raises SandboxError for a fault of the platform, and what `watch` raises.
     """
@@ -58,7 +58,7 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
         finally:
             listener.close()
         if not control.is_open:
-            # The supervisor connects before a line of the script runs.
+            # The supervisor connects before any code of the script runs, so this is a fault of the platform.
             raise SandboxError("The script's container did not come up.", code="container_failed")
         return _wait(launch.limits, control, box, watch)
     finally:
@@ -71,7 +71,7 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
 
 
 def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> ScriptEnd:
-    """How the script ended, told by its supervisor, or by its container when that is lost."""
+    """Return how the script ended, according to its supervisor, or to its container when the supervisor is lost."""
     begun, printed = time.monotonic(), ""
     longest = limits.seconds + KILL_SECONDS
     cpu_seconds: float | None = None
@@ -81,7 +81,7 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
         return ScriptEnd(
             ending,
             status if type(status) is int else None,
-            # A busy host may have heard of the script long after it began.
+            # The supervisor measures from the script's start, which a busy host may notice late.
             min(_seconds(message.get("wall_seconds"), time.monotonic() - begun), longest),
             cpu_seconds if cpu_seconds is not None else _seconds(message.get("cpu_seconds"), None),
             plain_output(str(message.get("log", printed)))[: MAX_LOG_BYTES + 64],
@@ -89,7 +89,7 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
 
     while True:
         message = control.message(time.monotonic() + WATCH_SECONDS)
-        # Every time: nobody can tell any more when the whole container is gone.
+        # The time is read every time, because it is unknown once the container is gone.
         cpu_seconds = cpu if (cpu := box.cpu_seconds()) is not None else cpu_seconds
         event = None if message is None else message.get("event")
         if message is not None and event == "printed":
@@ -101,7 +101,7 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
             raise SandboxError(f"The script could not be started: {why}.", code="container_failed")
         elif not control.is_open:
             ending = box.ending()
-            # A supervisor that is lost otherwise is its script's doing, or scripts would run again when they like.
+            # A supervisor lost in any other way counts as the script's fault; scripts could force a new run otherwise.
             if ending is Ending.KILLED_FROM_OUTSIDE:
                 raise SandboxError("The script's container was killed from outside.", code="container_killed")
             return end(Ending.OUT_OF_MEMORY if ending is Ending.OUT_OF_MEMORY else Ending.KILLED, {})
@@ -114,7 +114,7 @@ def _ending(message: dict[str, Any]) -> Ending:
     status = message.get("status")
     if message.get("timed_out") is True:
         return Ending.TIMED_OUT
-    # The kernel may have ended one of its children only: a script that goes on without it has not failed by that.
+    # The kernel may have killed only a child of the script; the script has not failed if it went on without it.
     if message.get("oom") is True and status != 0:
         return Ending.OUT_OF_MEMORY
     return Ending.EXITED if type(status) is int and status >= 0 else Ending.KILLED

@@ -1,4 +1,4 @@
-"""What a script submission is given, and how it ended."""
+"""What a script submission is started with, and how it ended."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from arena_kit.sandbox.ending import Ending
 from arena_kit.text import plain_text
 
 MAX_LOG_BYTES = 512 << 10
-"""A byte of output can take six in a message of the supervisor, whose lines end at `control.LINE_BYTES`."""
+"""Largest `log_limit_bytes`: a byte of output can take six in a supervisor's line, which is at most
+`control.LINE_BYTES` long."""
 BEST_EFFORT, IDLE = 2, 3
-"""Classes of ionice(1)."""
+"""Scheduling classes of ionice(1)."""
 ENVIRONMENT_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}", re.ASCII)
 Watch = Callable[[str], None]
-"""Called about once a second with the end of what was printed; what it raises ends the script."""
+"""A function called about once a second with the end of the output; an exception that it raises ends the script."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptLimits:
-    """What a script submission may use. Raises ValueError for values that make no sense."""
+    """What a script submission may use. Raises ValueError for values out of range."""
 
     memory_limit_bytes: int = 512 << 20
     cpu_count: float = 0.5
     pids: int = 50
     seconds: float = 300.0
-    """From the start of the script to its end, by the clock on the wall."""
+    """Wall time from the start of the script to its end."""
     start_seconds: float = 60.0
-    """For the engine and our supervisor, before the script starts."""
+    """Wall time for the engine and the supervisor before the script starts."""
     log_limit_bytes: int = 256 << 10
-    """The end of the output is kept: the score is looked for in it."""
+    """Bytes kept of the end of the output, where the score is."""
     nice: int = 10
-    """Steps of nice(1), 0 to 19; a container gets a smaller share of a busy host in the same proportion."""
+    """Niceness as in nice(1), 0 to 19; a container's share of a busy host shrinks in the same proportion."""
     ionice_class: int = BEST_EFFORT
     ionice_level: int = 7
-    """Of the best-effort class, 4 (as everybody) to 7 (last); nothing is read before others with class 3, idle."""
+    """Priority within the best-effort class, from 4 (the usual one) to 7 (the lowest); not used with IDLE."""
     file_limit_bytes: int = 64 << 20
-    """Largest file that it may write; all together are bounded by the container's /tmp."""
+    """Largest file that it may write; the container's /tmp limits all files together."""
     open_files: int = 256
 
     def __post_init__(self) -> None:
@@ -60,14 +61,15 @@ class ScriptLimits:
             if not is_right
         ]
         if wrong:
-            raise ValueError(f"A script's limits cannot be so: {', '.join(f'{n}={getattr(self, n)}' for n in wrong)}.")
+            given = ", ".join(f"{name}={getattr(self, name)}" for name in wrong)
+            raise ValueError(f"These limits of a script are out of range: {given}.")
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptLaunch:
-    """Which script to run: `python -u submission.py ENVIRONMENT_ID` in the folder of the submission's files.
+    """The script to run, as `python -u submission.py ENVIRONMENT_ID` in the folder of the submission's files.
 
-    image, name, labels and core: as of a player's `Launch`. Raises ValueError for an id that no environment can have.
+    image, name, labels, core: as in a player's `Launch`. Raises ValueError when `environment_id` is not a valid id.
     """
 
     image: str
@@ -89,9 +91,9 @@ class ScriptLaunch:
 class ScriptEnd:
     """How a script ended.
 
-    exit_status: as of `subprocess`, negative for a signal; None when it had to be ended. cpu_seconds: of everything in
-    its container, our supervisor's tenth of a second included; None where nobody can tell. log: what it printed last
-    on both its outputs, plain, lines ended by newlines only; begins with `[N bytes cut]` when that is not all.
+    exit_status: as in `subprocess`, negative for a signal; None when the script had to be ended. cpu_seconds: CPU time
+    of its container, including about a tenth of a second for the supervisor; None when unknown. log: the end of both
+    its outputs as plain text with newlines; begins with `[N bytes cut]` when the beginning is missing.
     """
 
     ending: Ending
@@ -102,5 +104,5 @@ class ScriptEnd:
 
 
 def plain_output(printed: str) -> str:
-    """Output as it is kept and judged: a return to the beginning of a line, as of progress bars, begins a new one."""
+    """Return output as plain text, in which a carriage return, as progress bars print it, begins a new line."""
     return plain_text(re.sub("\r\n?", "\n", printed))

@@ -1,4 +1,4 @@
-"""Keeps containers with loaded players between the duels of a worker, so that starting them does not dominate."""
+"""Keeps containers with loaded players between the duels of a worker, to save the time of starting them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from arena_kit.sandbox.base import Host, Launch, PlayerDidNotStart, Sandbox, San
 logger = logging.getLogger(__name__)
 
 KEPT_MEMORY_FRACTION = 0.2
-"""Nothing is kept or made ready while less of the host's memory than this is free."""
+"""No containers are kept or prepared while less than this fraction of the host's memory is free."""
 MEMORY_FIGURES = Path("/proc/meminfo")
 JANITOR_SECONDS = 15.0
 
 
 class Key(NamedTuple):
-    """What two launches must share to use each other's container."""
+    """What two launches must have in common to use the same container."""
 
     image: str
     limits: Limits
@@ -40,7 +40,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A container that waits for its next duel. since: by the pool's clock."""
+    """A container that waits for its next duel. since: when it became idle, by the pool's clock."""
 
     key: Key
     host: Host
@@ -48,9 +48,9 @@ class Idle:
 
 
 class WarmPlayers:
-    """A worker's containers with loaded players. Safe to use from several threads.
+    """A worker's pool of containers with loaded players. Safe to use from several threads.
 
-    capacity: containers kept while idle, 0 for none. idle_seconds: how long they are kept.
+    capacity: number of idle containers to keep. idle_seconds: how long to keep an idle container.
     """
 
     def __init__(
@@ -64,35 +64,37 @@ class WarmPlayers:
         self._sandbox, self._capacity, self._idle_seconds, self._clock = sandbox, capacity, idle_seconds, clock
         self._lock = threading.RLock()
         self._idle: list[Idle] = []
-        """The longest unused first."""
+        """Ordered by the time since which they are idle, the longest first."""
         self._starting: dict[Key, list[Future[Host]]] = {}
-        """What is made ready and nobody has asked for yet."""
+        """Containers being prepared that no duel has asked for yet."""
         self._unclosed: list[Host] = []
-        """Containers that could not be removed: tried again now and then."""
+        """Containers whose removal failed; `close_idle` tries again."""
         self._is_closed = False
-        # Started from a thread that is pinned to its duel's core, they would compete with that duel.
+        # The helpers must not inherit a thread's pinning to a core, or they would compete with the duel there.
         self._helpers = ThreadPoolExecutor(2, "warm-players", initializer=_unpin, initargs=(_all_cores(),))
         self._closing = threading.Event()
         if capacity:
             threading.Thread(target=self._look_after, name="warm-janitor", daemon=True).start()
 
     def slot(self, launch: Launch) -> Slot:
-        """The player, in a slot for one duel; when that is over its container goes back to the others.
+        """Return a slot for one duel, in an idle container if there is one; closing it gives the container back.
 
         Raises SandboxError and PlayerDidNotStart.
         """
         key = Key.of(launch)
         waiting = self._take(key)
         if waiting is not None:
-            # It may have been lost meanwhile, for want of the host's memory maybe: only a fresh one counts.
+            # An idle container may have died meanwhile, e.g. when the host ran out of memory; only a new one's failure
+            # counts.
             with contextlib.suppress(SandboxError, PlayerDidNotStart):
                 return self._slot(key, waiting)
         return self._slot(key, self._sandbox.start(launch))
 
     def prepare(self, duels: Sequence[Sequence[Launch]]) -> None:
-        """Start containers for the players of these duels in the background, as far as there are none for them.
+        """Start the containers in the background that these duels will need and that do not exist yet.
 
-        The duels are played one after the other, so a player of several needs as many as the one that needs most.
+        The duels are played one after another, so a player in several duels needs as many containers as the duel that
+        needs most of them.
         """
         launches = {Key.of(launch): launch for duel in duels for launch in duel}
         needed: Counter[Key] = Counter()
@@ -106,14 +108,14 @@ class WarmPlayers:
                 if self._is_closed or room <= 0 or not _memory_is_free():
                     return
                 launch = launches[key]
-                # Of two for the same player the second needs a name of its own.
+                # Names must be unique, also when a duel needs two containers of the same player.
                 launch = replace(launch, name=f"{launch.name}-{number}", in_background=True)
                 future = self._helpers.submit(self._sandbox.start, launch)
                 self._starting.setdefault(key, []).append(future)
                 future.add_done_callback(lambda done, key=key: self._started(key, done))  # type: ignore[misc]
 
     def close(self) -> None:
-        """Remove every container that waits; those in a duel are removed when it is over."""
+        """Remove all idle containers; those in a duel are removed when the duel is over."""
         with self._lock:
             self._is_closed = True
             hosts = [idle.host for idle in self._idle] + self._unclosed
@@ -121,14 +123,14 @@ class WarmPlayers:
             self._idle, self._unclosed = [], []
         self._closing.set()
         for future in starting:
-            # What is under way comes back when it is done, and is removed then.
+            # A start that is under way cannot be cancelled; `_put_back` removes its container.
             future.cancel()
         for host in hosts:
             self._helpers.submit(self._close, host)
         self._helpers.shutdown(wait=True)
 
     def close_idle(self) -> int:
-        """Remove what has waited too long; return how many."""
+        """Remove containers that were idle for longer than `idle_seconds`; return how many."""
         limit = self._clock() - self._idle_seconds
         with self._lock:
             old = [idle.host for idle in self._idle if idle.since <= limit]
@@ -148,7 +150,7 @@ class WarmPlayers:
         return slot
 
     def _take(self, key: Key) -> Host | None:
-        """A container that waits, or one that is being started; None when there is none that could be used."""
+        """Return an idle container, or one that is being prepared; None when neither is usable."""
         with self._lock:
             for idle in reversed(self._idle):
                 if idle.key == key:
@@ -160,13 +162,13 @@ class WarmPlayers:
             future = futures.pop(0)
         if future.cancel():
             return None
-        # Started beside a duel it may have been too slow: then it is tried again, alone, and that counts.
+        # Beside a running duel the start may have been too slow. The caller tries again alone, and that result counts.
         with contextlib.suppress(SandboxError, PlayerDidNotStart):
             return future.result()
         return None
 
     def _started(self, key: Key, done: Future[Host]) -> None:
-        """A container has been made ready: if nobody waits for it, it is kept like any other."""
+        """Keep a container that has been prepared, unless a duel already waits for it."""
         with self._lock:
             futures = self._starting.get(key, [])
             is_wanted = done not in futures
@@ -176,7 +178,7 @@ class WarmPlayers:
             return
         host = done.result()
         if host.why_cold:
-            # Whatever keeps it from being forked may be at work while it waits, at another duel's cost.
+            # What keeps it from forking, e.g. a thread, may use the processor while it waits, at another duel's cost.
             self._retire(host)
         else:
             self._put_back(key, host)
@@ -193,7 +195,7 @@ class WarmPlayers:
             self._retire(other)
 
     def _retire(self, host: Host) -> None:
-        """Remove a container in the background: that can wait for the next duel to be under way."""
+        """Remove a container in the background, so that the next duel need not wait for it."""
         with self._lock:
             if not self._is_closed:
                 self._helpers.submit(self._close, host)

@@ -1,4 +1,4 @@
-"""A sandbox with players for tests of what every sandbox promises."""
+"""A sandbox with players, for tests of the interface that every sandbox implements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from arena_kit.sandbox.process import ProcessBox
 SPEC = get_spec("tic-tac-toe")
 LIMITS = Limits(memory_limit_bytes=512 << 20, start_seconds=60.0, log_limit_bytes=4000)
 LABEL = f"arena.contract.{os.getpid()}"
-"""One run of the tests must not reap the players of another beside it."""
+"""A value of its own for each run of the tests, so that a run does not reap the players of another."""
 COUNTER = itertools.count(1)
 FIRST_VALID = """
 class Player:
@@ -41,14 +41,14 @@ class Player:
 
 @dataclass
 class Arena:
-    """A sandbox and what it takes to put players into it."""
+    """A sandbox, and what is needed to start players in it."""
 
     sandbox: Sandbox
     folder: Path
     channels: Path
 
     def prepare(self, source: str, *, limits: Limits = LIMITS, claim: str = "now", image: str = "") -> Launch:
-        """How to start a player with this source, or that of an earlier launch's image."""
+        """Return the launch of a player with this source, or with the image of an earlier launch."""
         number = next(COUNTER)
         if not image:
             player = self.folder / f"player-{number}"
@@ -71,14 +71,14 @@ class Arena:
 
 
 def first_question() -> bytes:
-    """START of match 1 on an empty board."""
+    """Return the START of match 1, on an empty board."""
     encoder = Encoder(SPEC.observation, SPEC.action_count)
     match = Match(SPEC, encoder, number=1, seed=1, seats=(0, 1), bank=1.0)
     return encoder.questions(match.start())
 
 
 def ask(container: Container) -> None:
-    """Shake hands and ask for the first move of match 1."""
+    """Do the handshake and ask for the first move of match 1."""
     container.wire.settimeout(20)
     container.wire.sendall(
         hello(environment=SPEC.id, observation=SPEC.observation, action_count=SPEC.action_count, parallel_matches=4)
@@ -107,7 +107,7 @@ def leave(container: Container) -> str:
 
 
 def loader_of(host: Host) -> tuple[int, str]:
-    """The process of this machine that has loaded a container's player, and its state after proc(5)."""
+    """Return the pid, on this machine, of the process that loaded a container's player, and its state as in proc(5)."""
     assert isinstance(host, PlayerHost)
     if isinstance(host.box, DockerBox):
         pid = int(host.box._state()["Pid"])
@@ -121,7 +121,7 @@ def loader_of(host: Host) -> tuple[int, str]:
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
-    """Look again and again, for what another process does in its own time."""
+    """Wait until a condition holds that another process brings about."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Compiled files that Python takes without a look at the source beside them."""
+"""Compiled files that Python loads without checking the source beside them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_compiled(source: str, target: Path) -> None:
-    """Compile a source to where a player may bring it, readable for every user."""
+    """Compile a source into a file that every user can read."""
     target.parent.mkdir(exist_ok=True, parents=True)
     target.parent.chmod(0o755)
     with tempfile.NamedTemporaryFile("w", suffix=".py") as file:

@@ -1,4 +1,4 @@
-"""The sandboxes that contract tests run on."""
+"""The sandboxes that the contract tests run on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arena_kit.tests.scripts import Scripts
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
 def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
-    # Sockets have short paths, and containers run as another user: pytest's own folders are deep and private.
+    # Paths of sockets must be short, and containers run as another user, but pytest's own folders are deep and private.
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
     folder.chmod(0o755)
     channels = folder / "c"
@@ -35,7 +35,7 @@ def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
 
 @pytest.fixture
 def namespaces(arena: Arena) -> None:
-    """Leaves a test out where local processes promise less, because this machine gives them no namespaces."""
+    """Skip a test where local processes have no namespaces on this machine, and so fewer protections."""
     if arena.sandbox.name == "process" and not namespace_command():
         pytest.skip("this machine allows no namespaces")
 
@@ -47,7 +47,7 @@ def scripts(arena: Arena) -> Scripts:
 
 @pytest.fixture
 def docker_arena() -> Iterator[Arena]:
-    """Containers of an engine, for what only they can show."""
+    """An arena with the containers of an engine, for tests that only these can pass."""
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
     folder.chmod(0o755)
     channels = folder / "c"

@@ -1,4 +1,4 @@
-"""Two tiny tasks with one seat, one with numbered and one with array actions, and evaluations in them, for tests."""
+"""Two tiny tasks with one seat, one with numbered and one with array actions, and evaluations on them, for tests."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from arena_kit.tests.fake import Answerer, Asked, FakeContainer, Said, action, d
 
 LENGTH, MAX_STEPS = 10, 40
 FAST = Limits(move_seconds=1.0, bank_seconds=0.5, start_seconds=30, duel_seconds=120)
-"""For those that say nothing at all; a stall of this machine above a second is not charged to anybody."""
+"""Limits for players that never answer; a stall of this machine of more than a second is not charged to them."""
 PATIENT = Limits(move_seconds=30, bank_seconds=30, start_seconds=30, duel_seconds=300)
 SEEDS = tuple(range(11, 31))
 
 
 class Corridor:
-    """Walk to the end of a corridor. The seed says where it begins; at the wall there is one way only."""
+    """Walk to the end of a corridor. The seed decides where it begins; at the wall only one action is valid."""
 
     def reset(self, seed: int) -> None:
         self._place, self._steps = 1 + seed % 7, 0
@@ -57,7 +57,7 @@ class Corridor:
 
 
 class Slider(Corridor):
-    """Hit the point that the seed has chosen, five times. An action is two numbers, whose sum counts."""
+    """Hit the point that the seed decides, five times. An action is two numbers, whose sum counts."""
 
     def reset(self, seed: int) -> None:
         super().reset(seed)
@@ -79,7 +79,7 @@ class Slider(Corridor):
 
 
 class Broken(Corridor):
-    """Fails at its third step."""
+    """A corridor that fails at its third step."""
 
     def step(self, actions: Mapping[int, Action]) -> tuple[float, ...]:
         if self._steps == 2:
@@ -88,7 +88,7 @@ class Broken(Corridor):
 
 
 class Infinite(Corridor):
-    """Gives a reward that no score can hold."""
+    """A corridor that gives an infinite reward."""
 
     def step(self, actions: Mapping[int, Action]) -> tuple[float, ...]:
         super().step(actions)
@@ -122,12 +122,12 @@ SLIDER = dataclasses.replace(
 
 
 def of_class(kind: type[Corridor]) -> EnvironmentSpec:
-    """The corridor by the rules of another class of this module."""
+    """Return the spec of the corridor with the rules of another class of this module."""
     return dataclasses.replace(CORRIDOR, entry_point=f"{__name__}:{kind.__name__}")
 
 
 class Clock:
-    """Time that passes when somebody says so; answers of players come from other threads."""
+    """A clock that tests move; players answer from other threads."""
 
     def __init__(self) -> None:
         self._now, self._lock = 100.0, threading.Lock()
@@ -141,12 +141,12 @@ class Clock:
 
 
 def rightwards(asked: Asked) -> bytes:
-    """Straight to the end of the corridor."""
+    """Walk straight to the end of the corridor."""
     return done(asked.match, asked.sequence) if asked.kind is Kind.END else action(asked.match, asked.sequence, 1)
 
 
 def wandering(asked: Asked) -> bytes:
-    """Deterministic, and different in every episode and step."""
+    """Choose actions that are deterministic, but differ between episodes and steps."""
     if asked.kind is Kind.END:
         return done(asked.match, asked.sequence)
     turns_back = (7 * asked.match + 3 * asked.sequence**2) % 5 == 0
@@ -154,7 +154,7 @@ def wandering(asked: Asked) -> bytes:
 
 
 def floats(asked: Asked, *values: float) -> bytes:
-    """An ACTION of an array of float32."""
+    """Return an ACTION with an array of float32."""
     return frame(Kind.ACTION, struct.pack(f"<II{len(values)}f", asked.match, asked.sequence, *values))
 
 
@@ -165,7 +165,7 @@ def sliding(asked: Asked) -> bytes:
 
 
 def at(episode: int, sequence: int, answer: Callable[[Asked], Said], *, else_: Answerer = rightwards) -> Answerer:
-    """To the end everywhere, but `answer` at one question."""
+    """Return a player that walks to the end, but gives `answer` to one question."""
     return lambda asked: (
         answer(asked)
         if (asked.match, asked.sequence) == (episode, sequence) and asked.kind is not Kind.END
@@ -185,7 +185,7 @@ def evaluate(
     launch: Callable[[], Container] | None = None,
     **options: Any,
 ) -> PlayedEvaluation:
-    """Evaluate a player that speaks the wire itself, or what `launch` starts instead; no container may be left."""
+    """Evaluate a player that speaks the wire itself, or what `launch` starts; check that no container is left."""
     made: list[FakeContainer] = [] if containers is None else containers
 
     def start() -> Container:
@@ -204,7 +204,7 @@ def evaluate(
 
 
 def outline(record: EvaluationRecord) -> list[EpisodeRecord]:
-    """What must not depend on time: everything of a record but its clocks."""
+    """Return a record without its times, which is what must not depend on time."""
     return [
         dataclasses.replace(episode, thinking_seconds=0.0, slowest_move_seconds=0.0, cpu_seconds=0.0)
         for episode in record.episodes
@@ -213,14 +213,14 @@ def outline(record: EvaluationRecord) -> list[EpisodeRecord]:
 
 def failure_of(played: PlayedEvaluation) -> Failure:
     assert played.failure is not None
-    # What counts for nothing is still seen: every finished episode is whole, none is half.
+    # `on_episode` gets whole episodes even when the evaluation fails.
     assert all(episode.length <= MAX_STEPS for episode in played.record.episodes)
     assert len(played.record.episodes) < len(SEEDS)
     return played.failure
 
 
 def slow(clock: Clock, seconds: Callable[[Asked], float]) -> Answerer:
-    """To the end of the corridor, while the clock goes on. No test waits."""
+    """Return a player that walks to the end of the corridor and moves the clock; the test does not wait."""
 
     def answerer(asked: Asked) -> bytes:
         clock.pass_(0.0 if asked.kind is Kind.END else seconds(asked))

@@ -1,4 +1,4 @@
-"""Players that misbehave at their start. The probes of the walls are in `arena_kit.sandbox.probes`."""
+"""Players that misbehave when they start. `arena_kit.sandbox.probes` has the probes of the protections."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from arena_kit.tests.fake import Answerer, Asked, FakeContainer, Said, action
 
 CONNECT_FOUR = get_spec("connect-four")
 FAST = Limits(move_seconds=1.0, bank_seconds=0.5, start_seconds=30, duel_seconds=120, max_restarts=3)
-"""For those that say nothing at all; a stall of this machine above a second is not charged to anybody."""
+"""Limits for players that never answer; a stall of this machine of more than a second is not charged to them."""
 PATIENT = Limits(move_seconds=30, bank_seconds=30, start_seconds=30, duel_seconds=300, max_restarts=3)
 Launchable = Callable[[], Container]
 
@@ -31,7 +31,7 @@ def last_valid(asked: Asked) -> bytes:
 
 
 def mixed(asked: Asked) -> bytes:
-    """Deterministic, and different in every match and move."""
+    """Choose actions that are deterministic, but differ between matches and moves."""
     if asked.kind is Kind.END:
         return asked.good_answer()
     choice = (7 * asked.match + 3 * asked.sequence) % len(asked.valid)
@@ -50,7 +50,7 @@ def play(
     containers: list[FakeContainer] | None = None,
     **options: Any,
 ) -> PlayedDuel:
-    """Play a duel; a list gives what each container in turn does, and its last one is used from then on."""
+    """Play a duel. A list has a player for each container in turn; the last one is used from then on."""
     plans = [list(plan) if isinstance(plan, Sequence) else [plan] for plan in (player_1, player_2)]
     made: list[FakeContainer] = [] if containers is None else containers
 
@@ -78,7 +78,7 @@ def play(
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A container of another sort."""
+    """Return a launcher of another kind of container."""
 
     launch: Launchable
 
@@ -87,7 +87,7 @@ class Plan:
 
 
 def outline(record: DuelRecord) -> list[tuple[Any, ...]]:
-    """What must not depend on time: everything of a record but its clocks."""
+    """Return a record without its times, which is what must not depend on time."""
     return [
         (m.number, m.seed, m.seats, m.actions, m.outcome, m.scores, m.fault, m.faulty_player, m.error_code, m.error)
         for m in record.matches
@@ -99,7 +99,7 @@ def faults(duel: PlayedDuel) -> dict[int, tuple[int | None, str]]:
 
 
 def at(match: int, sequence: int, answer: Callable[[Asked], Said]) -> Answerer:
-    """The first valid action everywhere, but `answer` at one question."""
+    """Return a player that plays the first valid action, but gives `answer` to one question."""
     return lambda asked: (
         answer(asked)
         if (asked.match, asked.sequence) == (match, sequence) and asked.kind is not Kind.END

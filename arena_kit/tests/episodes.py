@@ -1,4 +1,4 @@
-"""Evaluations of random play in this process, for the tests of what is checked of them."""
+"""Evaluations of random play in this process, for tests of rechecks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Change = Callable[[EpisodeRecord], dict[str, Any]]
 
 
 class RandomPlayer:
-    """Any action, drawn from a seed."""
+    """A player whose actions are drawn from a seed."""
 
     def __init__(self, spec: EnvironmentSpec, seed: int) -> None:
         self._spec, self._random = spec, random.Random(seed)
@@ -35,7 +35,7 @@ class RandomPlayer:
 
 
 def evaluation_record(spec: EnvironmentSpec, seeds: Sequence[int], *, chance: int = 0) -> EvaluationRecord:
-    """An episode for every seed. chance: other numbers, other play."""
+    """Return the record of an episode for every seed. chance: the seed of the play."""
     episodes = [
         run_episode(spec, RandomPlayer(spec, 1000 * chance + seed), seed, number=number)
         for number, seed in enumerate(seeds, start=1)
@@ -44,6 +44,6 @@ def evaluation_record(spec: EnvironmentSpec, seeds: Sequence[int], *, chance: in
 
 
 def with_episode(record: EvaluationRecord, number: int, change: Change) -> EvaluationRecord:
-    """The record with one episode changed."""
+    """Return a function that changes one episode of a record."""
     episodes = [replace(one, **change(one)) if one.number == number else one for one in record.episodes]
     return replace(record, episodes=tuple(episodes))

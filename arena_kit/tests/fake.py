@@ -1,4 +1,4 @@
-"""Players that speak the wire themselves, in a thread behind a socket pair: for answers no real server would give."""
+"""Players that speak the wire themselves, in a thread, to give answers that a real server would not give."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from arena_kit.referee.wire import TYPECODES, Kind
+from arena_kit.environment.spec import WIRE_CODES
+from arena_kit.referee.wire import Kind
 from arena_kit.sandbox.ending import Ending
 
 
@@ -36,7 +37,7 @@ def text_answer(kind: Kind, match: int, sequence: int, text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as a fake player reads it. valid: the valid actions, empty for END."""
+    """A question as a fake player reads it. valid: the valid actions; empty for END."""
 
     kind: Kind
     match: int
@@ -45,7 +46,7 @@ class Asked:
     valid: tuple[int, ...]
 
     def good_answer(self) -> bytes:
-        """The first valid action, or DONE."""
+        """Answer with the first valid action, or with DONE."""
         if self.kind is Kind.END:
             return done(self.match, self.sequence)
         return action(self.match, self.sequence, self.valid[0])
@@ -53,14 +54,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Stall:
-    """Send these bytes, then nothing any more."""
+    """An answer of these bytes, after which the player is silent."""
 
     data: bytes = b""
 
 
 Said = bytes | Stall | None
 Answerer = Callable[[Asked], Said]
-"""What to send for a request; None hangs up."""
+"""Returns the bytes to send for a question, or None to hang up."""
 
 
 class FakeContainer:
@@ -75,7 +76,7 @@ class FakeContainer:
         self.throttled = 0
         self.asked: list[Asked] = []
         self.received = bytearray()
-        """Everything that the referee has sent."""
+        """Everything that the referee sent."""
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -102,7 +103,7 @@ class FakeContainer:
         self._theirs.close()
 
     def most_at_once(self) -> int:
-        """How many matches were running when most were."""
+        """The largest number of matches that ran at the same time."""
         running: set[int] = set()
         most = 0
         for asked in self.asked:
@@ -117,7 +118,7 @@ class FakeContainer:
             assert kind == Kind.HELLO
             hello = json.loads(payload)
             self._theirs.sendall(ready(hello["parallel_matches"]) if self._hello is None else self._hello)
-            code = TYPECODES[hello["actions"]["wire"]]
+            code = WIRE_CODES[hello["actions"]["wire"]]
             for kind, payload in requests:
                 assert kind == Kind.QUESTIONS
                 if not all(self._answer(asked) for asked in parse(payload, code)):
@@ -126,7 +127,7 @@ class FakeContainer:
             self._theirs.shutdown(socket.SHUT_RDWR)
 
     def _answer(self, asked: Asked) -> bool:
-        """Answer one question; whether to go on."""
+        """Answer one question; return whether to go on."""
         self.asked.append(asked)
         answer = self._answerer(asked)
         if answer is None:
@@ -148,7 +149,7 @@ class FakeContainer:
 
 
 def parse(payload: bytes, code: str) -> Iterator[Asked]:
-    """Read the rows of a QUESTIONS frame. code: of the valid actions' type."""
+    """Read the rows of a QUESTIONS frame. code: type code of the valid actions."""
     (rows,) = struct.unpack_from("<I", payload)
     columns = struct.unpack_from(f"<{rows}d{rows}I{rows}I{rows}I{rows}B", payload, 4)
     rewards, matches, sequences, counts, kinds = (columns[n * rows : (n + 1) * rows] for n in range(5))

@@ -38,7 +38,7 @@ PARTS = ("top", "attributes", "init", "start", "step", "end")
 
 
 def player(**parts: str) -> str:
-    """Source of a player of the first valid action that does something else first: in top, init, start, step or end."""
+    """Return the source of a player of the first valid action, with more code in top, init, start, step or end."""
     filled = dict.fromkeys(PARTS, "pass") | parts
     return PLAYER.format(**{name: text.replace("\n", "\n        ") for name, text in filled.items()})
 
@@ -48,8 +48,8 @@ GOOD = player()
 
 @contextlib.contextmanager
 def folders(*sources: str | Mapping[str, str]) -> Iterator[list[Path]]:
-    """Unpacked archives: text for a player.py, or names and texts of files; removed afterwards."""
-    # Sockets have short paths, and players run as another user: pytest's own folders are deep and private.
+    """Make folders of unpacked archives from the text of a player.py, or from texts by file name; remove them later."""
+    # Paths of sockets must be short, and players run as another user, but pytest's own folders are deep and private.
     root = Path(tempfile.mkdtemp(prefix="arena-"))
     root.chmod(0o755)
     made = []

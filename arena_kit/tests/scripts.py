@@ -15,7 +15,7 @@ from arena_kit.tests.arenas import COUNTER, LABEL, Arena
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 LIMITS = ScriptLimits(seconds=60.0)
 FINE = "print('{\"score\": 9}', flush=True)\n"
-"""What a script prints that wants a score."""
+"""The source of a script that prints a score."""
 FORKS = (
     "import os, time\n"
     "count = 0\n"
@@ -26,12 +26,12 @@ FORKS = (
     "except OSError: pass\n"
     """print('{"score": %d}' % count)"""
 )
-"""Its score is how many processes it got."""
+"""The source of a script whose score is the number of processes that it could start."""
 
 
 @dataclass(frozen=True)
 class Scripts:
-    """An arena for scripts. After every run nothing is left in its folder of channels."""
+    """An arena for scripts, which checks after every run that its folder of channels is empty."""
 
     arena: Arena
 
@@ -47,7 +47,7 @@ class Scripts:
         environment: str = "CartPole-v1",
         files: Mapping[str, str] = NO_FILES,
     ) -> ScriptLaunch:
-        """How to start a script with this source."""
+        """Return the launch of a script with this source."""
         number = next(COUNTER)
         folder = self.arena.folder / f"script-{number}"
         folder.mkdir(mode=0o755)

@@ -1,4 +1,4 @@
-"""Which temporary folders are taken for abandoned."""
+"""Which temporary folders count as abandoned."""
 
 from __future__ import annotations
 

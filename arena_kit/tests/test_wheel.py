@@ -1,4 +1,4 @@
-"""The wheel `arena-kit`, built and installed as a participant has it: no checkout, no Django."""
+"""The wheel `arena-kit`, built and installed as on a participant's machine, without a checkout and Django."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Player:
 
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new virtual environment with the wheel and the packages that the lock names, and nothing else."""
+    """Make a new virtual environment with only the wheel and the packages in the lock."""
     folder = tmp_path_factory.mktemp("kit")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, text=True)

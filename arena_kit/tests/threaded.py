@@ -1,4 +1,4 @@
-"""Players of the real player server in a thread of the test: quick, and they see all that a player can see of it."""
+"""Players on the real player server in a thread of the test, which is fast and shows them all that players see."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ThreadedContainer:
     container_id = "thread"
 
     def __init__(self, make: Any, parallel_matches: int = 64) -> None:
-        """make: a player's class."""
+        """make: the class of the player."""
         import_numpy()
         self.wire, self._theirs = socket.socketpair()
         server = Server(self._theirs, "player", make, make(False), parallel_matches)

@@ -1,1 +1,1 @@
-"""What an upload may be."""
+"""Checks uploads: archives and their requirements."""

@@ -1,4 +1,4 @@
-"""What an upload may be: checked before anything is unpacked. Free of Django, also used by `python -m duel_runner`."""
+"""Checks archives before anything is unpacked, and unpacks them."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 PLAYER_ENTRY_POINTS = ("player.py", "agent.py", "main.py")
-"""The first that is there at the root is what the player server loads."""
+"""The player server loads the first of these that the root of the archive has."""
 SCRIPT_ENTRY_POINT = "submission.py"
-"""Makes an archive without any of the others a script, which plays its environment itself."""
+"""An archive with this file and no other entry point is a script, which plays its environment itself."""
 ENTRY_POINTS = (*PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT)
 COMPILED_FOLDER, COMPILED_SUFFIXES = "__pycache__", (".pyc", ".pyo")
 UNREADABLE_SUFFIXES = (".so", ".pyd", ".dll", ".dylib", ".egg", ".whl", ".zip", ".pyz")
-"""Endings of files that may hold code without its source: they are allowed, and named to the owner."""
+"""Endings of files that may hold code without its source; they are allowed, but a note to the owner names them."""
 READ_BYTES = 64 * 1024
 END_RECORD_BYTES, MAX_COMMENT_BYTES = 22, 65_535
 NOTED_NAMES = 5
 MAX_ENTRY_RECORD_BYTES = 1200
-"""Of one line in the zip's own table of contents: longest name allowed here, and room for what packers add."""
+"""Limit on one entry in the zip's table of contents: the longest allowed name, and what packers may add."""
 
 _BROKEN = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
 )  # fmt: skip
-"""All that zipfile raises on reading a damaged entry."""
+"""The exceptions that zipfile raises for damaged entries."""
 
 
 class ArchiveRefused(Exception):
@@ -52,23 +52,24 @@ class ArchiveLimits:
     file_bytes: int = 256 * 1024 * 1024
     total_bytes: int = 512 * 1024 * 1024
     ratio: int = 200
-    """Unpacked over packed size, above `ratio_free_bytes`."""
+    """Largest ratio of unpacked to packed size, for files above `ratio_free_bytes`."""
     ratio_free_bytes: int = 1024 * 1024
     text_bytes: int = 64 * 1024
-    """Of a file that is read as text, e.g. requirements.txt."""
+    """Largest file that is read as text, e.g. requirements.txt."""
     compile_seconds: int = 20
+    """Processor time for compiling all Python files; wall time may be twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveReport:
-    """What a good archive holds."""
+    """What an accepted archive holds."""
 
     entry_point: str
     names: tuple[str, ...]
-    """Without what is left out."""
+    """The files without those in `compiled`."""
     unpacked_bytes: int
     compiled: tuple[str, ...] = ()
-    """Compiled Python, which is left out: it could be other than the source that is shown."""
+    """Files of compiled Python, which are left out because they could differ from the source that pages show."""
 
     @property
     def is_script(self) -> bool:
@@ -76,32 +77,32 @@ class ArchiveReport:
 
     @property
     def notes(self) -> list[str]:
-        """What the owner, and who sees the source, should know of its files: sentences."""
+        """Sentences about its files, for the owner and for people who read the source."""
         notes = []
         if self.compiled:
             notes.append(
-                f"Compiled Python is left out, only sources are run: {_named(self.compiled)}. "
-                "Pack the .py files that it was made of, if they are missing."
+                f"Compiled Python is left out, because the arena runs only sources: {_named(self.compiled)}. "
+                "If their .py files are missing from the zip, add them."
             )
         if unreadable := [name for name in self.names if is_unreadable(name)]:
-            notes.append(f"The arena cannot show what is in {_named(unreadable)}.")
+            notes.append(f"The arena cannot show the source of {_named(unreadable)}.")
         return notes
 
 
 def is_compiled(name: str) -> bool:
-    """Whether Python would load a file of this path in the place of a source."""
+    """Return whether Python could load a file with this path in place of a source file."""
     folded = name.casefold()
     return COMPILED_FOLDER in folded.split("/") or folded.endswith(COMPILED_SUFFIXES)
 
 
 def is_unreadable(name: str) -> bool:
-    """Whether a file of this path may hold code that is no source, e.g. an extension module."""
+    """Return whether a file with this path may hold code without its source, e.g. an extension module."""
     folded = name.casefold()
     return folded.endswith(UNREADABLE_SUFFIXES) or ".so." in folded.rpartition("/")[2]
 
 
 def printable(name: str) -> str:
-    """A name for a sentence: what no terminal should be sent, and what looks like other letters, is spelled out."""
+    """Return a name for use in a sentence, in ASCII: all other characters are escaped, and long names are cut."""
     return name.encode("unicode_escape").decode("ascii").replace("\\\\", "\\")[:100]
 
 
@@ -116,18 +117,18 @@ LIMITS = ArchiveLimits()
 def inspect_contents(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveReport:
     """Check an archive by its table of contents alone: names, kinds and claimed sizes. Raises ArchiveRefused.
 
-    It takes milliseconds for any archive, because nothing is decompressed. `unpacked_bytes` is what the archive claims.
+    Nothing is decompressed, so it takes milliseconds for any archive. `unpacked_bytes` is what the archive claims.
     """
     return _report(_open(file, limits), limits)
 
 
 def inspect_archive(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveReport:
-    """Check an archive without unpacking it. Raises ArchiveRefused.
+    """Check an archive, including the real sizes of its files, without unpacking it. Raises ArchiveRefused.
 
-    file: seekable binary file. Sizes are what is really inside, not what the archive claims.
+    file: a seekable binary file.
     """
     archive = _open(file, limits)
-    # What the archive claims first, because that is quick; then what is really inside.
+    # The table of contents comes first, because checking it is quick.
     report = _report(archive, limits)
     total = 0
     for entry in archive.infolist():
@@ -137,7 +138,7 @@ def inspect_archive(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveR
 
 
 def _report(archive: zipfile.ZipFile, limits: ArchiveLimits) -> ArchiveReport:
-    """What the table of contents claims, checked."""
+    """Check the table of contents and return what it claims."""
     entries = archive.infolist()
     if len(entries) > limits.entry_count:
         raise ArchiveRefused(
@@ -155,10 +156,7 @@ def _report(archive: zipfile.ZipFile, limits: ArchiveLimits) -> ArchiveReport:
 
 
 def unpack_archive(file: IO[bytes], folder: Path, limits: ArchiveLimits = LIMITS) -> ArchiveReport:
-    """Check an archive, then unpack it into an empty folder with fixed modes. Raises ArchiveRefused.
-
-    Compiled Python is left out.
-    """
+    """Check an archive, then unpack it into an empty folder, without compiled Python. Raises ArchiveRefused."""
     report = inspect_archive(file, limits)
     archive = _open(file, limits)
     folder.mkdir(parents=True, exist_ok=True)
@@ -180,7 +178,7 @@ def unpack_archive(file: IO[bytes], folder: Path, limits: ArchiveLimits = LIMITS
 
 
 def read_text(file: IO[bytes], name: str, limits: ArchiveLimits = LIMITS) -> str:
-    """A small UTF-8 text file of the archive. Raises ArchiveRefused."""
+    """Return the text of a small UTF-8 file in the archive. Raises ArchiveRefused."""
     with _open(file, limits).open(name) as entry:
         data = entry.read(limits.text_bytes + 1)
     if len(data) > limits.text_bytes:
@@ -215,7 +213,7 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
 
 
 def check_python_compiles(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> None:
-    """Compile every .py file in a limited process of its own, never in this one. Raises ArchiveRefused."""
+    """Compile every .py file in a limited process of its own. Raises ArchiveRefused when that fails."""
     with tempfile.NamedTemporaryFile(suffix=".zip") as copy:
         file.seek(0)
         while data := file.read(READ_BYTES):
@@ -225,7 +223,7 @@ def check_python_compiles(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> No
 
 
 def check_python_compiles_at(path: str, limits: ArchiveLimits = LIMITS) -> None:
-    """As `check_python_compiles`, of an archive that another process can open by its path. Raises ArchiveRefused."""
+    """Do what `check_python_compiles` does for an archive that another process can open by its path."""
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _COMPILER, path, str(limits.compile_seconds)],
@@ -259,7 +257,7 @@ def _open(file: IO[bytes], limits: ArchiveLimits) -> zipfile.ZipFile:
 
 
 def _check_end_record(file: IO[bytes], limits: ArchiveLimits) -> None:
-    """Refuse a huge table of contents before it is read into memory as a whole."""
+    """Refuse a huge table of contents before zipfile reads it into memory."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - END_RECORD_BYTES - MAX_COMMENT_BYTES))
     tail = file.read()
@@ -312,10 +310,10 @@ def _check_names(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _check_overlap(entries: list[zipfile.ZipInfo], table_start: int) -> None:
-    """Refuse bytes before the first entry, which may be another zip to other tools, and entries that share bytes."""
+    """Refuse bytes before the first entry, which other tools may read as another zip, and entries that share bytes."""
     if entries and (start := min(entry.header_offset for entry in entries)) > 0:
         raise ArchiveRefused(
-            f"The zip begins with {start} bytes that are not its own. Pack it again.", code="not_a_zip"
+            f"The zip begins with {start} bytes that do not belong to it. Pack it again.", code="not_a_zip"
         )
     end = 0
     for entry in sorted(entries, key=lambda item: item.header_offset):
@@ -356,7 +354,7 @@ def _check_size(entry: zipfile.ZipInfo, size: int, limits: ArchiveLimits) -> Non
 
 
 def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: ArchiveLimits) -> Iterator[bytes]:
-    """What is really in an entry, piece by piece, never more than it claims and the limits allow."""
+    """Yield the real content of an entry in pieces. Raises ArchiveRefused when it differs from the claimed size."""
     size = 0
     try:
         with archive.open(entry) as source:
@@ -394,7 +392,7 @@ def _entry_point(names: tuple[str, ...]) -> str:
                     code="entry_point_in_folder",
                 )
             if name.lower() == wanted:
-                raise ArchiveRefused(f"{name} must be called {wanted}, in small letters.", code="entry_point_name")
+                raise ArchiveRefused(f"Rename {name} to {wanted}, in lower case.", code="entry_point_name")
     raise ArchiveRefused(
         "The zip has no player.py at its root (agent.py and main.py are accepted too).", code="no_entry_point"
     )

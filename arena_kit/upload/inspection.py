@@ -1,7 +1,7 @@
-"""Whole archives inspected in short-lived processes, a few at once: no request pays for what an upload hides.
+"""Inspects whole archives in short-lived processes, a few at once, so that an upload cannot exhaust the web process.
 
-`inspect_apart` starts `python -m` of this very module, which decompresses the archive, reads its requirements and
-compiles its Python files under limits. Free of Django.
+`inspect_apart` runs this module with `python -m`, which decompresses the archive, reads its requirements and compiles
+its Python files under limits.
 """
 
 from __future__ import annotations
@@ -36,21 +36,22 @@ from arena_kit.upload.requirements import RequirementsRefused, read_requirements
 logger = logging.getLogger(__name__)
 
 PROCESSES = max(1, (os.cpu_count() or 1) // 2)
-"""How many inspections run at once on this machine, in all its processes together."""
+"""Most inspections that run at once on this machine."""
 SENDERS = 256
-"""Into how many groups senders fall; of each group one archive is inspected at a time."""
+"""Number of groups that senders are divided into; each group has one archive inspected at a time."""
 PATIENCE_SECONDS = 1.0
 """How long a request waits for its turn."""
 MOST_SECONDS = 10.0
-"""How long a request waits for an inspection; what takes longer is left to the build."""
+"""How long a request waits for its inspection; an archive that takes longer is left to the build."""
 MEMORY_BYTES = 1 << 30
 REFUSED, INSPECTED = 3, 0
 
 
 def inspect_apart(file: IO[bytes], *, sender: str) -> bool:
-    """Inspect an archive in a process of its own; False when that cannot be done now and the build has to do it.
+    """Inspect an archive in a process of its own; return False when it could not finish and is left to the build.
 
-    sender: on whose behalf; a sender has one inspected at a time. Raises ArchiveRefused, also for bad requirements.
+    sender: identifies the uploader, who has one archive inspected at a time. Raises ArchiveRefused, also for bad
+    requirements.
     """
     group = zlib.crc32(sender.encode()) % SENDERS
     try:
@@ -61,13 +62,13 @@ def inspect_apart(file: IO[bytes], *, sender: str) -> bool:
                     return False
             return _inspect(file)
     except OSError as error:
-        # No room for a copy, no process to be had: none of it is the sender's fault.
+        # A full disk or a lack of processes is not the sender's fault.
         logger.warning("An upload could not be inspected at once: %s", error)
         return False
 
 
 def _locks() -> Path:
-    """The folder of the lock files that all processes of this user on this machine share. Raises OSError."""
+    """Return the folder of the lock files, shared by all processes of this user on this machine. Raises OSError."""
     folder = Path(tempfile.gettempdir()) / f"arena-inspections-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
@@ -77,7 +78,7 @@ def _locks() -> Path:
 
 
 def _hold_one(folder: Path, names: list[str], held: contextlib.ExitStack) -> bool:
-    """Hold one of some lock files, which the kernel lets go when this process dies."""
+    """Lock one of the files within PATIENCE_SECONDS, until `held` is closed; return whether that worked."""
     until = time.monotonic() + PATIENCE_SECONDS
     while True:
         for name in names:
@@ -111,18 +112,18 @@ def _inspect(file: IO[bytes]) -> bool:
             return False
         finally:
             if child.poll() is None:
-                # With the compiler that it may have started.
+                # The whole group, because the process may have started a compiler.
                 os.killpg(child.pid, signal.SIGKILL)
     if child.returncode == REFUSED:
         refusal = json.loads(said)
         raise ArchiveRefused(refusal["message"], code=refusal["code"])
-    # Anything else is its limits, or this machine's: the build finds out.
+    # Any other status comes from a limit of the process or of this machine; the build decides then.
     return child.returncode == INSPECTED
 
 
 @contextlib.contextmanager
 def _with_descriptor(file: IO[bytes]) -> Iterator[IO[bytes]]:
-    """The file where a process can inherit it, else a copy that it can."""
+    """Yield the file, or a copy of it when the file has no descriptor that a process can inherit."""
     with contextlib.ExitStack() as stack:
         file.seek(0)
         try:
@@ -138,7 +139,7 @@ def _with_descriptor(file: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def _main() -> int:
-    """Inspect the archive at standard input; say in one line of JSON why it is refused."""
+    """Inspect the archive at standard input; if it is refused, print the reason as one line of JSON."""
     os.nice(10)
     limits = (
         (resource.RLIMIT_CPU, LIMITS.compile_seconds),

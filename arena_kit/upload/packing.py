@@ -1,6 +1,6 @@
-"""Single files packed into the archive that they would have been: for forms and clients that send no zip.
+"""Packs single files into an archive, for forms and clients that do not send a zip.
 
-Free of Django, like `arena_kit.upload.archive`, which checks what comes out of here.
+`arena_kit.upload.archive` checks the result like any other archive.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from arena_kit.errors import Refused
 from arena_kit.upload.archive import ENTRY_POINTS, READ_BYTES, SCRIPT_ENTRY_POINT
 
 PLAYER_FILES = ("player.py", "agent.py")
-"""A file of such a name holds a player; any other main file is a script."""
+"""A main file with one of these names holds a player; any other main file is a script."""
 MAX_FILES = 100
 SPOOL_BYTES = 1 << 20
 NOT_UTF8 = "\ufffd"
-"""What a request's parser puts in the place of bytes that are no UTF-8."""
+"""The character that a request's parser puts in place of bytes that are not UTF-8."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class NamedFile(Protocol):
-    """A file as a request brings it; its name may be a whole path of another system."""
+    """A file from a request; its name may be a path, of any system."""
 
     @property
     def name(self) -> str | None: ...
@@ -32,10 +32,10 @@ class NamedFile(Protocol):
 
 
 def pack_files(files: Sequence[NamedFile], main_file: str = "") -> IO[bytes]:
-    """A zip of files by their base names; the main file is called submission.py in it where it is a script.
+    """Pack files under their base names into a zip; a main file that is a script becomes submission.py.
 
-    main_file: name of one of several .py files; not needed beside player.py or with a single one. Equal files give
-    equal bytes. Raises Refused, with the field `main_file` or `archive`.
+    Equal files give equal bytes. main_file: the name of a .py file; may be empty when one of the files is player.py or
+    agent.py, or when there is only one .py file. Raises Refused, with the field `main_file` or `archive`.
     """
     named = by_base_name(files)
     main = _main_file(list(named), main_file)
@@ -56,9 +56,9 @@ def pack_files(files: Sequence[NamedFile], main_file: str = "") -> IO[bytes]:
 
 
 def pack_script(files: Sequence[NamedFile], main_file: str) -> IO[bytes]:
-    """A zip of files by their base names, with the main file under its own name and as submission.py.
+    """Pack files under their base names into a zip, with the main file a second time as submission.py.
 
-    Both names, because the other files may import it by its own. Raises Refused, with the field `main_file` or
+    It keeps its own name as well, because the other files may import it. Raises Refused, with the field `main_file` or
     `archive`.
     """
     named = by_base_name(files)
@@ -70,14 +70,14 @@ def pack_script(files: Sequence[NamedFile], main_file: str) -> IO[bytes]:
 
 
 def base_name(name: str | None) -> str:
-    """The last part of a path of whatever system."""
+    """Return the last part of a path, of any system."""
     return (name or "").replace("\\", "/").rpartition("/")[2]
 
 
 def by_base_name(files: Sequence[NamedFile]) -> dict[str, NamedFile]:
-    """The files by their base names. Raises Refused for names that cannot stand in one folder."""
+    """Return the files by their base names. Raises Refused for names that cannot be in one folder."""
     if len(files) > MAX_FILES:
-        raise Refused(f"These are {len(files)} files; at most {MAX_FILES} are taken. Send a zip.", field="archive")
+        raise Refused(f"These are {len(files)} files; at most {MAX_FILES} are accepted. Send a zip.", field="archive")
     named: dict[str, NamedFile] = {}
     for file in files:
         name = base_name(file.name)
@@ -92,7 +92,7 @@ def by_base_name(files: Sequence[NamedFile]) -> dict[str, NamedFile]:
 
 
 def _zip(named: Mapping[str, NamedFile]) -> IO[bytes]:
-    packed = cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))  # noqa: SIM115  (who asked for it closes it)
+    packed = cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))  # noqa: SIM115  (the caller closes it)
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, file in named.items():
             entry = zipfile.ZipInfo(name, _EPOCH)

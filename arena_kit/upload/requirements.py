@@ -1,4 +1,4 @@
-"""What a submission may ask for: names of packages with versions, nothing else. Free of Django."""
+"""Reads the requirements of a submission, which may only be names of packages with versions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MAX_YAML_DEPTH = 8
 MAX_YAML_TOKENS = 5000
 IGNORED_CONDA_NAMES = frozenset({"python", "pip", "setuptools", "wheel"})
 FILE_ENDINGS = (".whl", ".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz")
-"""pip takes such a name for a file when there is one."""
+"""A name with one of these endings is refused, because pip would take it for a file if there were one."""
 _CONDA = re.compile(r"\A(?:[\w.-]+::)?(\w[\w.-]*)\s*(.*)\Z", re.ASCII)
 _PLAIN = re.compile(r"(?!-)(?:[\w .,<>=!~*+()\[\];\"'-](?! -))*", re.ASCII)
-"""What pip may be given. It splits lines at more than line feeds, puts variables of its own environment into `${NAME}`
-(addresses with passwords, maybe), and takes ` -` for the beginning of an option, all of it within quotes, too."""
+"""Matches the lines that are safe to give to pip. Even within quotes pip splits lines at more than line feeds, replaces
+`${NAME}` by variables of its environment, which may hold passwords, and takes ` -` for the beginning of an option."""
 
 _YAML_STARTS = (
     yaml.BlockSequenceStartToken,
@@ -45,16 +45,16 @@ class RequirementsRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """Normalised requirement lines, sorted, and notes for the owner on what was ignored."""
+    """Normalised requirement lines, sorted, and notes for the owner about ignored ones."""
 
     lines: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
 def read_requirements(report: ArchiveReport, read: Callable[[str], str]) -> Requirements:
-    """The requirements of an archive: requirements.txt, else environment.yml, else none. Raises RequirementsRefused.
+    """Return the requirements of an archive, from requirements.txt or else environment.yml. Raises RequirementsRefused.
 
-    read: returns the text of a file of the archive by its name.
+    read: returns the text of a file in the archive by its name.
     """
     if "requirements.txt" in report.names:
         return parse_requirements(read("requirements.txt"))
@@ -65,7 +65,10 @@ def read_requirements(report: ArchiveReport, read: Callable[[str], str]) -> Requ
 
 
 def unmet(requirements: Requirements, installed: Mapping[str, str]) -> list[tuple[str, str | None]]:
-    """Lines that are not met, each with the version that is there, None for none. installed: versions by name."""
+    """Return the lines that are not met, each with the installed version, or None if the package is not installed.
+
+    installed: versions by name.
+    """
     found = {canonicalize_name(name): version for name, version in installed.items()}
     missing: list[tuple[str, str | None]] = []
     for line in requirements.lines:
@@ -79,10 +82,13 @@ def unmet(requirements: Requirements, installed: Mapping[str, str]) -> list[tupl
 
 
 def parse_requirements(text: str, name: str = "requirements.txt") -> Requirements:
-    """Lines of a requirements.txt: name, extras, versions, markers. No options, addresses, paths or continuations."""
+    """Return the lines of a requirements.txt. Raises RequirementsRefused.
+
+    A line may hold a name, extras, versions and markers, but no options, addresses, paths or continuations.
+    """
     _check_size(text, name)
     lines = []
-    # Some editors start a file with a mark of its encoding.
+    # Some editors begin a file with a byte order mark.
     for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         if not raw.isascii():
             raise RequirementsRefused(
@@ -96,7 +102,10 @@ def parse_requirements(text: str, name: str = "requirements.txt") -> Requirement
 
 
 def parse_environment_yml(text: str, name: str = "environment.yml") -> Requirements:
-    """The `dependencies` of a conda environment, its `pip` part included; python, pip and channels are ignored."""
+    """Return the `dependencies` of a conda environment, including its `pip` part. Raises RequirementsRefused.
+
+    Channels and IGNORED_CONDA_NAMES are ignored, with a note.
+    """
     _check_size(text, name)
     try:
         _check_tokens(text, name)
@@ -114,7 +123,7 @@ def parse_environment_yml(text: str, name: str = "environment.yml") -> Requireme
         if isinstance(item, str):
             line = _conda_requirement(item, name)
             if line is None:
-                notes.append(f"{item.strip()[:60]} in {name} is ignored: the arena's base image decides.")
+                notes.append(f"{item.strip()[:60]} in {name} is ignored: the arena's base image determines it.")
             else:
                 lines.append(line)
         elif isinstance(item, dict) and set(item) == {"pip"} and isinstance(item["pip"], list):
@@ -135,7 +144,7 @@ def _check_tokens(text: str, name: str) -> None:
         if isinstance(token, yaml.AliasToken | yaml.AnchorToken | yaml.TagToken):
             raise RequirementsRefused(f"{name} must not use anchors, aliases or tags.", code="environment_yml")
         depth += isinstance(token, _YAML_STARTS) - isinstance(token, _YAML_ENDS)
-        # The reader's time grows with the square of the depth.
+        # The YAML parser's time grows with the square of the depth.
         if depth > MAX_YAML_DEPTH or count > MAX_YAML_TOKENS:
             raise RequirementsRefused(f"{name} is nested too deeply or too long.", code="environment_yml")
 
@@ -148,9 +157,10 @@ def _check_size(text: str, name: str) -> None:
 
 
 def _conda_requirement(item: str, name: str) -> str | None:
-    """`numpy=1.26=build` is numpy==1.26.*; `numpy>=1.2` stays. None for what the base image decides.
+    """Return a conda dependency as a requirement line, or None when the base image determines it.
 
-    After conda's package match specifications; names with a leading underscore are conda's own and no packages.
+    `numpy=1.26=build` becomes numpy==1.26.*, and `numpy>=1.2` stays as it is, as in conda's package match
+    specifications. Names with a leading underscore are conda's own and not packages.
     """
     found = _CONDA.match(item.strip())
     if found is None or not item.isascii():
@@ -158,7 +168,7 @@ def _conda_requirement(item: str, name: str) -> str | None:
     package, version = found.groups()
     if package.lower() in IGNORED_CONDA_NAMES or package.startswith("_"):
         return None
-    # name==version=build
+    # Drop the build of `name==version=build`.
     version = re.sub(r"\A(==[^=]+)=[\w.*]+\Z", r"\1", version)
     if version in ("*", "=*"):
         version = ""
@@ -185,15 +195,15 @@ def _requirement(line: str, where: str) -> str:
             code="requirements_line",
         ) from None
     if requirement.url:
-        raise RequirementsRefused(f"{where}: addresses are not allowed, only names.", code="requirements_url")
+        raise RequirementsRefused(f"{where}: only names are allowed, not addresses.", code="requirements_url")
     if requirement.name.lower().endswith(FILE_ENDINGS):
         raise RequirementsRefused(
-            f"{where}: {line[:60]!r} is the name of a file; name the package.", code="requirements_line"
+            f"{where}: {line[:60]!r} is the name of a file. Name the package.", code="requirements_line"
         )
     plain = str(requirement)
     if not _PLAIN.fullmatch(plain):
         raise RequirementsRefused(
-            f"{where}: {line[:60]!r} has letters that no name, version or marker needs.", code="requirements_line"
+            f"{where}: {line[:60]!r} has characters that are not allowed in a requirement.", code="requirements_line"
         )
     return plain
 

@@ -1,4 +1,4 @@
-"""How earlier arenas spoke to a player: a Flask server in its container, one HTTP POST with JSON per move.
+"""The protocol of earlier arenas: a Flask server in the player's container, and one HTTP POST with JSON per move.
 
 Runs under gunicorn with the folder of `player.py` on the module path.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from flask import Flask, Response, jsonify, request
-from player import Player  # type: ignore[import-not-found]  # whoever is measured
+from player import Player  # type: ignore[import-not-found]  # the measured player
 
 app = Flask(__name__)
 player = Player(False)
@@ -15,13 +15,13 @@ player = Player(False)
 
 @app.get("/")
 def is_alive() -> str:
-    """Answers once the player is loaded."""
+    """Answer once the player is loaded."""
     return "ready"
 
 
 @app.post("/start")
 def start() -> Response:
-    """First move of a match."""
+    """Answer the first move of a match."""
     asked = request.get_json()
     return jsonify(action=int(player.start(np.array(asked["state"]), np.array(asked["valid_actions"]))))
 
@@ -36,7 +36,7 @@ def step() -> Response:
 
 @app.post("/end")
 def end() -> Response:
-    """The match is over."""
+    """Tell the player that the match is over."""
     asked = request.get_json()
     player.end(np.array(asked["state"]), asked["prev_reward"])
     return jsonify(done=True)

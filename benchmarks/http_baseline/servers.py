@@ -19,20 +19,20 @@ import requests
 
 APP = Path(__file__).with_name("app.py")
 PACKAGES = ("flask", "werkzeug", "jinja2", "markupsafe", "click", "itsdangerous", "blinker", "gunicorn", "packaging")
-"""Flask, gunicorn and what they need: pure Python, so that they run in any base image."""
+"""Flask, gunicorn and their dependencies: pure Python, so they run in any base image."""
 START_SECONDS = 60.0
 ONE_CONNECTION_A_REQUEST = ("--worker-class", "sync")
 KEPT_CONNECTIONS = ("--worker-class", "gthread", "--threads", "1", "--keep-alive", "60")
 
 
 class HttpPlayer:
-    """The player contract over HTTP. post: `requests.post`, or that of a session that keeps its connection."""
+    """The player contract over HTTP. post: `requests.post`, or the method of a session that keeps its connection."""
 
     def __init__(self, address: str, post: Callable[..., requests.Response]) -> None:
         self._address, self._post = address, post
 
     def start(self, state: np.ndarray[Any, Any], valid_actions: np.ndarray[Any, Any]) -> int:
-        """First move of a match."""
+        """Ask for the first move of a match."""
         return int(self._ask("start", state=state.tolist(), valid_actions=valid_actions.tolist())["action"])
 
     def step(self, state: np.ndarray[Any, Any], valid_actions: np.ndarray[Any, Any], prev_reward: float) -> int:
@@ -41,7 +41,7 @@ class HttpPlayer:
         return int(self._ask("step", **asked)["action"])
 
     def end(self, state: np.ndarray[Any, Any], prev_reward: float) -> None:
-        """The match is over."""
+        """Tell the player that the match is over."""
         self._ask("end", state=state.tolist(), prev_reward=prev_reward)
 
     def _ask(self, path: str, **values: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class HttpPlayer:
 
 @contextlib.contextmanager
 def container_server(player: Path, image: str, folder: Path, worker: Sequence[str]) -> Iterator[str]:
-    """Address of a Flask server in a container of its own. folder: where packages are laid out. worker: gunicorn's."""
+    """Start a Flask server in a container; return its address. folder: for the packages. worker: gunicorn's class."""
     import docker
 
     packages = copy_packages(folder / "packages")
@@ -63,7 +63,7 @@ def container_server(player: Path, image: str, folder: Path, worker: Sequence[st
         image,
         ["python3", "-m", "gunicorn", *options(worker), "--bind", f"127.0.0.1:{port}", "app:app"],
         detach=True,
-        # A bridge would add a proxy's way to every request: this is the friendliest network for HTTP.
+        # The fastest network for HTTP: a bridge would add a proxy to every request.
         network_mode="host",
         volumes={
             str(packages): {"bind": "/packages", "mode": "ro"},
@@ -87,7 +87,7 @@ def container_server(player: Path, image: str, folder: Path, worker: Sequence[st
 
 @contextlib.contextmanager
 def process_server(player: Path, worker: Sequence[str]) -> Iterator[str]:
-    """Address of a Flask server as a local process."""
+    """Start a Flask server as a local process; return its address."""
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", *options(worker), "--bind", f"127.0.0.1:{port}",
                "--pythonpath", f"{player},{APP.parent}", "app:app"]  # fmt: skip
@@ -102,11 +102,11 @@ def process_server(player: Path, worker: Sequence[str]) -> Iterator[str]:
 
 
 def copy_packages(target: Path) -> Path:
-    """Lay out Flask and its dependencies as a folder that can be mounted; return it."""
+    """Copy Flask and its dependencies into a folder that can be mounted; return it."""
     for name in PACKAGES:
         spec = importlib.util.find_spec(name)
-        assert spec is not None, f"{name} is not installed: it belongs to the development dependencies"
-        # Somebody's click.py beside the program would have everything around it copied.
+        assert spec is not None, f"{name} is not installed; it is a development dependency"
+        # A click.py beside the program would otherwise be taken for the package, and its whole folder copied.
         assert spec.submodule_search_locations, f"{spec.origin} is not the package {name}: move it out of the way"
         (source,) = spec.submodule_search_locations
         ignore = shutil.ignore_patterns("__pycache__", "*.so")
@@ -115,16 +115,16 @@ def copy_packages(target: Path) -> Path:
 
 
 def options(worker: Sequence[str]) -> list[str]:
-    """Options of gunicorn for a server with one player."""
+    """Return gunicorn's options for a server with one player."""
     found = ["--workers", "1", "--log-level", "error", *worker]
-    # Newer versions open a socket for commands unless told not to; older ones do not know the option.
+    # Newer versions open a control socket by default; older ones do not know the option.
     if version("gunicorn").split(".")[0] >= "25":
         found.append("--no-control-socket")
     return found
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody uses now."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -132,7 +132,7 @@ def free_port() -> int:
 
 
 def wait_for(address: str, log: Callable[[], str]) -> None:
-    """Return when the server answers; raise RuntimeError with its log when it does not."""
+    """Return once the server answers. Raises RuntimeError with its log if it does not."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(requests.RequestException):

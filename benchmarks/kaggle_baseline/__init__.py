@@ -1,4 +1,4 @@
-"""Kaggle's own Connect X, both agents in one process, in a Python of its own."""
+"""Kaggle's Connect X with both agents in one process, in a separate virtual environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REQUIREMENTS = FOLDER / "requirements.txt"
 
 
 def play_kaggle(python: Path, matches: int) -> float:
-    """Play matches by Kaggle's library; return the seconds. python: one that has REQUIREMENTS."""
+    """Play matches with Kaggle's library; return the seconds. python: an interpreter with REQUIREMENTS installed."""
     done = subprocess.run(
         [python, FOLDER / "play.py", str(matches)], stdout=subprocess.PIPE, text=True, timeout=600, check=True
     )

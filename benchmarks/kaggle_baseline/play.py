@@ -1,6 +1,6 @@
-"""Plays matches of Connect X (6 x 7, four in a row) by `env.run` between two agents that take the first free column.
+"""Plays Connect X (6 x 7, four in a row) by `env.run` between two agents that take the first free column.
 
-Run by `benchmarks.kaggle_baseline`'s own Python as `play.py MATCHES`; prints the seconds, imports not counted.
+Called as `play.py MATCHES` with the Python of `benchmarks.kaggle_baseline`; prints the seconds without imports.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import time
 from typing import Any
 
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    # It names every game whose packages are missing here.
-    from kaggle_environments import make  # type: ignore[import-not-found]  # in its own Python only
+    # The library prints every game whose packages are missing.
+    from kaggle_environments import make  # type: ignore[import-not-found]  # installed only in its own Python
 
 
 def first_free(observation: Any, configuration: Any) -> int:
-    """What `dummy` plays."""
+    """Play like `dummy`: take the first free column."""
     return next(column for column in range(configuration.columns) if observation.board[column] == 0)
 
 
 def main(matches: int) -> float:
-    """Play; return the seconds. Raises RuntimeError when a match was not played to its end."""
+    """Play; return the seconds. Raises RuntimeError if a match was not played to its end."""
     environment = make("connectx", configuration={"rows": 6, "columns": 7, "inarow": 4})
     begun = time.perf_counter()
     for _ in range(matches):

@@ -1,1 +1,1 @@
-"""Parts of `benchmarks.site`: rows to fill a site with, visitors, and a server with a bare view beside the site."""
+"""Parts of `benchmarks.site`: rows to fill the site, visitors, and a server with a bare view beside the site."""

@@ -1,4 +1,4 @@
-"""What a page costs when nobody else asks: queries, time in the database, time in all. Needs Django."""
+"""The cost of a page on an idle site: queries, time in the database, total time. Needs Django."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SAMPLES = 5
 
 
 def costs(plan: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """By kind of page, medians: `queries`, `database_ms`, `alone_ms`. In this process, without a server before it."""
+    """Return medians by kind of page: `queries`, `database_ms`, `alone_ms`. Runs in this process, without a server."""
     from django.test import Client
 
-    # One for all: it loads the middleware, and WhiteNoise reads the folder of static files then.
+    # One client for all: creating it loads the middleware, and WhiteNoise then reads all static files.
     client, chance = Client(headers={"host": HOST}), random.Random(1)
     visits = {name: _spread([reads(plan, name, path) for path in paths]) for name, paths in plan["pages"].items()}
     visits["upload"] = [upload_of(plan["uploads"][0], chance, turn) for turn in range(2 * SAMPLES + 1)]
@@ -29,13 +29,13 @@ def costs(plan: Mapping[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def _spread(visits: Sequence[Visit]) -> list[Visit]:
-    """One to begin with, then some of all, each twice."""
+    """Return one page to begin with, then some pages of all, each twice."""
     some = (list(visits[:: max(1, len(visits) // SAMPLES)]) * SAMPLES)[:SAMPLES]
     return [visits[0], *(visit for visit in some for _ in range(2))]
 
 
 def _cost(client: Client, visits: Sequence[Visit]) -> dict[str, float]:
-    """Of a visit that only reads templates and makes connections, then of pairs: one timed, one with its queries."""
+    """Return the costs of visits: the first loads templates and connects, then pairs of one timed and one counted."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -43,7 +43,7 @@ def _cost(client: Client, visits: Sequence[Visit]) -> dict[str, float]:
     alone, queries, database = [], [], []
     for timed, watched in zip(visits[1::2], visits[2::2], strict=True):
         begun = time.perf_counter()
-        # A streamed answer is made while it is read.
+        # A streamed answer is computed while it is read.
         assert _ask(client, timed).getvalue()
         alone.append(1000 * (time.perf_counter() - begun))
         with CaptureQueriesContext(connection) as captured:

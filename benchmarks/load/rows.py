@@ -1,8 +1,7 @@
 """A season of rows for `benchmarks.site`: agents, editions, duels, ledger, ratings and a board. Needs Django.
 
-Every figure is computed by the arena's own code: a duel's columns and ledger entries follow from matches that were
-played here, standings and ratings from the ledger. Only a share of the duels has its records in a file; the others look
-as after those were cleaned away.
+The arena's own code computes every figure: a duel's columns and ledger entries from matches played here, standings and
+ratings from the ledger. Only a share of the duels has a file of records; the others look as after retention.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ SWAPPED = {Outcome.PLAYER_1: Outcome.PLAYER_2, Outcome.PLAYER_2: Outcome.PLAYER_
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much there is. matches: of all editions together. plays: duels played here, which all others repeat.
+    """The size of the season. matches: of all editions together. recorded: duels with a file of records.
 
-    recorded: duels with a file of records.
+    plays: duels that are really played here; all others repeat them.
     """
 
     agents: int
@@ -61,7 +60,7 @@ class Chance:
 
 
 def fill(size: Size) -> dict[str, Any]:
-    """Migrate and fill an empty database, collect static files; return what there is to visit: `visiting`."""
+    """Migrate and fill an empty database, collect static files; return what `visiting` returns."""
     django.setup()
     from django.core.management import call_command
 
@@ -84,7 +83,7 @@ def _people(count: int) -> list[User]:
 
 
 def _submissions(owners: Sequence[User], environment: Environment, count: int) -> list[Submission]:
-    """An agent each, with a version that was built and validated."""
+    """Create an agent per owner, with a built and validated version."""
     from core.models import Agent, Build, Submission, Validation
 
     agents = Agent.objects.bulk_create(
@@ -105,7 +104,7 @@ def _submissions(owners: Sequence[User], environment: Environment, count: int) -
 
 
 def _over() -> dict[str, Any]:
-    """Columns of a job that has succeeded."""
+    """Return the columns of a job that has succeeded."""
     from django.utils import timezone
 
     now = timezone.now()
@@ -116,7 +115,7 @@ def _over() -> dict[str, Any]:
 
 
 def _game(owners: Sequence[User], size: Size) -> list[Submission]:
-    """All editions of the game, one after the other."""
+    """Create all editions of the game, one after the other."""
     from core.models import Environment
 
     environment = Environment.objects.get(slug=GAME)
@@ -134,7 +133,7 @@ def _edition(
     environment: Environment, number: int, submissions: Sequence[Submission], plays: Sequence[DuelRecord], duels: int,
     every: int,
 ) -> None:  # fmt: skip
-    """An edition with so many duels, of which one in `every` has its records, ended as the arena ends it."""
+    """Create an edition with this many duels, one in `every` with records, and end it as the arena does."""
     from arena_kit.environment.records import record_sha256
     from arena_kit.ranking.pairing import round_robin
     from core.duels.services import ledger_entries, result_fields
@@ -165,7 +164,7 @@ def _edition(
     LedgerEntry.objects.bulk_create(
         (entry for duel, record in rows for entry in ledger_entries(duel, record)), batch_size=BATCH
     )
-    # Entries that were put there at once are read from nothing.
+    # Bulk-created entries have not been counted yet, so the ratings start from nothing.
     ledger_change(environment_id=environment.pk, kind=LedgerChange.Kind.RELEASE, tournament=tournament)
     for duel, record in rows[every - 1 :: every]:
         _store(duel, record)
@@ -173,7 +172,7 @@ def _edition(
 
 
 def _likely(chance: random.Random, plays: Sequence[DuelRecord], *, is_first_stronger: bool) -> DuelRecord:
-    """A play that the stronger of two wins more often than not, so that there is something to rate."""
+    """Return a play that the stronger one tends to win, so that ratings differ."""
     for _ in range(3):
         play = chance.choice(plays)
         if play.summary.outcome == (Outcome.PLAYER_1 if is_first_stronger else Outcome.PLAYER_2):
@@ -191,7 +190,7 @@ def _store(duel: Duel, record: DuelRecord) -> None:
 
 
 def _play(spec_id: str, number: int) -> DuelRecord:
-    """A duel between two players by chance, as the referee plays it: seats alternate, pairs share a seed."""
+    """Return a duel between two random players, as the referee plays it: seats alternate, pairs share a seed."""
     from arena_kit.environment.registry import get_spec
 
     matches = tuple(_match(spec_id, 1000 + number, place) for place in range(1, MATCHES_PER_DUEL + 1))
@@ -214,7 +213,7 @@ def _match(spec_id: str, seed: int, number: int) -> MatchRecord:
 
 
 def _task(owners: Sequence[User], size: Size) -> None:
-    """A board with half as many agents again."""
+    """Create a board with half as many agents as the game has."""
     from arena_kit.ranking.scores import summarise_scores
     from core.evaluations.selectors import ranking_list
     from core.models import Environment, Evaluation
@@ -241,7 +240,7 @@ def _task(owners: Sequence[User], size: Size) -> None:
 
 
 def _analyse() -> None:
-    """What the database's own daemon would do within minutes."""
+    """Do what the database's own daemon would do within minutes."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -249,7 +248,7 @@ def _analyse() -> None:
 
 
 def visiting(submissions: Sequence[Submission]) -> dict[str, Any]:
-    """What a visitor needs: `pages`, by kind a list of paths, `cookie` of a person, and `uploads`: token and path."""
+    """Return what visitors need: `pages` (lists of paths by kind), `cookie` of a person, `uploads` (token and path)."""
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.contrib.sessions.backends.db import SessionStore
     from django.utils import timezone

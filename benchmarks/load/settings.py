@@ -1,4 +1,4 @@
-"""The arena's own settings, with two addresses more and static files in the benchmark's folder."""
+"""The arena's own settings, with two more addresses and static files in the benchmark's folder."""
 
 from core.settings import *  # noqa: F403  (all of them, as they are)
 from core.settings import DATA_DIR

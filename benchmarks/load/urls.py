@@ -1,4 +1,4 @@
-"""The site, and a view that answers a constant at two addresses: see `benchmarks.load.wsgi`."""
+"""The site, and a view at two addresses that returns a constant, see `benchmarks.load.wsgi`."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
@@ -7,7 +7,7 @@ from web.urls import handler500, urlpatterns
 
 
 def constant(request: HttpRequest) -> HttpResponse:
-    """As little as a view can do."""
+    """Return a constant, the least that a view can do."""
     return HttpResponse("ok", content_type="text/plain")
 
 

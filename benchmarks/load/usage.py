@@ -1,4 +1,4 @@
-"""What processors and the database did while something was measured, as the kernel and PostgreSQL count it."""
+"""Work of processors and the database during a measure, as the kernel and PostgreSQL count it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Sums up to a moment. busy_seconds: of all processors together. database_seconds: in which it executed."""
+    """Totals at a moment. busy_seconds: of all processors together. database_seconds: spent executing."""
 
     at: float
     cpu_seconds: Mapping[str, float]
@@ -25,7 +25,7 @@ class Usage:
 
 
 def usage(pids: Mapping[str, int], database_url: str) -> Usage:
-    """Of these processes, each with all that it has started."""
+    """Return the totals of these processes, including all their descendants."""
     parents, used = _processes()
     by_name = {name: sum(used.get(pid, 0.0) for pid in _family(root, parents)) for name, root in pids.items()}
     executed, transactions = _database(database_url)
@@ -33,7 +33,7 @@ def usage(pids: Mapping[str, int], database_url: str) -> Usage:
 
 
 def _processes() -> tuple[dict[int, int], dict[int, float]]:
-    """By process: its parent, and the processor time of it and of those of its children that have ended."""
+    """Return by process its parent, and the processor time of itself and its ended children."""
     parents, used = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -59,7 +59,7 @@ def _busy_seconds() -> float:
 
 
 def _database(url: str) -> tuple[float, int]:
-    """Seconds in which its sessions executed, and transactions, up to now: it tells of sessions at rest."""
+    """Return the seconds that sessions executed and the number of transactions; idle sessions report both."""
     connection = psycopg2.connect(url)
     try:
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Visitors of a site: processes with a few connections each, which ask for one page after the other."""
+"""Visitors of a site: processes with a few connections each that request one page after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 HOST = "127.0.0.1"
 TIMEOUT_SECONDS = 60.0
 WEIGHTS_BYTES = 20_000
-"""Of the file that comes with every uploaded player."""
+"""Size in bytes of the file in every uploaded archive."""
 BOUNDARY = "arena-benchmark-1f0c"
 PLAYER = """# Upload {number} of {path}
 class Player:
@@ -31,7 +31,7 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request. name: its kind of page."""
+    """A request. name: the kind of page."""
 
     name: str
     path: str
@@ -41,7 +41,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of a visit. at: seconds since the crowd was let in. problem: empty when it was as it should be."""
+    """The answer to a visit. at: seconds since the crowd started. problem: empty if the answer is as expected."""
 
     name: str
     at: float
@@ -51,7 +51,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """All visits of a time. cpu_seconds: of the visitors themselves."""
+    """All visits of a measure. cpu_seconds: of the visitors themselves."""
 
     answers: list[Answered]
     seconds: float
@@ -63,11 +63,11 @@ class Crowd:
 
 
 Choose = Callable[[random.Random, int], Iterator[Visit]]
-"""The visits of one connection, without end, given its luck and its number."""
+"""Yields the endless visits of one connection, given its random generator and its number."""
 
 
 def crowd(port: int, choose: Choose, *, connections: int, processes: int, seconds: float, most: int) -> Crowd:
-    """Let so many connections ask for so long; at most `most` visits all together."""
+    """Send requests over this many connections for so long, at most `most` in total."""
     context = multiprocessing.get_context("fork")
     shares = [range(number, connections, processes) for number in range(processes)]
     pipes = [context.Pipe(duplex=False) for _ in shares]
@@ -76,7 +76,7 @@ def crowd(port: int, choose: Choose, *, connections: int, processes: int, second
     def work(sender: Any, share: range) -> None:
         sender.send(_visit_all(port, choose, share, begun, seconds, most // connections))
 
-    # Whoever is stopped from outside does not wait for them.
+    # A stop from outside does not wait for these processes.
     workers = [
         context.Process(target=work, args=(sender, share), daemon=True)
         for (_, sender), share in zip(pipes, shares, strict=True)
@@ -124,7 +124,7 @@ def _cpu_seconds() -> float:
 
 
 class Connection:
-    """A connection that is kept as a browser keeps it."""
+    """A connection that stays open as in a browser."""
 
     def __init__(self, port: int) -> None:
         self._client = http.client.HTTPConnection(HOST, port, timeout=TIMEOUT_SECONDS)
@@ -155,7 +155,7 @@ class Connection:
             self._client.close()
             if not is_kept:
                 raise
-            # The server may close what it has kept for a while at the very moment.
+            # The server may close an idle connection at the same moment.
             self._client.request(method, visit.path, visit.body, dict(visit.headers))
             answer = self._client.getresponse()
         text = answer.read()
@@ -166,7 +166,7 @@ class Connection:
 
 
 def only(path: str) -> Choose:
-    """One address again and again."""
+    """Request one address again and again."""
 
     def choose(chance: random.Random, number: int) -> Iterator[Visit]:
         while True:
@@ -176,7 +176,7 @@ def only(path: str) -> Choose:
 
 
 def mixed(plan: Mapping[str, Any], *, uploaders: int) -> Choose:
-    """Everything: the first connections upload and look at their upload by turns, the others read."""
+    """Mix visits: the first connections alternate between an upload and its page, the others read."""
 
     def choose(chance: random.Random, number: int) -> Iterator[Visit]:
         return _uploads(plan, chance, number) if number < uploaders else _reading(plan, chance)
@@ -185,7 +185,7 @@ def mixed(plan: Mapping[str, Any], *, uploaders: int) -> Choose:
 
 
 def reads(plan: Mapping[str, Any], name: str, path: str) -> Visit:
-    """A visit to a page of the plan."""
+    """Return a visit to a page of the plan."""
     return Visit(name, path, {"Cookie": plan["cookie"]} if name.endswith("logged in") else {})
 
 
@@ -205,7 +205,7 @@ def _uploads(plan: Mapping[str, Any], chance: random.Random, number: int) -> Ite
 
 
 def upload_of(upload: Mapping[str, str], chance: random.Random, turn: int) -> Visit:
-    """A new version of an agent, as a browser or a program sends a form; every one has another archive."""
+    """Return an upload of a new version as a form; every one has a different archive."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("player.py", PLAYER.format(number=f"{turn}-{chance.random()}", path=upload["path"]))

@@ -1,4 +1,4 @@
-"""The site as in production; one address is answered by Django without the arena's middleware, in the same process."""
+"""The site as in production. In the same process, one address bypasses the arena's middleware."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from core.wsgi import application as site
 
 
 class Bare(WSGIHandler):
-    """Django and nothing else."""
+    """Plain Django without middleware."""
 
     def load_middleware(self, is_async: bool = False) -> None:
         with override_settings(MIDDLEWARE=[]):

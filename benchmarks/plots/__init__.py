@@ -1,1 +1,1 @@
-"""Pictures of figures, drawn by matplotlib in a Python of its own."""
+"""Pictures of figures, drawn by matplotlib in a separate virtual environment."""

@@ -1,4 +1,4 @@
-"""Draws panels of lines: `draw.py FILE.png` with JSON on its standard input. Run by `plots`' own Python."""
+"""Draws panels of lines: `draw.py FILE.png` with JSON on standard input. Runs in the Python of `plots`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 import math
 import sys
 
-from matplotlib.figure import Figure  # type: ignore[import-not-found]  # in its own Python only
+from matplotlib.figure import Figure  # type: ignore[import-not-found]  # installed only in its own Python
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator  # type: ignore[import-not-found]
 
 COLUMNS = 3
 
 
 def main(path: str) -> None:
-    """Read panels (see `benchmarks.common.Panel`) and write a picture of the kind that the file's name says."""
+    """Read panels (see `benchmarks.common.Panel`) and write a picture; the file name decides its format."""
     panels = json.load(sys.stdin)
     columns = min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
@@ -27,7 +27,7 @@ def main(path: str) -> None:
                 [x for x, _ in points], [y for _, y in points], marker="o", label=label, color=f"C{labels.index(label)}"
             )
         for label, level in panel["levels"].items():
-            # Two that are close together both show.
+            # Offset dashes, so that two close lines are both visible.
             dashes = (labels.index(label) * 3, (3, 3))
             axes.axhline(level, label=label, color=f"C{labels.index(label)}", linestyle=dashes)
         axes.margins(y=0.1)

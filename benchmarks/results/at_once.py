@@ -1,4 +1,4 @@
-"""Many processes finish duels of one edition as fast as they can. Needs Django and PostgreSQL."""
+"""Finishes duels of one edition in many processes as fast as possible. Needs Django and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 START_SECONDS = 120.0
 LONGEST = 100_000
-"""Duels of the edition at most."""
+"""Maximum number of duels of the edition."""
 
 
 def finish_at_once(arena: Arena, tournament: Tournament, *, workers: int, seconds: float) -> dict[str, Any]:
-    """Results per second of all processes together, and the same entries inserted into a bare table."""
+    """Return the results per second of all processes together, and of inserting the same entries into a bare table."""
     from django.db import connection, connections
 
     from benchmarks.results.told import is_correct
@@ -31,7 +31,7 @@ def finish_at_once(arena: Arena, tournament: Tournament, *, workers: int, second
             "submission_id bigint, opponent_id bigint, seat int, wins int, losses int, draws int, errors int, "
             "opponent_errors int, score float, created_at timestamptz)"
         )
-    # Each process makes a connection of its own.
+    # Each process opens its own connection.
     connections.close_all()
     context = multiprocessing.get_context("fork")
     bells, stop = context.Semaphore(0), context.Event()
@@ -61,11 +61,11 @@ def finish_at_once(arena: Arena, tournament: Tournament, *, workers: int, second
 
 
 Counted = tuple[int, float, int]
-"""What a process has done, in how many seconds, and the messages that it has sent."""
+"""A process's number of results, its seconds, and its number of messages."""
 
 
 def _claim_all(tournament: Any, workers: int) -> None:
-    """Every duel that waits is under way, the first for one process, the next for another."""
+    """Claim all waiting duels, distributed over the processes in turn."""
     from uuid import uuid4
 
     from django.db.models.functions import Now
@@ -125,7 +125,7 @@ def _finish_all(number: int, go: Any, seconds: float, tournament: int, workers: 
 
 
 def _answer(environment: int, bells: Semaphore, stop: Event, answered: Any) -> None:
-    """The only worker of the queue: every message brings the environment up to date; the last look is a watchdog's."""
+    """Act as the queue's only worker: update the environment at every message, and finally as the watchdog does."""
     from core.jobs.bells import TOURNAMENT_TASK, answer
 
     while True:

@@ -1,7 +1,7 @@
 """Fills an arena with a long history for `benchmarks.standings`. Needs Django and PostgreSQL.
 
-All rows but those of people and agents are made by the database itself: a row made by the arena's own code is the
-pattern, from which `generate_series` makes many.
+Apart from people and agents, the database creates all rows itself: the arena's own code creates one row as a pattern,
+and `generate_series` multiplies it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 GAME = "tic-tac-toe"
 PER_EDITION = 1_000
-"""Duels of a finished edition."""
+"""Number of duels of a finished edition."""
 EVERY = timedelta(minutes=5)
-"""The history has one duel in this time, so a longer one reaches further back."""
+"""Time between two duels, so that a longer history reaches further back."""
 ROWS_PER_DUEL = 4
-"""Two players, each from two seats."""
+"""Ledger rows of a duel: two players in two seats each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """An environment with its players and the ladder that runs there."""
+    """An environment with its players and its running ladder."""
 
     environment: Environment
     players: list[Submission]
@@ -41,7 +41,7 @@ class Arena:
 
 
 def fill(*, agents: int, rows: int) -> Arena:
-    """Migrate an empty database and fill it: half of the ledger's rows in finished editions, half in one ladder."""
+    """Migrate and fill an empty database: half of the ledger's rows in finished editions, half in one ladder."""
     django.setup()
     from django.core.management import call_command
     from django.utils import timezone
@@ -78,7 +78,7 @@ def fill(*, agents: int, rows: int) -> Arena:
 
 
 def _play(tournament: Tournament, players: Sequence[Submission], count: int, begun: Any) -> None:
-    """A tournament's participants, duels and entries of the ledger; who has the lower number mostly wins."""
+    """Create a tournament's participants, duels and ledger entries; the player with the lower number mostly wins."""
     from django.db import connection
 
     from core.models import Duel, LedgerEntry, Participant
@@ -90,11 +90,11 @@ def _play(tournament: Tournament, players: Sequence[Submission], count: int, beg
         environment_version=tournament.environment.spec_id, seed=1, match_count=2, matches_done=2, state="SUCCEEDED",
         attempt=1, worker="worker-1", expected=0.5,
     )  # fmt: skip
-    # Every pair meets once before one meets again. PostgreSQL would read a percent sign as a parameter.
+    # Every pair meets once before any pair meets again. mod() is used because % would mark a parameter.
     size, first = len(keys), f"mod(n, {len(keys)})"
     second = f"mod(n + 1 + mod(n / {size}, {size - 1}), {size})"
     places = {"player_1_id": f"(%(keys)s)[1 + {first}]", "player_2_id": f"(%(keys)s)[1 + {second}]"}
-    # Of every seven duels one is a draw and one an upset.
+    # One of seven duels is a draw, and one is an upset.
     outcome = (
         f"CASE WHEN mod(n, 7) = 0 THEN 'DRAW' WHEN ({first} < {second}) <> (mod(n, 7) = 3) THEN 'PLAYER_1' "
         "ELSE 'PLAYER_2' END"
@@ -136,7 +136,7 @@ def _play(tournament: Tournament, players: Sequence[Submission], count: int, beg
 
 
 def _columns(pattern: Model, said: Mapping[str, str]) -> dict[str, str]:
-    """By column what stands there: what is said, else what the pattern has."""
+    """Return the value of each column: the one given, otherwise that of the pattern."""
     fields = [field for field in pattern._meta.concrete_fields if not field.primary_key]
     return {str(field.column): said.get(str(field.column), f"%(of_{field.column})s") for field in fields}
 
@@ -152,7 +152,7 @@ def _values(pattern: Model) -> dict[str, Any]:
 
 
 def analyse() -> None:
-    """What the database's own daemon would do within minutes."""
+    """Do what the database's own daemon would do within minutes."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -160,7 +160,7 @@ def analyse() -> None:
 
 
 def record_of(duel: Duel, outcome: Outcome) -> DuelRecord:
-    """Two matches, seats swapped, that end alike."""
+    """Return the record of two matches with swapped seats and the same winner."""
     scores = {Outcome.PLAYER_1: (1.0, -1.0), Outcome.PLAYER_2: (-1.0, 1.0), Outcome.DRAW: (0.0, 0.0)}[outcome]
     matches = tuple(
         MatchRecord(number=number, seed=number, seats=seats, actions=(), outcome=outcome, scores=scores)

@@ -1,4 +1,4 @@
-"""Times results over one history, in the process that has Django set up for it. Needs Django and PostgreSQL."""
+"""Times results over one history, in a process with Django set up for its database. Needs Django and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from core.models import Duel, Tournament
 
 WARM = 3
-"""Results before those that are timed: templates are read and statements prepared."""
+"""Number of untimed results at first, which load templates and prepare statements."""
 
 
 class Measure:
-    """The history of this process's database, and a tournament of each kind that goes on over it."""
+    """The history of this process's database, and a running tournament of each kind."""
 
     def __init__(self, *, agents: int, rows: int) -> None:
         begun = time.monotonic()
-        # This sets Django up, which must come first.
+        # This sets up Django, so it must come first.
         self._arena = fill(agents=agents, rows=rows)
         from core.jobs.bells import TOURNAMENT_TASK, answer
 
         filled = time.monotonic()
-        # Once for the whole history, as after an upgrade.
+        # Once over the whole history, as after an upgrade.
         answer(TOURNAMENT_TASK, self._arena.environment.pk)
         self.about = {
             "fill_seconds": round(filled - begun, 1),
@@ -38,7 +38,7 @@ class Measure:
         self._tournaments: dict[str, Tournament] = {}
 
     def results(self, kind: str, count: int) -> list[dict[str, float]]:
-        """What so many results in a tournament of a kind have taken, the first ones of it left out."""
+        """Return the times of this many results in a tournament of this kind, without its first ones."""
         is_new = kind not in self._tournaments
         if is_new:
             self._tournaments[kind] = self._begin[kind]()
@@ -52,7 +52,7 @@ class Measure:
         return finish_at_once(self._arena, self._tournaments["edition"], workers=workers, seconds=seconds)
 
     def _result(self, tournament: Tournament) -> dict[str, float]:
-        """Finish a duel and have everything follow, until the page is right."""
+        """Finish a duel and process everything that follows, until the page is correct."""
         from django.test import Client
         from django.urls import reverse
 
@@ -75,7 +75,7 @@ class Measure:
         return start_now(Environment.objects.get(pk=self._arena.environment.pk))
 
     def _swiss(self) -> Tournament:
-        """A Swiss tournament of everybody whose first round has been drawn; the ladder has ended."""
+        """Create a Swiss tournament of all agents, with its first round drawn, after the end of the ladder."""
         from django.utils import timezone
 
         from core.jobs.bells import TOURNAMENT_TASK, answer
@@ -92,12 +92,12 @@ class Measure:
 
 
 def _claimed(tournament: Tournament) -> Duel:
-    """The next duel of a tournament that waits, as its worker holds it."""
+    """Claim the next waiting duel of a tournament."""
     from core.jobs.lifecycle import job_claim
     from core.models import Duel, JobState
 
     number = tournament.duels.filter(state=JobState.QUEUED).order_by("number").values_list("pk", flat=True).first()
-    assert number is not None, f"{tournament} has no duel left that waits."
+    assert number is not None, f"{tournament} has no waiting duel left."
     duel = job_claim(kind=Duel, job_id=number, worker="worker-1")
     assert duel is not None
     return duel
@@ -112,7 +112,7 @@ def _finish(duel: Duel, outcome: Outcome) -> None:
 
 def _read(client: Any, path: str) -> None:
     answer = client.get(path)
-    assert answer.status_code == 200, f"{path} answers {answer.status_code}."
+    assert answer.status_code == 200, f"{path} answered {answer.status_code}."
 
 
 def _ms(action: Callable[[], object]) -> float:

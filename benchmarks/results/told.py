@@ -1,4 +1,4 @@
-"""What the measurements of results share: outcomes, the messages that are sent, and whether a table is right."""
+"""Shared parts of the measurements of results: sent messages, and the check of a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.PLAYER_1, Outcome.DRAW)
 
 @contextmanager
 def messages() -> Iterator[list[tuple[object, ...]]]:
-    """What is sent to the workers of tournaments meanwhile; nothing leaves this process."""
+    """Collect the messages to the tournament workers instead of sending them."""
     from core.jobs import bells as queues
 
     sent: list[tuple[object, ...]] = []
@@ -34,7 +34,7 @@ def messages() -> Iterator[list[tuple[object, ...]]]:
 
 
 def is_correct(tournament: Tournament) -> bool:
-    """Whether the table and the live ratings are, to the last digit, what the whole ledger says."""
+    """Return whether the table and the live ratings match the whole ledger to the last digit."""
     from arena_kit.ranking.elo import rate
     from core.models import LiveRating, Rating
     from tournament_manager.follow import DIGITS

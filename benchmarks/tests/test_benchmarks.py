@@ -1,4 +1,4 @@
-"""The benchmarks, with so few matches that only their working is seen: how fast anything is, is not judged here."""
+"""The benchmarks with few matches, to test that they work; their figures are not judged here."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ both_sandboxes = pytest.mark.parametrize("sandbox", ["process", pytest.param("do
 
 @pytest.fixture
 def measure(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Run a benchmark and return what it writes."""
+    """Run a benchmark and return its JSON."""
 
     def run(main: Main, sandbox: str, *arguments: str) -> dict[str, Any]:
         where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE]
@@ -104,7 +104,7 @@ def test_a_sweep_measures_every_game_and_every_cost(
     assert {row[0] for row in rows} == sandboxes | {"none", "http"}
     assert set(report["startup"]) == sandboxes
     assert set(report["memory_bytes"]) == {f"{k} {w}" for k in sandboxes for w in ("dummy", "network", "pixels")}
-    # Two players, each with its network.
+    # Two players with a network each.
     assert report["memory_bytes"][f"{sandbox} network"] > 100_000_000
     assert "runner_overhead_5ms" in report
     assert report["pixels_megabytes_per_second"] > 0
@@ -116,7 +116,7 @@ def test_records_are_written_and_read_back(sandbox: str, measure: Callable[..., 
     report = measure(recording.main, sandbox, "--rounds", "1", "--matches", "120")
     assert report["record_fraction"] == max(report["record_fraction_by_game"].values())
     assert set(report["bytes_per_match"]) == {"connect-four", "tic-tac-toe", "quarto"}
-    # A match is opened without reading the others.
+    # Opening a match does not read the others.
     assert max(report["open_match_read_fraction"].values()) < 1
 
 
@@ -125,7 +125,7 @@ def test_records_are_written_and_read_back(sandbox: str, measure: Callable[..., 
 def test_an_honest_player_meets_burners(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
     report = measure(fairness.main, sandbox, "--rounds", "1", "--matches", "4", "--parallel", "2")
     assert set(report["honest_player"]) == set(fairness.OPPONENTS) | set(fairness.WAITING)
-    # Nobody pays for a player that is not in the duel.
+    # Players that are not in the duel cost nothing.
     assert all(report["honest_player"][title]["stopped"] == 0 for title in fairness.WAITING)
     assert report["slowdown_by_burner"] == max(report["slowdowns"].values()) > 0
 
@@ -133,7 +133,7 @@ def test_an_honest_player_meets_burners(sandbox: str, measure: Callable[..., dic
 @pytest.mark.nightly
 @both_sandboxes
 def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) -> None:
-    # In a process of its own: it sets Django up for an arena of its own.
+    # In a separate process, because it sets up Django for its own arena.
     few = ["--agents", "2", "3", "--workers", "1", "--matches", "4", "--json", str(tmp_path / "figures.json")]
     where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE]
     done = subprocess.run(
@@ -152,7 +152,7 @@ def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) ->
 @pytest.mark.nightly
 @both_sandboxes
 def test_an_evaluation_is_compared_with_other_ways_and_timed_from_upload_to_score(sandbox: str, tmp_path: Path) -> None:
-    # In a process of its own: it sets Django up for an arena of its own.
+    # In a separate process, because it sets up Django for its own arena.
     few = ["--rounds", "1", "--episodes", "4", "--parallel", "2", "--json", str(tmp_path / "figures.json")]
     where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE]
     done = subprocess.run(
@@ -198,7 +198,7 @@ def test_ratings_are_compared_with_the_truth_and_timed(
     assert set(report["coverage_by_games"]) == set(report["rmse_by_games"]) == {"19", "38"}
     assert report["coverage_95"] in report["coverage_by_games"].values()
     assert report["rmse_by_games"]["38"]["rating"] < report["rmse_by_games"]["38"]["elo_8"]
-    # Who takes every match for a new one is at 0.45.
+    # A method that takes every match for independent reaches 0.45.
     assert report["coverage_repeated"] > 0.85
     assert [(row["submissions"], row["matches"]) for row in report["refits"]] == [(30, 600), (60, 600)]
     assert report["refit_seconds"] == report["refits"][0]["seconds"] > 0
@@ -225,7 +225,7 @@ def test_a_whole_site_is_visited_beside_a_bare_view(tmp_path: Path, capsys: pyte
     assert "behind the arena's middleware" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_result_is_timed_over_two_histories_and_by_many_workers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,7 +234,7 @@ def test_a_result_is_timed_over_two_histories_and_by_many_workers(
     except NoPostgres as reason:
         pytest.skip(f"PostgreSQL: {reason}")
     few = ["--rows", "40", "400", "--agents", "12", "--results", "2", "--workers", "3", "--seconds", "1"]
-    # 0: every table and rating that was kept is what the whole ledger says.
+    # 0: all tables and ratings match the whole ledger.
     assert standings.main([*few, "--json", str(tmp_path / "figures.json")]) == 0
 
     report = json.loads((tmp_path / "figures.json").read_text())
@@ -249,7 +249,7 @@ def test_a_result_is_timed_over_two_histories_and_by_many_workers(
 
 @pytest.mark.parametrize("module", ["runner", "recording", "fairness", "tournament", "evaluations"])
 def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> None:
-    # In a process of its own: the engine's library leaves a socket open when nobody answers.
+    # In a separate process, because the engine's library leaves a socket open without an answer.
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{module}", "--rounds", "1"],
         cwd=ROOT,
@@ -268,13 +268,14 @@ def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> No
     ("main", "words"),
     [
         (runner.main, "How many matches a second"),
-        (recording.main, "What it costs to keep a match"),
+        (recording.main, "What it costs to store a match"),
         (fairness.main, "Whether a player can slow its opponent"),
         (tournament.main, "A whole tournament"),
         (leaderboard.main, "who stands where"),
         (evaluations.main, "How many steps a second"),
         (site.main, "How many pages a second"),
-        (ratings.main, "Whether ratings tell the truth"),
+        (standings.main, "What one result costs"),
+        (ratings.main, "How accurate ratings are"),
         (matchmaking.main, "How many matches a ranking takes"),
         (early_stopping.main, "What stopping duels early saves"),
     ],

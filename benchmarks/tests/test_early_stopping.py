@@ -19,6 +19,6 @@ def test_stopping_saves_matches_and_says_what_it_does_to_ratings(
     assert found["stopped"]["matches"] == pytest.approx(found["cut"]["matches"], abs=1)
     assert found["stopped"]["matches"] < 40
     assert found["whole"]["rmse"] < found["stopped"]["rmse"]
-    # Who counted the winner of each duel alone would be far off.
+    # Counting only the winner of each duel would be far off.
     assert 0.9 < found["stopped"]["slope"] < 1.1
     assert "stopped" in capsys.readouterr().out

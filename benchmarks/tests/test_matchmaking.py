@@ -1,4 +1,4 @@
-"""Whether the comparison of ways to pair measures what it says."""
+"""The comparison of ways to pair agents."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_way_finds_the_order_of_clearly_different_agents(way: str) -> None
 
 
 def test_the_fit_finds_what_results_stand_for() -> None:
-    # 30 of 40 points: 191 Elo, less what the prior of 300 takes off.
+    # 30 of 40 points are 191 Elo, less the effect of the prior of 300.
     ratings, covariance = fit(np.array([[0, 300.0], [100, 0]]), np.array([[0, 400.0], [400, 0]]), np.full(2, 1500.0))
     assert ratings[0] - ratings[1] == pytest.approx(190.8, abs=2)
     assert ratings.mean() == pytest.approx(1500)
@@ -81,7 +81,7 @@ def test_thirty_real_agents_are_thirty_different_ones() -> None:
     recorded = matchmaking.record(get_spec("tic-tac-toe"), 4, 2)
     assert set(recorded.table) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
     assert all(len(points) == 2 and set(points) <= {0, 0.5, 1, 1.5, 2} for points in recorded.table.values())
-    # Two that search against one at random and one that takes the first cell it sees.
+    # Two players that search, a random one, and one that takes the first free cell.
     assert min(recorded.truth[:2]) > max(recorded.truth[2:])
 
 

@@ -1,4 +1,4 @@
-"""The parts of the benchmarks that compute: ratios, tables, diagrams, and what is read from logs and records."""
+"""Computations of the benchmarks: ratios, tables, diagrams, and values from logs and records."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_ratios_are_those_of_medians_and_none_for_a_way_that_was_left_out() -> N
 
 
 def visited(site_cpu: float, busy: float) -> site.Measured:
-    """Ten seconds with a hundred visits of 1 to 100 ms; every tenth failed."""
+    """Return ten seconds with a hundred visits of 1 to 100 ms, of which every tenth fails."""
     answers = [Answered("home", 0.1 * n, n / 1000, "" if n % 10 else "/: status 500") for n in range(1, 101)]
     before = Usage(0.0, {"site": 5.0, "database": 1.0}, 50.0, 2.0, 10)
     after = Usage(10.0, {"site": 5.0 + site_cpu, "database": 2.0}, 50.0 + busy, 7.0, 210)
@@ -59,7 +59,7 @@ def test_visits_of_a_site_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(site, "_cores", lambda: 2)
     report = site.summarise([visited(site_cpu=16.0, busy=19.0)], {"home": {"queries": 3}})
 
-    # What failed is no answer.
+    # A failed visit does not count as an answer.
     assert (report["requests_per_second"], report["bare_requests_per_second"], report["ratio"]) == (9, 900, 0.01)
     home = report["pages"]["home"]
     assert (home["count"], home["errors"], home["queries"]) == (100, 10, 3)

@@ -1,4 +1,4 @@
-"""What becomes of versions whose images are not on the host, as after a restore on another machine."""
+"""Versions whose images are missing on the host, as after a restore on another machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Host:
-    """A recipe that knows which images are there."""
+    """A recipe that knows which images exist."""
 
     def __init__(self) -> None:
         self.there = {"kept"}
@@ -47,7 +47,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Host:
 
 
 def look() -> None:
-    """As the schedule does."""
+    """Run the task as the schedule does."""
     TASKS[IMAGES_CHECK_TASK](0)
 
 
@@ -79,7 +79,7 @@ def test_the_newest_version_of_every_agent_and_whoever_has_to_play_is_built_agai
     assert built_again() == {old.pk, newest.pk, banned.pk}
     images = dict(Submission.objects.values_list("pk", "image"))
     assert {pk for pk, image in images.items() if image} == {kept.pk}
-    # The others are as those whose image is not kept any longer.
+    # The other versions have lost their images too.
     assert set(Submission.objects.exclude(image_removed_at=None)) == {older}
     duel = Duel.objects.get()
     assert duel.not_before is not None
@@ -87,7 +87,7 @@ def test_the_newest_version_of_every_agent_and_whoever_has_to_play_is_built_agai
     assert (duel.attempt, duel.error_code) == (0, "image_missing")
 
     assert not Schedule.objects.filter(name=CHECK).exists()
-    # Another message for it may be on its way: nothing is done twice.
+    # A second message may be on its way: nothing is done twice.
     look()
     assert Build.objects.filter(state=JobState.QUEUED).count() == 3
 

@@ -1,4 +1,4 @@
-"""A build that goes on after it was handed back: its claim is over, and what the next one makes is not its own."""
+"""A build that goes on after it was handed back must not touch the results of the next attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images and folders of rows go when nothing needs them any more, and not before."""
+"""Images and folders are removed once no row needs them, and not before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOTHING = Needed(frozenset(), frozenset(), frozenset())
 
 
 class Kept:
-    """A recipe that only writes down what it is asked to remove."""
+    """A recipe that records what it is asked to remove."""
 
     def __init__(self, *, stuck: frozenset[str] = frozenset()) -> None:
         self.removed: list[str] = []

@@ -1,4 +1,4 @@
-"""The operator's scanner: what it gets, and what its answers mean."""
+"""The operator's scanner: its arguments and the meaning of its exit status."""
 
 from __future__ import annotations
 

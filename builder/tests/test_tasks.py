@@ -1,4 +1,4 @@
-"""A build job on a real engine: what its row holds afterwards, and what the operator's scanner can stop."""
+"""A build on a real engine: its row afterwards, and the effect of the operator's scanner."""
 
 from __future__ import annotations
 

@@ -218,19 +218,16 @@ def _count(evaluation: Evaluation, agent: Agent, episodes: list[EpisodeRow]) -> 
 
 
 def agent_lock(agent_id: int) -> Agent:
-    """Hold an agent's row until the transaction ends: only who holds it may change what the agent stands with.
+    """Lock an agent's row until the transaction ends; without it the agent's place on the board must not be changed.
 
-    Rows that refer to the agent can be written meanwhile. Everybody takes rows in one order, or each of two might wait
-    for the other: a person, their agents by key, the agents' jobs, submissions, environments by key; of an edition its
-    own row, participants by key, duels by key. Only `evaluations_renew` has an environment before its open evaluations:
-    nobody who holds one of those asks for the environment.
+    Rows that refer to the agent can still be written. `core.jobs.locks` has the order of all locks.
     """
     agents = Agent.objects.select_related("environment")
     return agents.select_for_update(of=("self",), no_key=True).get(pk=agent_id)
 
 
 def _environment_lock(submission: Submission) -> Environment:
-    """Hold the row of its environment: its rules and the seeds that rank stay until the transaction ends."""
+    """Lock the row of a submission's environment, so that its rules and seeds stay until the transaction ends."""
     return Environment.objects.select_for_update(no_key=True).get(pk=submission.agent.environment_id)
 
 

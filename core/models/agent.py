@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from core.models.publication import Publication
     from core.models.validation import Validation
 
+ARCHIVES = "archives"
+"""The folder of the file store that holds the archives."""
 agent_name = RegexValidator(
     r"\A[A-Za-z0-9](?:[A-Za-z0-9_-]{0,48}[A-Za-z0-9])?\Z",
     "Use only letters, digits, hyphens and underscores, with a letter or digit at both ends.",
@@ -72,7 +74,7 @@ class Agent(models.Model):
 
 def archive_name(submission: Submission | None, filename: str) -> str:
     """Return the storage name of an uploaded archive; nothing of the user's file name is kept."""
-    return f"archives/{uuid.uuid4()}.zip"
+    return f"{ARCHIVES}/{uuid.uuid4()}.zip"
 
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):

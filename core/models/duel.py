@@ -61,6 +61,10 @@ class Duel(PlayedJob, Checkable):
         indexes = [
             *PlayedJob.Meta.indexes,
             models.Index(fields=["tournament", "round"], name="duel_of_round"),
+            # For the latest results of a tournament, e.g. on the page of a ladder.
+            models.Index(
+                fields=["tournament", "-ended_at"], condition=models.Q(state="SUCCEEDED"), name="duel_played_last"
+            ),
             # For the latest duels of a player.
             models.Index(fields=["player_1", "-id"], name="duel_of_player_1"),
             models.Index(fields=["player_2", "-id"], name="duel_of_player_2"),

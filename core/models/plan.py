@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from arena_kit.ranking.meetings import Decision, StageKind
+from arena_kit.ranking.formats import Decision, StageKind
 from core.models.agent import Submission
 from core.models.limits import finite
 from core.models.tournament import Tournament

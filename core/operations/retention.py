@@ -41,6 +41,7 @@ from core.operations.removed import REMOVED, removed_name
 from core.ratings.services import rating_points_thin
 from core.storage import incoming_sweep
 from core.submissions.images import has_to_play
+from core.submissions.uploads import archives_sweep
 
 logger = logging.getLogger(__name__)
 Row = TypeVar("Row", bound=Model)
@@ -80,6 +81,8 @@ def retention_run(_: int = 0) -> None:
     """Delete what is past its retention time; scheduled daily."""
     if count := incoming_sweep():
         logger.info("%d abandoned uploads were deleted.", count)
+    if count := archives_sweep(now=timezone.now()):
+        logger.info("%d archives that belong to no version were deleted.", count)
     for cleared in retention_apply(now=timezone.now()):
         if cleared.count:
             logger.info("%d %s were deleted after %d days.", cleared.count, cleared.what, cleared.days)

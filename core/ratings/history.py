@@ -1,4 +1,4 @@
-"""How ratings stood in the past."""
+"""Ratings of the past."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from django.db.models import F, Max, Min
 from core.models import Agent, Environment, RatingPoint, Submission
 
 MOST_POINTS = 500
-"""Of a history; of longer ones every second, third… moment is left out."""
+"""The most points of a history; of longer ones only every second, third, … moment is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPoint:
-    """How an agent stood at a moment, by the version that stood for it then.
+    """An agent's rating at a moment, i.e. that of its version at the time.
 
-    value: points of the Elo scale. low, high: its 95% interval, None in editions before there were any. rank: None
-    where none was kept.
+    value: points of the Elo scale. low, high: the 95% interval, None in old editions without one. rank: None where none
+    was stored.
     """
 
     at: datetime
@@ -40,7 +40,7 @@ class VersionMark:
 
 @dataclass(frozen=True, slots=True)
 class RatingHistory:
-    """points: in the order of time. versions: those that have points, in the order of their numbers."""
+    """The ratings of an agent over time. versions: those that have points, by number."""
 
     points: tuple[HistoryPoint, ...]
     versions: tuple[VersionMark, ...]
@@ -48,33 +48,33 @@ class RatingHistory:
 
 @dataclass(frozen=True, slots=True)
 class PastLeaderboard:
-    """How everybody who had a rank stood at a moment, best first, with submissions, agents and owners at hand."""
+    """The leaderboard at a moment, best first, with submissions, agents and owners loaded."""
 
     at: datetime
     points: tuple[RatingPoint, ...]
 
 
 def leaderboard_as_of(environment: Environment, moment: datetime) -> PastLeaderboard | None:
-    """The last leaderboard of duels that was kept at a moment or before; None before the first. Two queries."""
+    """The last leaderboard of duels stored up to a moment; None before the first. Two queries."""
     rows = RatingPoint.objects.filter(environment=environment)
     at = rows.filter(at__lte=moment).aggregate(last=Max("at"))["last"]
     if at is None:
         return None
-    # Nobody has a rank where none was kept.
+    # Old moments were stored without ranks.
     ordered = rows.filter(at=at).order_by(F("rank").asc(nulls_last=True), "-value", "submission__agent__name")
     return PastLeaderboard(at, tuple(ordered.select_related("submission__agent__owner")))
 
 
 def history_begins(environment: Environment) -> datetime | None:
-    """When the first leaderboard of duels was kept."""
+    """When the first leaderboard of duels was stored."""
     found: datetime | None = RatingPoint.objects.filter(environment=environment).aggregate(first=Min("at"))["first"]
     return found
 
 
 def rating_history(agent: Agent) -> RatingHistory:
-    """How an agent's rating went, from version to version, in about MOST_POINTS points at most. Two queries.
+    """An agent's rating over time and versions, in about MOST_POINTS points at most. Two queries.
 
-    The first and the last one of every version are among them, whatever is left out.
+    The first and the last point of every version are always included.
     """
     rows = RatingPoint.objects.filter(submission__agent=agent).order_by("at", "submission__number")
     points = [

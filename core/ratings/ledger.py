@@ -1,4 +1,4 @@
-"""Changes of the ledger: each raises the version of its environment, in the transaction that makes the change."""
+"""Changes of the ledger: each raises the ledger's version, in the transaction that makes the change."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ SELECT version FROM raised
 def ledger_change(
     *, environment_id: int, kind: LedgerChange.Kind, tournament: Tournament | None = None, duel: Duel | None = None
 ) -> int:
-    """Note that an environment's ledger has changed, and have what follows from it refreshed; return the version.
+    """Note a change of an environment's ledger, and wake the worker that refreshes derived data; return the version.
 
-    tournament: the only one that is concerned. duel: whose result came in. Call it within the transaction of the change
-    and last of all: the version is held to the end of it, and who holds one must wait for no other row.
+    tournament: the only one concerned, or None. duel: the one whose result came in. Call it last in the transaction of
+    the change: it locks the version until the end, and the holder of that lock must not wait for another row.
     """
     values = (kind, None if tournament is None else tournament.pk, None if duel is None else duel.pk)
     raised = _raise_at_once if connection.vendor == "postgresql" else _raise
     with transaction.atomic():
         version = raised(environment_id, values)
         if version is None:
-            # Its first change.
+            # This is the first change of this ledger.
             Ledger.objects.bulk_create([Ledger(environment_id=environment_id)], ignore_conflicts=True)
             version = raised(environment_id, values)
         assert version is not None
@@ -44,7 +44,7 @@ Values = tuple[str, int | None, int | None]
 
 
 def _raise(environment_id: int, values: Values) -> int | None:
-    """Raise the version and write the change; return the version, None where there is none yet."""
+    """Raise the version and write the change; return the version, or None without a ledger row."""
     ledger = Ledger.objects.select_for_update(no_key=True).filter(environment=environment_id).first()
     if ledger is None:
         return None
@@ -58,7 +58,7 @@ def _raise(environment_id: int, values: Values) -> int | None:
 
 
 def _raise_at_once(environment_id: int, values: Values) -> int | None:
-    """As `_raise`, in one statement: between it and the commit all other results of the environment wait."""
+    """`_raise` in one statement, because all other results of the environment wait until the commit."""
     with connection.cursor() as cursor:
         cursor.execute(_RAISE, [environment_id, environment_id, *values])
         found: tuple[int] | None = cursor.fetchone()

@@ -1,4 +1,4 @@
-"""Sums of the ledger: what was computed of it is written down here. Hold the sums' row for all of it."""
+"""Stores sums of the ledger. Callers of all functions hold the row of the sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAIR_COLUMNS = ("wins", "draws", "losses", "duel_count", "latest_duel")
 
 @dataclass(slots=True)
 class PairSum:
-    """Matches of two submissions with the same one in the first seat, and duels in which that one was player_1."""
+    """Matches of two submissions with the same one in the first seat, and duels in which it was player_1."""
 
     wins: int = 0
     draws: int = 0
@@ -33,7 +33,7 @@ Live = Mapping[int, tuple[float, int]]
 
 
 def sums_hold(environment: Environment) -> LedgerSums:
-    """The sums of an environment's ledger; no other worker changes them until the end of the transaction."""
+    """The sums of an environment's ledger, locked until the end of the transaction."""
     rows = LedgerSums.objects.select_for_update(of=("self",), no_key=True)
     found = rows.filter(environment=environment).first()
     if found is None:
@@ -45,7 +45,7 @@ def sums_hold(environment: Environment) -> LedgerSums:
 def sums_save(
     *, sums: LedgerSums, version: int, is_rated: bool, is_rewritten: bool, last_result_at: datetime | None
 ) -> None:
-    """Say up to which version everything was summed up. is_rated: whether that has changed what is rated."""
+    """Store the version of the sums. is_rated: rated results came in or changed. is_rewritten: some were struck."""
     sums.version = version
     if is_rated:
         sums.rated_version = version
@@ -75,7 +75,7 @@ def pairs_add(*, environment: Environment, pairs: Pairs) -> None:
 
 
 def pairs_replace(*, environment: Environment, pairs: Pairs) -> None:
-    """Make these all pair totals of an environment."""
+    """Replace all pair totals of an environment."""
     PairTotal.objects.filter(environment=environment).delete()
     PairTotal.objects.bulk_create(
         (_pair(environment, key, total) for key, total in sorted(pairs.items())), batch_size=BATCH_SIZE
@@ -83,7 +83,7 @@ def pairs_replace(*, environment: Environment, pairs: Pairs) -> None:
 
 
 def live_save(*, values: Live, digits: int) -> None:
-    """Write live ratings, and show them, rounded, beside the official ones of those who have one."""
+    """Write live ratings, and copy them, rounded, to the official ratings of submissions that have one."""
     rows = [LiveRating(submission_id=key, value=value, duel_count=count) for key, (value, count) in values.items()]
     LiveRating.objects.bulk_create(
         sorted(rows, key=lambda row: row.submission_id),
@@ -102,7 +102,7 @@ def live_save(*, values: Live, digits: int) -> None:
 
 
 def live_replace(*, environment: Environment, values: Live, digits: int) -> None:
-    """Make these all live ratings of an environment."""
+    """Replace all live ratings of an environment."""
     LiveRating.objects.filter(submission__agent__environment=environment).exclude(submission__in=values).delete()
     live_save(values=values, digits=digits)
 

@@ -1,6 +1,6 @@
-"""What is told when ratings were kept: who has been overtaken, and who leads now.
+"""News of stored ratings: agents that were overtaken, and new leaders.
 
-Where editions are played, two ends of tournaments are compared; while a ladder runs, two moments of the history.
+For editions the ends of two tournaments are compared; while a ladder runs, two moments of the history.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OVERTAKEN_PAUSE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A rating as it was kept, with its interval where there was one."""
+    """A stored rating, with its interval if there is one."""
 
     submission: Submission
     value: float
@@ -50,9 +50,9 @@ Standing = Mapping[int, Kept]
 
 
 def tournament_rated(tournament: Tournament) -> None:
-    """Tell what the ratings say that were kept at the end of a tournament. Call it once, when it ends.
+    """Send the news of the ratings stored at the end of a tournament. Call it once, when it ends.
 
-    Not while a ladder runs, nor of one that ends: `moment_kept` has told that.
+    Ladders, and tournaments during one, are left out, because `moment_kept` covers them.
     """
     environment = tournament.environment
     if not tournament.counts_for_ratings or tournament.is_ladder or _has_ladder(environment):
@@ -63,15 +63,15 @@ def tournament_rated(tournament: Tournament) -> None:
     )
     if (last := rated.first()) is not None:
         _tell_overtaken(environment, before=_at_end(last), now=now)
-    # Of an edition of everybody alone: a smaller tournament has a best of its own.
+    # Only editions have all agents; a smaller tournament has a leader of its own.
     if tournament.is_automatic and (edition := rated.filter(is_automatic=True).first()) is not None:
         _tell_leader(environment, before=_at_end(edition), now=now)
 
 
 def moment_kept(environment: Environment, at: datetime) -> None:
-    """Tell what the moment of the history at `at` says that was just kept, where a ladder runs.
+    """Send the news of the moment of the history just stored at `at`, if a ladder runs.
 
-    Who leads is looked at once a day, at its first moment: of two that are close each may lead every other hour.
+    The leader is compared once a day, at the day's first moment, because two close agents may alternate every hour.
     """
     if not _has_ladder(environment):
         return
@@ -87,9 +87,9 @@ def moment_kept(environment: Environment, at: datetime) -> None:
 
 
 def _tell_overtaken(environment: Environment, *, before: Standing, now: Standing) -> None:
-    """Tell owners whose agents have come below an agent that they were above, by ratings. Once a day per agent.
+    """Notify owners of agents that another agent has overtaken by rating, at most once a day per agent.
 
-    Who is only in one of the two has neither overtaken nor been overtaken. Nobody is told of agents of their own.
+    Agents that are only in one of the two standings are ignored, and so are agents of the same owner.
     """
     since = timezone.now() - OVERTAKEN_PAUSE
     both = [key for key in now if key in before]
@@ -126,7 +126,7 @@ def _tell_leader(environment: Environment, *, before: Standing, now: Standing) -
     agent = leader.submission.agent
     if was.submission.agent_id == agent.pk:
         return
-    # Who led may rest by now.
+    # The previous leader may be resting by now.
     still = now.get(was.submission.agent_id)
     announce(
         kind=EventKind.LEADER_CHANGED,
@@ -146,7 +146,7 @@ def _tell_leader(environment: Environment, *, before: Standing, now: Standing) -
 
 
 def _day(at: datetime) -> datetime:
-    """When its day began, in UTC."""
+    """The beginning of the day, in UTC."""
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
@@ -155,7 +155,7 @@ def _has_ladder(environment: Environment) -> bool:
 
 
 def _at_end(tournament: Tournament) -> Standing:
-    """Ratings that were kept beside participants, without those who may not play any more."""
+    """The ratings stored with participants, without those that may not play any more."""
     rows = tournament.participants.filter(
         rating__isnull=False, withdrawn_at=None, submission__agent__is_disabled=False
     ).select_related("submission__agent__owner", "submission__agent__environment")
@@ -166,7 +166,7 @@ def _at_end(tournament: Tournament) -> Standing:
 
 
 def _at(environment: Environment, at: datetime) -> Standing:
-    """A moment of the history, without those who may not play any more."""
+    """The ratings at a moment of the history, without agents that may not play any more."""
     rows = RatingPoint.objects.filter(
         environment=environment, at=at, rank__isnull=False, submission__agent__is_disabled=False
     ).select_related("submission__agent__owner", "submission__agent__environment")

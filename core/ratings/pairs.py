@@ -1,4 +1,4 @@
-"""Who did how against whom, over all tournaments of an environment: sums over the ledger."""
+"""Head-to-head results over all tournaments of an environment: sums of the ledger."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from core import models
 from core.models import Audience, Environment, Rating
 
 COUNTED = Q(duel__tournament__is_rated=True, duel__tournament__results=Audience.PUBLIC, duel__void__isnull=True)
-"""Entries that count, as `Tournament.counts_for_ratings` says it: what is held back tells nobody of itself here."""
+"""The condition for entries that count, as in `Tournament.counts_for_ratings`: held-back results are left out."""
 SIZES = (10, 20, 40)
 """How many agents a matrix may show."""
 LENS_SIZE = 60
-"""Among how many it is computed who beats whom: of more nobody could read it, and the cost grows with the cube."""
+"""How many submissions are compared for who beats whom: the cost grows with the cube, and more would be unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairTotal:
-    """All counted matches of two submissions, seen from one of them; a forfeit is a win of the other."""
+    """All matches of two submissions that count, seen from one of them; a forfeit is a win for the opponent."""
 
     submission: int
     opponent: int
@@ -36,15 +36,15 @@ class PairTotal:
 
     @property
     def share(self) -> float:
-        """Of the points, 0 to 1; a draw is half. Every entry of the ledger has matches."""
+        """The share of the points, 0 to 1; a draw is half. Every entry of the ledger has matches."""
         return (self.wins + self.draws / 2) / self.matches
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Everybody against everybody. ratings: the best first, those of the rows and of the columns.
+    """The best submissions against each other. ratings: of the rows and of the columns, the best first.
 
-    cells: row by row; None where the two have not met, and in the diagonal.
+    cells: row by row; None where the two have not met, and on the diagonal.
     """
 
     ratings: tuple[Rating, ...]
@@ -53,13 +53,13 @@ class Matrix:
 
 
 def best_ratings(environment: Environment, limit: int) -> list[Rating]:
-    """The ratings of those who are ranked now, the best first."""
+    """The ratings of ranked submissions, the best first."""
     ranked = Rating.objects.filter(submission__agent__environment=environment, rank__isnull=False)
     return list(ranked.select_related("submission__agent__owner").order_by("rank", "submission_id")[:limit])
 
 
 def pair_totals(environment: Environment, submissions: Collection[int]) -> list[PairTotal]:
-    """What these did against each other, every pair from both sides. One query, of rows that are kept with results."""
+    """The totals of these submissions against each other, every pair from both sides. One query, of stored sums."""
     rows = models.PairTotal.objects.filter(environment=environment, first__in=submissions, second__in=submissions)
     columns = ("first", "second", "wins", "draws", "losses", "duel_count", "latest_duel")
     found: dict[tuple[int, int], list[int]] = {}

@@ -1,4 +1,4 @@
-"""Ratings: what was computed of the ledger is written down here."""
+"""Stores ratings that were computed from the ledger."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ from core.tournaments.services import participants_write
 
 BATCH_SIZE = 500
 FITTED = ("value", "low", "high", "rank", "best_rank", "worst_rank", "best_chance", "live", "duel_count", "match_count")
-"""Columns of a rating that follow from the ledger."""
+"""The columns of a rating that follow from the ledger."""
 KEPT = ("value", "low", "high", "rank", "best_rank", "worst_rank", "live")
-"""Those that a moment of the history keeps."""
+"""The columns that a moment of the history stores."""
 NOTE_EVERY = timedelta(hours=1)
-"""Of how ratings went between the ends of editions one moment an hour is kept."""
+"""Between the ends of editions, one moment an hour is stored in the history."""
 
 
 def ratings_replace(
     *, environment: Environment, ratings: Sequence[Rating], pool: RatingPool, ended: Tournament | None = None
 ) -> int:
-    """Make `ratings` and `pool` (rows that are not saved yet) all that is known of an environment's strengths.
+    """Replace the ratings and the pool of an environment by these unsaved rows; return how many ratings differ.
 
-    ended: an edition that ends with them: they are kept beside its participants, and as a moment of the history, in
-    the same transaction, so that both always tell of one fit. Return how many ratings differ from what was there, those
-    that are new or gone included.
+    ended: an edition that ends with these ratings. They are then also stored with its participants and as a moment of
+    the history, in the same transaction, so that both belong to one fit. New and deleted ratings count as differing.
     """
     rows = Rating.objects.filter(submission__agent__environment=environment)
     columns = ("spread", "first_seat", "first_seat_low", "first_seat_high", "is_connected", "duel_count",
                "ledger_version", "fitted_at", "fit_seconds", "failed_at")  # fmt: skip
     figures = {name: getattr(pool, name) for name in columns}
     with transaction.atomic():
-        # First, so that of two who have computed them at once one waits here.
+        # First, so that of two workers with new ratings one waits here.
         RatingPool.objects.update_or_create(environment=environment, defaults=figures)
         before = {row.pop("submission_id"): row for row in rows.values("submission_id", *FITTED)}
         after = {row.submission_id: {name: getattr(row, name) for name in FITTED} for row in ratings}
@@ -56,22 +55,21 @@ def ratings_replace(
 
 
 def ratings_failed(*, environment: Environment) -> None:
-    """Note that a fit was tried in vain, so that the next try waits as well."""
+    """Note that a fit has failed, so that the next attempt waits."""
     RatingPool.objects.filter(environment=environment).update(failed_at=Now())
 
 
 def ratings_note(*, environment: Environment, at: datetime) -> int:
-    """Keep how the leaderboard stands as a moment of its history, unless the last one is younger than NOTE_EVERY.
+    """Store the leaderboard as a moment of its history, unless the last moment is younger than NOTE_EVERY.
 
-    at: now. The moment is that of the last fit: where nothing was fitted since, there is nothing to keep. Return how
-    many agents stand there.
+    at: now. The moment is that of the last fit, so without a new fit nothing is stored. Return how many agents it has.
     """
     pools = RatingPool.objects.filter(environment=environment)
-    # Asked after every duel, and mostly there is nothing to do: then nobody's turn to write is taken.
+    # Called after every duel and mostly without anything to do, so checked first without a lock.
     if not _is_to_note(pools.first(), at):
         return 0
     with transaction.atomic():
-        # Held, so that no fit comes in between.
+        # Locked, so that no fit intervenes.
         pool = pools.select_for_update(no_key=True).first()
         if pool is None or not _is_to_note(pool, at):
             return 0
@@ -80,16 +78,16 @@ def ratings_note(*, environment: Environment, at: datetime) -> int:
 
 
 def moment_tell(*, environment: Environment) -> bool:
-    """Tell people what the last moment of the history says, once; return whether this call did.
+    """Send the news of the last moment of the history once; return whether this call has sent it.
 
-    Apart from the transaction that keeps ratings: those are there, whatever becomes of the news, and nobody waits for
-    them meanwhile. A worker that dies before has it told by the next one.
+    This is not part of the transaction that stores ratings, so that ratings do not depend on news or wait for them. If
+    a worker dies before, the next one sends the news.
     """
     last = RatingPoint.objects.filter(environment=environment).aggregate(last=Max("at"))["last"]
     if last is None:
         return False
     pools = RatingPool.objects.filter(Q(told_at=None) | Q(told_at__lt=last), environment=environment)
-    # Asked after every result, and mostly there is nothing to tell.
+    # Called after every result and mostly without any news, so checked first without a transaction.
     if not pools.exists():
         return False
     with transaction.atomic():
@@ -117,13 +115,13 @@ def _note(environment: Environment, at: datetime, ratings: Sequence[Rating]) -> 
         for row in ratings
         if row.rank is not None
     ]
-    # Two who end the same edition at once may have read the ledger in the same moment.
+    # Two workers that end the same edition may have read the ledger at the same moment.
     RatingPoint.objects.bulk_create(points, ignore_conflicts=True, batch_size=BATCH_SIZE)
     return len(points)
 
 
 def _keep(tournament: Tournament, ratings: Sequence[Rating]) -> None:
-    """Write down beside its participants how the ratings stand at the end of an edition."""
+    """Store the ratings at the end of an edition with its participants."""
     values = {row.submission_id: (row.value, row.low, row.high) for row in ratings}
     participants = list(tournament.participants.all())
     for row in participants:
@@ -132,16 +130,16 @@ def _keep(tournament: Tournament, ratings: Sequence[Rating]) -> None:
 
 
 def rating_points_replace(*, changed: Sequence[RatingPoint], gone: Sequence[RatingPoint]) -> None:
-    """Write what a moment of the history says by the ledger: points with other figures, and those that go."""
+    """Write changed points of the history, and delete others."""
     with transaction.atomic():
         RatingPoint.objects.filter(pk__in=[row.pk for row in gone]).delete()
         RatingPoint.objects.bulk_update(changed, KEPT, batch_size=BATCH_SIZE)
 
 
 def rating_points_thin(*, before: datetime, dry_run: bool = False) -> int:
-    """Of moments before this one keep the last of each day in each environment; return how many points go.
+    """Of moments before this one keep only the last of each day and environment; return how many points are deleted.
 
-    A moment goes whole or not at all: what is left are leaderboards as they were shown.
+    Moments are deleted as a whole, so that the rest are leaderboards as they were shown.
     """
     moments = RatingPoint.objects.filter(at__lt=before).order_by("environment", "at")
     days: dict[tuple[int, date], list[datetime]] = defaultdict(list)

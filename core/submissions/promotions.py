@@ -41,7 +41,7 @@ MOST_DUELS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """The outcome of a promotion and its reason; TESTING asks for a first duel, or for another after a platform fault."""
+    """The outcome of a promotion and its reason; TESTING asks for a first duel, or another after a platform fault."""
 
     state: PromotionState
     why: str = ""

@@ -9,12 +9,13 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from io import BytesIO
 from typing import BinaryIO, TypeVar, cast
 
+from django.core.cache import cache
 from django.core.files.uploadedfile import UploadedFile
 from django.db import DatabaseError
 from django.utils import timezone
@@ -23,7 +24,7 @@ from arena_kit.upload.archive import ArchiveRefused, inspect_contents
 from arena_kit.upload.inspection import inspect_apart
 from core.errors import QuotaExceeded, Refused
 from core.models import Environment, Submission, SubmissionForm, UploadReservation, User
-from core.models.agent import archive_name
+from core.models.agent import ARCHIVES, archive_name
 from core.people.quotas import quota_check
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,10 @@ RESERVED = timedelta(minutes=5)
 """How long a reservation counts after its process was killed; inspecting and storing take seconds."""
 TWIN_SECONDS = 15.0
 """How long an upload waits for the same archive of the same person when the quota has no place for both."""
+UNNAMED = timedelta(days=1)
+"""The age up to which an archive may still wait for the row that names it."""
+SWEPT_AT_ONCE = 500
+"""The archives that one query looks for."""
 LATER = "Your files are inspected when the build begins, because the arena is busy inspecting other uploads."
 
 
@@ -95,21 +100,31 @@ def upload_reserve(
 def once_there_is_room(admit: Callable[[], Made], *, owner: User, environment: Environment, upload: Upload) -> Made:
     """Return the result of `admit`; if the quota is used up, wait for an upload of the same archive and try again.
 
-    So a form that was sent twice is one submission, even if the quota has a single place.
+    So a form that was sent twice is one submission, even if the quota has a single place. Only one request of an owner
+    waits at a time, because each waiting request occupies a thread of the site. Raises QuotaExceeded.
     """
     same = UploadReservation.objects.filter(owner=owner, environment=environment, archive_sha256=upload.sha256)
+    waiting = f"upload-twin:{owner.pk}"
     until = time.monotonic() + TWIN_SECONDS
-    was_alone = False
-    while True:
-        try:
-            return admit()
-        except QuotaExceeded:
-            # Asked twice, because the other upload may have finished between the two queries.
-            if was_alone or time.monotonic() > until:
-                raise
-            was_alone = not same.filter(expires_at__gt=timezone.now()).exists()
-        if not was_alone:
-            time.sleep(0.2)
+    is_waiting = was_alone = False
+    try:
+        while True:
+            try:
+                return admit()
+            except QuotaExceeded:
+                # Asked twice, because the other upload may have finished between the two queries.
+                if was_alone or time.monotonic() > until:
+                    raise
+                was_alone = not same.filter(expires_at__gt=timezone.now()).exists()
+                if not was_alone and not is_waiting:
+                    is_waiting = cache.add(waiting, True, TWIN_SECONDS)
+                    if not is_waiting:
+                        raise
+            if not was_alone:
+                time.sleep(0.2)
+    finally:
+        if is_waiting:
+            cache.delete(waiting)
 
 
 @contextmanager
@@ -166,15 +181,39 @@ class Stored:
 
 @contextmanager
 def archive_stored(upload: Upload) -> Iterator[Stored]:
-    """Store an archive, by renaming if it is on the same file system; delete it again unless it `is_kept`."""
+    """Store an archive, by renaming if it is on the same file system; delete it again unless a row names it."""
     storage = Submission._meta.get_field("archive").storage
     upload.file.seek(0)
     stored = Stored(storage.save(archive_name(None, ""), upload.file))
     try:
         yield stored
     finally:
-        if not stored.is_kept:
-            storage.delete(stored.name)
+        # A cut connection can raise after the commit: then a row names the file, and it stays. If the database does not
+        # answer, `archives_sweep` decides later.
+        with suppress(DatabaseError):
+            if not stored.is_kept and not Submission.objects.filter(archive=stored.name).exists():
+                storage.delete(stored.name)
+
+
+def archives_sweep(*, now: datetime) -> int:
+    """Delete archives that no row names, e.g. of a killed process, if they are older than UNNAMED; return how many."""
+    storage = Submission._meta.get_field("archive").storage
+    if not storage.exists(ARCHIVES):
+        return 0
+    old = []
+    for filename in storage.listdir(ARCHIVES)[1]:
+        name = f"{ARCHIVES}/{filename}"
+        # A deletion may have come first.
+        with suppress(FileNotFoundError):
+            if storage.get_modified_time(name) < now - UNNAMED:
+                old.append(name)
+    count = 0
+    for start in range(0, len(old), SWEPT_AT_ONCE):
+        names = old[start : start + SWEPT_AT_ONCE]
+        for name in set(names) - set(Submission.objects.filter(archive__in=names).values_list("archive", flat=True)):
+            storage.delete(name)
+            count += 1
+    return count
 
 
 def archive_restore(*, submission: Submission, upload: Upload) -> None:

@@ -1,4 +1,4 @@
-"""Rock, paper and scissors as rows: results that no single ranking can say, for tests of whoever looks at them."""
+"""Rock, paper and scissors as rows: results that no single ranking can express, for tests of lenses."""
 
 from __future__ import annotations
 

@@ -343,7 +343,7 @@ def schedule(environment: Environment, name: str = "weekly", **fields: object) -
 
 
 def promotion(candidate: Submission, incumbent: Submission) -> Promotion:
-    """A test that goes on, without a duel."""
+    """A promotion whose test is running, without a duel."""
     return Promotion.objects.create(candidate=candidate, incumbent=incumbent, test={"elo0": 0.0, "elo1": 50.0})
 
 
@@ -372,7 +372,7 @@ def challenged(submission: Submission, *rivals: Submission, state: JobState = Jo
 
 
 def notice(user: User, title: str = "anna v1 is validated") -> Notice:
-    """An unread notice of somebody who has chosen what to hear of."""
+    """An unread notice to a person who has chosen which notices to get."""
     NoticeChoice.objects.get_or_create(user=user, kind="VALIDATED", defaults={"in_inbox": True, "by_mail": False})
     return Notice.objects.create(user=user, kind="VALIDATED", title=title, text="It may play.", created_at=NOON)
 

@@ -1,4 +1,4 @@
-"""What organisers see, and what nobody can change."""
+"""What organisers see in the admin, and what they cannot change."""
 
 from __future__ import annotations
 
@@ -230,15 +230,15 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
     form = {name: getattr(environment, name) for name in fields} | {"is_active": "on"}
     address = reverse("admin:core_environment_change", args=[environment.pk])
 
-    assertContains(organiser.post(address, {**form, "matches_per_duel": 7}), "this must be an even number")
+    assertContains(organiser.post(address, {**form, "matches_per_duel": 7}), "Enter an even number")
     assert organiser.post(address, {**form, "matches_per_duel": 8, "slug": "chess"}).status_code == 302
     environment.refresh_from_db()
     assert (environment.matches_per_duel, environment.slug) == (8, "tic-tac-toe")
     # What the database would refuse.
-    assertContains(organiser.post(address, {**form, "cpu_count": 0}), "This must be more than 0.")
-    assertContains(organiser.post(address, {**form, "bank_seconds": -1}), "This must not be below 0.")
-    assertContains(organiser.post(address, {**form, "test_elo1": -1}), "and this one above the lower one")
-    assertContains(organiser.post(address, {**form, "test_alpha": 0.5}), "This must be more than 0 and less than 0.5.")
+    assertContains(organiser.post(address, {**form, "cpu_count": 0}), "Enter a number above 0.")
+    assertContains(organiser.post(address, {**form, "bank_seconds": -1}), "Enter 0 or a number above 0.")
+    assertContains(organiser.post(address, {**form, "test_elo1": -1}), "the upper bound must exceed the lower one")
+    assertContains(organiser.post(address, {**form, "test_alpha": 0.5}), "Enter a number above 0 and below 0.5.")
 
 
 LIMITS = ("parallel_matches", "cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
@@ -256,7 +256,7 @@ def test_an_environment_with_one_seat_offers_what_evaluations_need(organiser: Cl
     assertContains(page, 'name="episodes_per_evaluation"')
     assertContains(page, 'name="takes_scripts"')
     assertNotContains(page, 'name="matches_per_duel"')
-    assertContains(organiser.post(address, {**form, "episodes_per_evaluation": 1}), "At least two")
+    assertContains(organiser.post(address, {**form, "episodes_per_evaluation": 1}), "Enter at least 2")
     assert organiser.post(address, form).status_code == 302
 
     task.refresh_from_db()
@@ -337,7 +337,7 @@ def test_hidden_seeds_are_shown_to_superusers_alone(client: Client, people: fact
 
     assertContains(page, ranking.sha256)
     assert (str(ranking.seeds[0]) in page.content.decode()) is is_superuser
-    # Nor can anybody find them by looking for them, or by asking in which half they are.
+    # Neither a search nor a comparison by halves finds them.
     assertContains(found, "0 seed lists")
     for question in ("seeds__0__gt", "seeds__contains", "seeds"):
         assert client.get(reverse("admin:core_seedlist_changelist"), {question: "1"}).status_code == 400

@@ -60,7 +60,7 @@ def test_a_waiting_job_is_woken_again(
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "requeue", build)
 
-    assert said == ["build of anna v1 was waiting already; the bell of its workers was rung."]
+    assert said == ["build of anna v1 was already waiting; its workers were woken."]
     assert waiting_messages() == [(WORK, "build")]
 
 
@@ -73,7 +73,7 @@ def test_an_organiser_gives_waiting_jobs_a_priority_within_its_range(
     assert list(line(Build)) == [third, second, first]
     running = factories.build(players[1], JobState.RUNNING)
     (said,) = act(organiser, "prioritise", running, number="1")
-    assert said.startswith("build of berta v1: nothing was done. It does not wait for its first worker")
+    assert said.startswith("build of berta v1: nothing was done. Only a job that waits for its first worker")
     address = reverse("admin:core_build_changelist")
     form = {"action": "prioritise", "_selected_action": [second.pk], "answered": "1", "number": "11"}
     assertContains(organiser.post(address, form), "less than or equal to 10")
@@ -85,12 +85,15 @@ def test_a_job_that_is_over_can_be_neither_requeued_nor_cancelled(organiser: Cli
     validation = Validation.objects.get(submission=players[0])
 
     assert act(organiser, "requeue", validation) == [
-        "validation of anna v1: nothing was done. A validation in the state “succeeded” cannot get the state “waiting”."
+        (
+            "validation of anna v1: nothing was done. "
+            "A validation in the state “succeeded” cannot enter the state “waiting”."
+        )
     ]
     assert act(organiser, "cancel", validation, reason=REASON) == [
         (
             "validation of anna v1: nothing was done. "
-            "A validation in the state “succeeded” cannot get the state “cancelled”."
+            "A validation in the state “succeeded” cannot enter the state “cancelled”."
         )
     ]
     validation.refresh_from_db()
@@ -111,7 +114,7 @@ def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
 
     said = act(organiser, "requeue", build)
 
-    assert said == ["build of anna v1 has moved on meanwhile, so nothing was done. Please look again."]
+    assert said == ["build of anna v1 has changed meanwhile, so nothing was done. Reload the page and try again."]
     build.refresh_from_db()
     assert build.state == JobState.SUCCEEDED
 
@@ -125,7 +128,7 @@ def test_cancelling_asks_for_a_reason_and_shows_it(organiser: Client, players: l
     assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", flat=True)) == {"QUEUED"}
     said = act(organiser, "cancel", *builds, reason=REASON)
 
-    assertContains(question, "a cancelled job stays cancelled")
+    assertContains(question, "A cancelled job stays cancelled")
     assertContains(unanswered, "This field is required.")
     assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", "error_code", "error")) == {
         ("CANCELLED", "cancelled", REASON)
@@ -195,7 +198,9 @@ def test_archives_are_deleted_after_a_question(organiser: Client, players: list[
     question = organiser.post(reverse("admin:core_submission_changelist"), data)
     assertContains(question, "removed for good")
     assert act(organiser, "delete_archives", players[0]) == ["anna v1 is deleted; its results stay."]
-    assert act(organiser, "delete_archives", players[0]) == ["anna v1: nothing was done. It is deleted already."]
+    assert act(organiser, "delete_archives", players[0]) == [
+        "anna v1: nothing was done. The archive is already deleted."
+    ]
 
 
 def test_voiding_a_duel_keeps_its_entries_and_says_who_and_why(
@@ -220,9 +225,9 @@ def test_only_a_duel_with_a_result_that_counts_can_be_voided(organiser: Client, 
     act(organiser, "void", played, reason=REASON)
 
     assert act(organiser, "void", waiting, reason=REASON)[-1].endswith(
-        "nothing was done. It has no result that could be made void; cancel it instead."
+        "nothing was done. It has no result that could be void; cancel it instead."
     )
-    assert act(organiser, "void", played, reason="Another.")[-1].endswith("nothing was done. It is void already.")
+    assert act(organiser, "void", played, reason="Another.")[-1].endswith("nothing was done. It is already void.")
     assert LedgerVoid.objects.get().reason == REASON
 
 
@@ -287,7 +292,7 @@ def test_a_tournament_that_cannot_start_is_not_asked_for(
         running.delete()
         environment.play = Play.LADDER
         environment.save()
-        assert "plays a ladder, which begins by itself" in act(organiser, "start_tournament", environment)[-1]
+        assert "plays a ladder, which starts by itself" in act(organiser, "start_tournament", environment)[-1]
         environment.is_active = False
         environment.save()
         assert "not active" in act(organiser, "start_tournament", environment)[-1]
@@ -299,7 +304,7 @@ def test_a_ladder_is_ended_by_playing_nothing(
     organiser: Client, environment: Environment, players: list[Submission]
 ) -> None:
     tournament = factories.tournament(players, state=TournamentState.RUNNING)
-    assert "It is no ladder that runs." in act(organiser, "end_ladder", tournament)[-1]
+    assert "It is not a running ladder." in act(organiser, "end_ladder", tournament)[-1]
     Tournament.objects.update(format="ladder")
     Environment.objects.update(play=Play.LADDER)
     assert "ends within seconds" in act(organiser, "end_ladder", tournament)[-1]
@@ -319,13 +324,13 @@ def test_cancelling_an_edition_cancels_what_is_left_of_it(organiser: Client, pla
         ("CANCELLED", REASON),
         ("SUCCEEDED", ""),
     ]
-    assert said == ["Tic-tac-toe edition 1 is cancelled; what has been played stays."]
+    assert said == ["Tic-tac-toe edition 1 is cancelled; finished duels stay."]
     assert act(organiser, "cancel", tournament, reason=REASON)[-1].endswith("nothing was done. It is not running.")
 
 
 def test_an_agent_is_disabled_with_a_reason_and_enabled_again(organiser: Client, players: list[Submission]) -> None:
     agent = players[0].agent
-    assert act(organiser, "enable", agent) == ["anna: nothing was done. It is not disabled."]
+    assert act(organiser, "enable", agent) == ["anna: nothing was done. The agent is not disabled."]
 
     assert act(organiser, "disable", agent, reason=REASON)[-1] == "anna is disabled."
     assert Agent.objects.filter(is_disabled=True).values_list("name", "disabled_reason").get() == ("anna", REASON)

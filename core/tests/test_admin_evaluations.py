@@ -90,10 +90,12 @@ def test_a_final_phase_is_asked_for_and_begins_once(
 ) -> None:
     address = reverse("admin:core_environment_changelist")
     question = organiser.post(address, {"action": "start_final_phase", "_selected_action": [task.pk]})
-    assertContains(question, "cannot be taken back")
+    assertContains(question, "cannot be undone")
     assert not task.seed_lists.filter(purpose=SeedPurpose.FINAL).exists()
 
-    assert act(organiser, "start_final_phase", task) == ["CartPole: the final phase has begun; 1 version is evaluated."]
+    assert act(organiser, "start_final_phase", task) == [
+        "CartPole: the final phase has begun; 1 version is being evaluated."
+    ]
     final = task.seed_lists.get(purpose=SeedPurpose.FINAL)
     assert (final.created_by, player.evaluations.get().seed_list) == (people.olga, final)
 
@@ -115,7 +117,7 @@ def test_only_a_list_that_ranks_no_longer_is_revealed(organiser: Client, task: E
     assert not task.seed_lists.get(pk=ranking.pk).is_public
 
     task.seed_lists.create(purpose=SeedPurpose.RANKING, seeds=[5], sha256="0" * 64)
-    assert "everyone can read its seeds now" in act(organiser, "reveal", ranking)[-1]
+    assert "everyone can now read its seeds" in act(organiser, "reveal", ranking)[-1]
     assert task.seed_lists.get(pk=ranking.pk).is_public
     assert "already public" in act(organiser, "reveal", ranking)[-1]
 

@@ -261,7 +261,7 @@ def test_what_was_refused_is_written_down_as_such(
     act(organiser, "enable", factories.agent(people.alice, environment, "anna"))
 
     entry = deeds().get()
-    assert (entry.action, entry.note, entry.changes) == ("enable", "nothing was done. It is not disabled.", {})
+    assert (entry.action, entry.note, entry.changes) == ("enable", "nothing was done. The agent is not disabled.", {})
 
 
 def test_a_question_alone_is_no_deed(organiser: Client, people: factories.Cast, environment: Environment) -> None:
@@ -287,7 +287,7 @@ def test_a_new_password_is_written_down_and_not_shown(organiser: Client, people:
 def test_the_database_refuses_to_change_and_to_delete_entries() -> None:
     entry = audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "root"), action="migrate")
     for attempt in (
-        lambda: AuditEntry.objects.filter(pk=entry.pk).update(operator="nobody"),
+        lambda: AuditEntry.objects.filter(pk=entry.pk).update(operator="other"),
         lambda: AuditEntry.objects.all().delete(),
         entry.save,
     ):

@@ -23,7 +23,7 @@ from core.tests.clocks import Clock
 from tests.machine import redis_server
 
 UNUSED = "redis://127.0.0.1:1/0"
-"""Nobody listens there."""
+"""An address on which no server listens."""
 SHORT = {"socket_timeout": 0.05, "socket_connect_timeout": 0.05}
 LONG = {"socket_timeout": 60.0, "socket_connect_timeout": 60.0}
 KEPT_SECONDS = core.cache.KEPT_SECONDS

@@ -56,7 +56,7 @@ def test_the_active_version_plays_the_top_ten_of_others_unrated_and_in_the_line_
     made = challenge_create(user=cast.alice, agent=mine.agent, opponent=None)
 
     duels = list(made.duels.order_by("number"))
-    # Of the best the version that plays now; who rests is left out, and so are one's own.
+    # The active versions of the best agents, without resting agents and one's own.
     assert [duel.player_2 for duel in duels] == [newer, *rivals[2:11]]
     assert {duel.player_1 for duel in duels} == {mine}
     # First come, first served.
@@ -70,13 +70,13 @@ def bar(agent: Agent, *, way: str) -> None:
         case "banned":
             user_ban(user=agent.owner, reason="Spam.")
         case "late":
-            # By somebody who could not see what was asked for at that moment.
+            # By an organiser whose transaction could not see the new challenge yet.
             Agent.objects.filter(pk=agent.pk).update(is_disabled=True)
     agent.refresh_from_db()
 
 
 REFUSALS = {
-    "somebody else's": "is not yours",
+    "another owner's": "is not yours",
     "own": "also yours",
     "elsewhere": "another environment",
     "no version": "No version of fresh may play",
@@ -97,7 +97,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(cast: Cast, game: Environment
     mine, rival = player(cast.alice, game, "anna", 1).agent, player(cast.bob, game, "berta", 2).agent
     opponent: Agent | None = rival
     match case:
-        case "somebody else's":
+        case "another owner's":
             mine = player(cast.charlie, game, "carla").agent
         case "own":
             opponent = player(cast.alice, game, "alma", 3).agent
@@ -130,11 +130,11 @@ def test_only_so_many_duels_a_day_may_be_asked_for(cast: Cast, game: Environment
     mine = player(cast.alice, game, "anna").agent
     rivals = [player(cast.bob, game, f"rival-{rank}", rank) for rank in (1, 2)]
     first = challenge_create(user=cast.alice, agent=mine, opponent=None)
-    with pytest.raises(QuotaExceeded, match="has 2 duels, and of your 3 a day in Tic-tac-toe 1 is left") as refusal:
+    with pytest.raises(QuotaExceeded, match="needs 2 duels, but 1 of your 3 a day in Tic-tac-toe is left") as refusal:
         challenge_create(user=cast.alice, agent=mine, opponent=None)
     assert refusal.value.code == "quota_challenges_per_day"
     challenge_create(user=cast.alice, agent=mine, opponent=rivals[0].agent)
-    with pytest.raises(QuotaExceeded, match="none are left"):
+    with pytest.raises(QuotaExceeded, match="but none of your 3 a day"):
         challenge_create(user=cast.alice, agent=mine, opponent=rivals[0].agent)
 
     # What the arena has failed on is not charged, nor what was asked for yesterday.
@@ -189,7 +189,7 @@ def test_its_owner_is_told_once_when_all_of_it_is_over_and_no_rating_hears_of_it
     (notice,) = Notice.objects.filter(kind="CHALLENGE_ENDED")
     assert notice.title == "The challenge of anna v1 is over"
     assert "berta v1: won 8, drew 1, lost 1 of 10 matches: 85% of the points" in notice.text
-    assert "carla v1: could not be played, by a fault of the arena." in notice.text
+    assert "carla v1: could not be played because of a fault of the arena." in notice.text
     assert notice.address == f"/challenges/{made.pk}/"
     report = challenge_get(made.pk)
     assert (report.is_over, report.total.count, report.total.won) == (True, 10, 8)

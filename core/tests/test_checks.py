@@ -57,7 +57,7 @@ def test_a_file_about_an_environment_that_is_wrong_is_named(
 def test_a_folder_for_data_that_is_not_there_is_refused_with_what_to_do(settings: Settings, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path / "nowhere"
     (message,) = arena_messages()
-    assert (message.id, message.msg) == ("arena.E023", f"DATA_DIR is {tmp_path}/nowhere, and there is no such folder.")
+    assert (message.id, message.msg) == ("arena.E023", f"DATA_DIR is {tmp_path}/nowhere, which does not exist.")
     assert "Make the folder" in str(message.hint)
 
 
@@ -208,7 +208,7 @@ def test_every_limit_that_the_engine_does_not_keep_is_a_warning(answering_engine
 def test_a_machine_without_an_engine_is_told_so_and_only_at_deployment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody.sock'}")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'silent.sock'}")
     assert [message.id for message in engine_messages()] == ["arena.W003"]
     assert run_checks(tags=[ENGINE_TAG]) == []
     settings.SANDBOX = "process"

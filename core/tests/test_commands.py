@@ -69,7 +69,7 @@ def test_sync_environments_gives_the_public_name_of_what_was_renamed_to_its_new_
 def test_workers_of_duels_say_at_their_start_when_their_sandbox_cannot_be_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody.sock'}")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'silent.sock'}")
     output = StringIO()
 
     RunWorkers(stdout=output)._check_sandbox()
@@ -78,7 +78,9 @@ def test_workers_of_duels_say_at_their_start_when_their_sandbox_cannot_be_truste
 
 
 def test_run_workers_refuses_a_queue_that_does_not_exist() -> None:
-    with pytest.raises(CommandError, match=r"no queue 'fish'\. There are: build, duel, tournament, publish, quick\."):
+    with pytest.raises(
+        CommandError, match=r"no queue 'fish'\. The queues are: build, duel, tournament, publish, quick\."
+    ):
         run("run_workers", "duel", "fish")
 
 
@@ -158,7 +160,7 @@ def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind()
     stopped = Worker.objects.exclude(stopped_at=None)
     assert set(stopped.values_list("queue", flat=True)) == set(queues)
     assert [pid for session in clusters for pid in of_session(session)] == []
-    assert output.splitlines()[0] == "Workers of tournament, publish start."
+    assert output.splitlines()[0] == "Starting the workers of tournament, publish."
     assert output.splitlines()[-1] == "All workers have ended."
     assert re.search(r"^\w+ ended with -9; it starts again in 1 s\.$", output, re.MULTILINE)
     assert {line.split()[0] for line in output.splitlines() if line.startswith("[")} == {"[tournament]", "[publish]"}

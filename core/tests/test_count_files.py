@@ -72,7 +72,7 @@ def test_what_dead_processes_have_counted_stays_and_their_successors_count_on(tm
         assert len(list(tmp_path.glob("counter_*.db"))) == 2
     finally:
         alive.communicate(timeout=60)
-    # Nobody lives: who comes now is a program that was started anew.
+    # No process lives, so the next one is a program that was started anew.
     run(COUNT_AND_DIE, tmp_path)
     assert total(tmp_path) == 1
 

@@ -408,7 +408,7 @@ def test_new_rules_have_everyone_evaluated_again(agent: Agent) -> None:
         "cart-pole-v2",
         first.submission,
     )
-    # It stays until its new evaluation is over; who has none leaves the board.
+    # It stays until its new evaluation is over; an agent without one leaves the board.
     assert list(standing(agent.environment)) == [first]
     claimed = job_claim(kind=Evaluation, job_id=again.pk, worker="worker-1")
     assert claimed is not None

@@ -64,10 +64,10 @@ def test_what_is_wrong_with_settings_is_said_at_their_boxes_all_at_once(
         return found
 
     # As without scripts: boxes of other formats are there, too.
-    no_such = ["There is no such setting in “Swiss”: leave it out."]
+    no_such = ["“Swiss” has no such setting: leave it empty."]
     assert errors(format="swiss", rounds="101", pairs="2.5", extensions="0", third_place="on", legs="") == {
-        "settings.rounds": ["Make it a whole number from 1 to 100."],
-        "settings.pairs": ["Make it a whole number from 1 to 1000."],
+        "settings.rounds": ["Enter a whole number from 1 to 100."],
+        "settings.pairs": ["Enter a whole number from 1 to 1000."],
         "settings.extensions": no_such,
         "settings.third_place": no_such,
     }

@@ -1,4 +1,4 @@
-"""What the database refuses, whoever writes it: one case at least for every condition of every model."""
+"""What the database refuses from any program: at least one case for every condition of every model."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ ILLEGAL_JOBS: dict[str, tuple[str, dict[str, Any]]] = {
     "succeeded without an end": ("state_is_whole", {**ENDED, "ended_at": None}),
     "succeeded with a lease": ("state_is_whole", {**ENDED, "lease_expires_at": NOON}),
     "succeeded by a fault": ("state_is_whole", {**ENDED, "fault": "PLAYER"}),
-    "failed by nobody": ("state_is_whole", {**ENDED, "state": "FAILED"}),
-    "failed by somebody unknown": ("state_is_whole", {**ENDED, "state": "FAILED", "fault": "REFEREE"}),
+    "failed without a fault": ("state_is_whole", {**ENDED, "state": "FAILED"}),
+    "failed by an unknown fault": ("state_is_whole", {**ENDED, "state": "FAILED", "fault": "REFEREE"}),
     "failed without an end": ("state_is_whole", {**ENDED, "state": "FAILED", "fault": "PLAYER", "ended_at": None}),
     "cancelled without an end": ("state_is_whole", {**CANCELLED, "ended_at": None}),
     "cancelled with a lease": ("state_is_whole", {**CANCELLED, "lease_expires_at": NOON}),

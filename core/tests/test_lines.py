@@ -1,4 +1,4 @@
-"""Lines of waiting jobs: nobody is starved by somebody who uploads much."""
+"""Lines of waiting jobs: an owner who uploads much does not starve the others."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ def test_places_are_those_in_which_jobs_are_taken(player: Callable[[str], Submis
     resting = Build.objects.latest("pk")
     Build.objects.filter(pk=resting.pk).update(not_before=factories.NOON)
     order = list(line(Build).values_list("pk", flat=True))
-    everybody = list(Build.objects.values_list("pk", flat=True))
+    every = list(Build.objects.values_list("pk", flat=True))
 
-    assert places_of(Build, everybody) == {number: place for place, number in enumerate(order, start=1)}
+    assert places_of(Build, every) == {number: place for place, number in enumerate(order, start=1)}
     assert resting.pk not in order
 
 

@@ -1,4 +1,4 @@
-"""What stands in the log, and that nobody can forge a line of it."""
+"""What the log contains, and that its lines cannot be forged."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_request_is_logged_with_its_id_answer_time_and_user(db: None, client: 
     assert (found["message"], found["level"]) == ("request_completed", "INFO")
     assert (found["method"], found["path"], found["status_code"], found["user"]) == ("GET", "/profile/", 200, user.pk)
     assert found["duration_ms"] > 0
-    # Nobody said that there is a proxy which could be believed.
+    # The settings name no trusted proxy.
     assert found["request_id"] == answer.headers["X-Request-ID"] != "chosen-by-a-visitor"
 
 
@@ -229,7 +229,7 @@ def test_a_job_that_its_worker_has_lost_is_told_apart_from_one_that_is_done(buil
 
 def test_the_thread_that_keeps_a_job_alive_knows_which(build: Build, written: Lines_) -> None:
     def action(job: Build, lease: Lease) -> None:
-        # Somebody else has it by now, and the next beat finds out.
+        # Another worker has it by now, and the next heartbeat finds out.
         factories.moved(Build.objects.all(), JobState.CANCELLED)
         lease.log("news")
         lease.lost.wait()

@@ -65,7 +65,7 @@ def test_a_lost_message_is_sent_again_and_one_that_waits_is_not(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     assert looked(django_capture_on_commit_callbacks) == ["build"]
-    # The workers are busy: the message is still there, and a second one would help nobody.
+    # The workers are busy: the message is still there, and a second one would not help.
     Bell.objects.update(rung_at=timezone.now() - 2 * queues.STALE_AFTER)
     assert looked(django_capture_on_commit_callbacks) == ["build"]
     OrmQ.objects.all().delete()

@@ -225,7 +225,7 @@ def test_what_waits_runs_and_lives_is_shown_as_it_is_now() -> None:
     assert found["alarms_open"][()] == 1
     assert found["component_healthy"]["database",] == 1
 
-    # One that rests is waited for by nobody.
+    # A delayed job does not count as waiting.
     Build.objects.update(not_before="2999-01-01T00:00Z")
     assert figures()["queue_oldest_waiting_seconds"]["build",] == 0
     assert figures()["jobs_open"]["build", "QUEUED"] == 1

@@ -84,7 +84,7 @@ class Wired(smtp.EmailBackend):
         self.took.extend(people)
 
     def quit(self) -> None:
-        """Nobody is there."""
+        """Refuses every connection."""
 
 
 def titles(person: User) -> list[str]:
@@ -119,7 +119,7 @@ def test_nobody_hears_what_they_do_not_want_nor_whose_account_is_closed(cast: Ca
 
     (row,) = Notice.objects.all()
     assert (row.user, row.in_inbox) == (cast.alice, False)
-    # Whoever changes their mind, or is banned, while a mail waits, gets none.
+    # People who change their choice, or are banned, while a mail waits, do not get it.
     mail_stop(user=cast.alice, kinds=[KIND])
     notify(user=cast.olga, kind=KIND, title="olga's", text="")
     User.objects.filter(pk=cast.olga.pk).update(is_active=False)
@@ -164,7 +164,7 @@ def test_an_address_of_which_no_mail_can_be_made_does_not_hold_up_the_others(cas
     assert Wired.took == ["bob@arena.example"]
     row = Notice.objects.get(user=cast.alice)
     assert (row.mail_next_at, row.mailed_at) == (None, None)
-    assert row.mail_error == "No mail can be made of it: HeaderParseError."
+    assert row.mail_error == "The mail cannot be composed: HeaderParseError."
     assert mails_send_due(now=now + timedelta(days=9)) == 0
 
 
@@ -315,7 +315,7 @@ def test_ranks_that_were_held_back_are_told_once_and_to_programs_with_the_table(
     assert titles(cast.alice) == ["anna came 1st of 2 in Tic-tac-toe: Cup"]
     assert not Delivery.objects.exists()
 
-    # Held back again, and released: nobody hears the same once more, but what is another rank than was told last.
+    # Held back again and released: people are told only of ranks that differ from what they were last told.
     for rank, results in ((1, Audience.PARTICIPANTS), (2, Audience.PUBLIC)):
         tournament_relabel(tournament=cups[0], name="Spring Cup", season=None, results=Audience.HIDDEN)
         cups[0].participants.filter(submission=players[1]).update(rank=rank)
@@ -324,7 +324,7 @@ def test_ranks_that_were_held_back_are_told_once_and_to_programs_with_the_table(
     spring = "of 2 in Tic-tac-toe: Spring Cup"
     assert titles(cast.bob)[1:] == [f"berta came 1st {spring}", f"berta came 2nd {spring}"]
     assert "Tic-tac-toe: Spring Cup is over" in Delivery.objects.get().body
-    # At once to everybody: then people hear it, too.
+    # Public at once: then people are told as well.
     results_release(tournament=cups[1])
     assert (len(titles(cast.alice)), Delivery.objects.count()) == (2, 2)
 
@@ -385,7 +385,7 @@ def test_while_a_ladder_runs_overtaking_and_its_leader_are_told_and_its_end_of_t
     hour(2, anna=1500, berta=1600)
     assert titles(cast.alice) == ["anna is overtaken by berta"]
     assert "1500 (1470 to 1530) now" in Notice.objects.get().text
-    # Of who leads webhooks hear once a day: of nobody who led in between and no more.
+    # Webhooks hear of the leader once a day, but not of a leader in between who no longer leads.
     hour(3, anna=1600, berta=1500)
     hour(11, anna=1500, berta=1600)
     assert not Delivery.objects.exists()

@@ -1,4 +1,4 @@
-"""Commands that somebody types are in the audit log when they change anything."""
+"""Commands that people type are in the audit log when they change anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_folder_for_data_that_is_not_there_is_one_sentence_before_anything_ask
 ) -> None:
     settings.DATA_DIR = tmp_path / "nowhere"
     for command in ("migrate", "sync_environments", "qcluster"):
-        with pytest.raises(SystemExit, match=r"DATA_DIR is .*nowhere, and there is no such folder. Make the folder"):
+        with pytest.raises(SystemExit, match=r"DATA_DIR is .*nowhere, which does not exist. Make the folder"):
             Operated(["manage.py", command]).fetch_command(command)
     # The demo makes it.
     Operated(["manage.py", "demo"]).fetch_command("demo")

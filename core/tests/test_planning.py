@@ -77,7 +77,7 @@ def test_a_planned_tournament_takes_the_next_edition_and_draws_its_seed(environm
     ]
     assert first.seed > 0
     assert second.seed == 7
-    # Whoever closes it opens it.
+    # An organiser who closes it can open it again.
     assert first.registration_opens_at == NOON
 
 
@@ -138,7 +138,7 @@ def test_of_a_tournament_that_has_begun_only_name_season_and_audience_can_be_cha
     address = reverse("admin:core_tournament_change", args=[row.pk])
     inlines = {"participants-TOTAL_FORMS": "0", "participants-INITIAL_FORMS": "0"}
     form = {"name": "cup", "season": season.pk, "results": "PUBLIC", "format": "swiss", "state": "PLANNED", "seed": "9"}
-    # What everybody has seen cannot be held back again.
+    # Results that have been public cannot be held back again.
     for results in ("PUBLIC", "HIDDEN"):
         assert organiser.post(address, form | inlines | {"results": results}).status_code == 302
         row.refresh_from_db()
@@ -168,7 +168,7 @@ def test_calling_off_gives_the_reason_and_is_for_planned_ones_alone(
 ) -> None:
     cup, edition = factories.planned(environment), factories.tournament(players, edition=2)
     assert act(organiser, "call_off", cup, reason=REASON) == ["Tic-tac-toe: cup is called off."]
-    assert "is not planned any more" in act(organiser, "call_off", edition, reason=REASON)[0]
+    assert "is no longer planned" in act(organiser, "call_off", edition, reason=REASON)[0]
     cup.refresh_from_db()
     assert (cup.state, cup.cancel_reason) == (TournamentState.CANCELLED, REASON)
 
@@ -178,7 +178,7 @@ def test_releasing_results_shows_them_to_everybody_and_has_ratings_follow(
 ) -> None:
     row = factories.tournament(players)
     Tournament.objects.update(results="HIDDEN")
-    assert "everybody sees its results now" in act(organiser, "release", row)[0]
+    assert "everybody can now see its results" in act(organiser, "release", row)[0]
     row.refresh_from_db()
     assert row.counts_for_ratings
     assert "sees its results already" in act(organiser, "release", row)[0]

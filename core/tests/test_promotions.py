@@ -125,14 +125,14 @@ def test_a_new_version_is_benched_until_its_test_is_over(agent: Agent) -> None:
     ("pairs", "is_forfeited", "state", "plays", "words"),
     [
         ([4] * 30, False, ACTIVATED, 2, "Of 32 matches it won 32, drew 0 and lost 0. The test accepts after 16 pairs"),
-        ([0] * 30, False, BENCHED, 1, "version 1 goes on playing. Of 26 matches it won 0, drew 0 and lost 26."),
+        ([0] * 30, False, BENCHED, 1, "version 1 keeps playing. Of 26 matches it won 0, drew 0 and lost 26."),
         ([0] * 30, True, BENCHED, 1, "lost 26, 26 of them by forfeit"),
         (
             [4, 2, 0] * 10,
             False,
             CHOICE,
             1,
-            "no decision: version 1 goes on playing unless its owner lets version 2 play.",
+            "undecided: version 1 keeps playing unless the owner chooses version 2.",
         ),
     ],
 )
@@ -245,7 +245,7 @@ def banned(versions: list[Submission]) -> None:
 @pytest.mark.parametrize(
     ("event", "state", "words", "is_benched"),
     [
-        (deleted, ACTIVATED, "without a verdict: version 1", False),
+        (deleted, ACTIVATED, "without a result, because version 1", False),
         (candidate_deleted, CANCELLED, "deleted", True),
         (disabled, CHOICE, "may not take part", True),
         (banned, CHOICE, "may not take part", True),

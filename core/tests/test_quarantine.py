@@ -146,7 +146,7 @@ def test_one_look_at_the_ledger_tells_and_while_nobody_crashes_nobody_is_looked_
         assert quarantine_where_due(tournament=tournament) == []
     crash(tournament, crasher, rival)
     assert crashed_in(tournament) == [crasher]
-    # Nothing is held for who has crashed once.
+    # One crash takes no lock.
     with django_assert_num_queries(2):  # type: ignore[operator]
         assert quarantine_where_due(tournament=tournament) == []
     with django_assert_num_queries(1):  # type: ignore[operator]
@@ -338,9 +338,9 @@ def test_its_page_says_what_happened_and_shows_its_owner_alone_the_way_out(
     owner.force_login(agent.owner)
     mine, others = owner.get(page).content.decode(), Client().get(page).content.decode()
     for text in (mine, others):
-        assert "This agent is paused since" in text
+        assert "This agent has been paused since" in text
         assert "Version 1 forfeited every match of 3 duels in a row." in text
-    assert "upload a new version</a>. Once that one is validated" in mine
+    assert "upload a new version</a>: the agent plays again as soon as" in mine
     assert 'id="upload"' in mine
     assert 'id="upload"' not in others
     assert 'badge-bad">Paused' in owner.get(f"/environments/{agent.environment.slug}/").content.decode()

@@ -282,7 +282,7 @@ def test_all_environments_are_asked_about_in_as_many_queries_as_one(
     assert [[row.used for row in quotas] for _, quotas in lists] == [[3, 3, 12, 3, None]] * 3
 
 
-# --- People who are nobody in particular -------------------------------------------------------------------
+# --- Anonymous clients -------------------------------------------------------------------------------------
 
 
 def submit(task: Environment, address: str, number: int) -> Submission:

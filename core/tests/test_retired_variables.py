@@ -31,7 +31,7 @@ def test_a_site_that_no_command_line_checks_logs_them(settings: Settings, caplog
     settings.SECRET_KEY = "a-long-random-text-of-this-test-0123456789-abcdefghijklmnop"
     with caplog.at_level(logging.WARNING):
         refuse_unsafe_start()
-    assert "RATE_CHANGES is set, but the arena does not read it any more. Set RATES=changes=..." in caplog.text
+    assert "RATE_CHANGES is set, but the arena no longer reads it. Set RATES=changes=..." in caplog.text
 
 
 def test_no_retired_variable_is_read_and_every_one_that_replaces_it_is() -> None:

@@ -48,7 +48,7 @@ def test_hidden_seeds_are_drawn_anew_for_every_list() -> None:
     drawn = [seed for found in lists if found for seed in found.seeds]
     assert len(set(drawn)) == 100
     assert all(0 <= seed < 2**48 for seed in drawn)
-    # Nobody can try them all: half of them need the highest bit.
+    # They are too many to be tried: half of them need the highest bit.
     assert max(drawn) > 2**46
     assert all(found is not None and not found.is_public for found in lists)
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/silent.sock")
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_an_arena_without_workers_says_what_is_missing() -> None:
     )
     assert line(shown, "WATCHDOG") == "WATCHDOG: it has never run. Start the workers."
     assert line(shown, "duel") == "duel 0 0 0 0 – – 0"
-    assert {"Workers: none", "Running: none", "Tournaments: none", "Stuck or resting: none"} <= set(shown.splitlines())
+    assert {"Workers: none", "Running: none", "Tournaments: none", "Stuck or delayed: none"} <= set(shown.splitlines())
 
 
 def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Submission) -> None:
@@ -78,7 +78,7 @@ def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Sub
     shown = run()
 
     assert line(shown, "ALARM since").endswith("Something is odd.")
-    assert line(shown, "Watchdog").endswith("ago, in host:1.")
+    assert line(shown, "Watchdog").endswith("ago, by host:1.")
     assert line(shown, "build 1 1") == "build 1 1 1 1 n s – 0"
     assert line(shown, "duel ") == "duel 0 0 1 0 n s – 0"
     assert line(shown, "host:1") == "host:1 build alive n s build 7 3 1 9.9 3.99 build 6: No disk."
@@ -140,9 +140,9 @@ def test_organisers_see_queues_and_workers_on_one_page(organiser: Client, submis
     assertContains(page, "build 6: &lt;b&gt;No&lt;/b&gt; disk.")
     assertContains(page, '<th scope="row">build</th><td>1</td><td>0</td><td>1</td>')
     assertContains(page, '<th scope="row">duel</th><td><strong>none</strong></td>')
-    assertContains(page, "Nobody watches over the queues")
+    assertContains(page, "The queues are not being watched")
     watch(worker="host:1")
-    assertNotContains(organiser.get(reverse("admin:core_worker_changelist")), "Nobody watches")
+    assertNotContains(organiser.get(reverse("admin:core_worker_changelist")), "not being watched")
 
 
 def test_organisers_read_the_history_of_a_job_and_what_it_waits_for(organiser: Client, submission: Submission) -> None:

@@ -1,4 +1,4 @@
-"""A tournament that ends again tells nobody what they know."""
+"""A tournament that ends again does not repeat what people were told."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_of_many_times_that_were_missed_the_last_is_made_up_for_once(environment
         schedule_run(schedule=row, now=back)
     planned = Tournament.objects.get()
     assert planned.due_at == FRIDAY + 5 * WEEK
-    # People have as long as ever to register.
+    # The registration is as long as usual.
     assert (planned.registration_opens_at, planned.starts_at) == (back, back + timedelta(hours=24))
 
 

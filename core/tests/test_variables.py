@@ -69,10 +69,10 @@ def test_pairs_change_those_that_they_name() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("agent=3", r"LIMITS knows no 'agent'. It knows agents, uploads\."),
+        ("agent=3", r"LIMITS has no 'agent'. It has agents, uploads\."),
         ("agents=many", r"LIMITS: agents must be a whole number, not 'many'\."),
-        ("agents", r"LIMITS must be a list of NAME=VALUE with commas between; 'agents' is not NAME=VALUE\."),
-        ("agents=1,agents=2", r".*'agents' stands in it twice\."),
+        ("agents", r"LIMITS must be a comma-separated list of NAME=VALUE; 'agents' is not NAME=VALUE\."),
+        ("agents=1,agents=2", r".*'agents' is in it twice\."),
     ],
 )
 def test_pairs_that_make_no_sense_are_refused(text: str, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""Why a job is not being done, as everybody is told."""
+"""Why a job is not running, as everyone is told."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def ago(minutes: float) -> datetime:
 
 
 def look(queue: str = "build", *, watched_for: float = 1000) -> str:
-    """What the open alarm of a queue says after one look; empty when there is none."""
+    """The message of a queue's open alarm after one look; empty without an alarm."""
     queue_watch(queue=queue, since=ago(watched_for), now=timezone.now())
     alarm = Alarm.objects.filter(key=f"queue-{queue}-stands-still", settled_at=None).first()
     return alarm.message if alarm else ""
@@ -58,20 +58,20 @@ def worker(queue: str = "build", **fields: object) -> Worker:
 
 
 def test_a_queue_without_workers_is_told_as_such(waiting: Build) -> None:
-    assert look() == ("No worker serves the queue build, and work waits there. Start one: manage.py run_workers build.")
+    assert look() == "The queue build has waiting work but no worker. Start one: manage.py run_workers build."
 
 
 def test_a_queue_whose_workers_have_no_engine_is_told_as_such(waiting: Build) -> None:
     worker(engine_error="No Docker engine answers.")
     assert look() == (
-        "The workers of the queue build have no container engine, and work waits there. No Docker engine answers."
+        "The queue build has waiting work, but its workers have no container engine. No Docker engine answers."
     )
 
 
 def test_a_queue_with_workers_that_finishes_nothing_says_since_when(waiting: Build) -> None:
     worker()
     assert look() == (
-        "Nothing has been finished in the queue build so far, although work waits there and workers live."
+        "Nothing has been finished in the queue build so far, although work waits there and workers are alive."
     )
     done = factories.build(waiting.submission)
     Build.objects.filter(pk=done.pk).update(ended_at=datetime.fromisoformat("2026-03-01T12:34:00+00:00"))
@@ -121,7 +121,7 @@ def test_without_a_limit_nobody_is_called(waiting: Build, settings: Settings) ->
 def test_the_queue_of_tournaments_has_schedules_as_its_work() -> None:
     assert look("tournament") == ""
     Schedule.objects.filter(name="watchdog").update(next_run=ago(31))
-    assert look("tournament").startswith("No worker serves the queue tournament")
+    assert look("tournament").startswith("The queue tournament has waiting work but no worker")
     Schedule.objects.filter(name="watchdog").update(repeats=0)
     assert look("tournament") == ""
 
@@ -140,7 +140,7 @@ def test_the_same_standstill_is_logged_and_mailed_once(
     assert [record.levelname for record in caplog.records if "ALARM" in record.message] == ["ERROR"]
     (message,) = mail.outbox
     assert (message.to, message.subject) == (["olga@arena.example"], f"[RL Arena] Alarm: {KEY}")
-    assert "No worker serves the queue build" in message.body
+    assert "The queue build has waiting work but no worker" in message.body
 
     worker()
     with django_capture_on_commit_callbacks(execute=True):

@@ -108,7 +108,7 @@ def test_an_event_is_signed_and_tried_again_until_it_is_taken(receiver: Receiver
     assert deliveries_send_due(now=row.next_at) == 0
     row.refresh_from_db()
     assert row.next_at - now >= timedelta(seconds=90)
-    # Nobody is led on to another address.
+    # Redirects are not followed.
     assert (row.attempt, row.response_code, len(receiver.heard)) == (2, 302, 2)
     assert deliveries_send_due(now=row.next_at) == 1
     row.refresh_from_db()
@@ -217,7 +217,7 @@ def test_a_name_that_leads_behind_the_wall_is_not_asked(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("url", "said"),
     [("ftp://a.example/", "https://"), ("http://a.example/", "Use https"), ("https://u:p@a.example/", "password"),
-     ("https://a.example/\r\nX: y", "plain letters"), ("https://a.example:99999/", "no address"), ("", "https://")],
+     ("https://a.example/\r\nX: y", "plain letters"), ("https://a.example:99999/", "not an address"), ("", "https://")],
 )  # fmt: skip
 def test_what_is_no_good_address_is_refused_with_a_sentence(url: str, said: str, settings: Settings) -> None:
     settings.WEBHOOKS_OVER_HTTP = False
@@ -233,7 +233,7 @@ def test_who_answers_too_slowly_is_left(settings: Settings, monkeypatch: pytest.
 
 
 class Clock:
-    """Stands still until somebody moves it."""
+    """A clock that stands still until a test moves it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds = 1000.0
@@ -301,7 +301,7 @@ def test_a_run_leaves_what_it_has_no_time_for_to_the_next_one(
         deliveries_send_due(now=now)
     rows = list(Delivery.objects.order_by("pk"))
     assert [row.attempt for row in rows] == [1, 1, 1, 0, 0]
-    # The pause of each begins with its own attempt: nobody else takes it meanwhile.
+    # The pause of each begins with its own attempt, so no other worker takes it meanwhile.
     assert [row.next_at for row in rows[:3]] == [now + timedelta(seconds=seconds) for seconds in (30, 55, 80)]
     assert bells() == [("publish", DELIVERIES_TASK, 0)]
 

@@ -110,7 +110,7 @@ def test_a_beacon_tells_who_works_on_what_and_how_it_has_fared() -> None:
 def test_a_beacon_of_a_worker_with_containers_says_when_no_engine_answers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/silent.sock")
     Heartbeat("host:1", "duel").beat()
     Heartbeat("host:2", "tournament").beat()
 

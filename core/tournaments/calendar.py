@@ -1,4 +1,4 @@
-"""Tournaments of an environment by their time: what runs, what is planned, what is over; and who has registered."""
+"""The running, planned and past tournaments of an environment, and registrations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from core.models import Audience, Environment, Participant, Registration, Tourna
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
 MOST_WINNERS = 3
-"""Of several who share the first place so many are named."""
+"""How many winners are named when several share the first place."""
 
 
 @dataclass(frozen=True, slots=True)
 class TournamentEntry:
     """A tournament in a list.
 
-    count: of participants, or of who holds a place while it is planned. winners: once everybody may know.
+    count: of participants, or of registered places while it is planned. winners: empty until the results are public.
     """
 
     tournament: Tournament
@@ -28,7 +28,7 @@ class TournamentEntry:
 
 
 def tournament_planned_list(environment: Environment) -> list[TournamentEntry]:
-    """What is to come, the next one first; those without a date last."""
+    """Planned tournaments, the next one first; those without a date last."""
     held = HOLDS_PLACE & Q(tournament=OuterRef("pk"))
     counted = Registration.objects.filter(held).order_by().values("tournament").annotate(count=Count("pk"))
     rows = _of(environment, TournamentState.PLANNED).annotate(
@@ -44,13 +44,13 @@ def tournament_running_list(environment: Environment) -> list[TournamentEntry]:
 
 
 def tournament_past_rows(environment: Environment) -> QuerySet[Tournament]:
-    """What is over or was called off, the newest first."""
+    """Finished and cancelled tournaments, the newest first."""
     over = environment.tournaments.filter(state__in=[TournamentState.FINISHED, TournamentState.CANCELLED])
     return over.order_by("-edition")
 
 
 def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEntry]:
-    """Some of those with their winners. Two queries."""
+    """List entries of these past tournaments, with their winners. Two queries."""
     rows = list(tournaments)
     keys = [row.pk for row in rows]
     counts = dict(
@@ -70,7 +70,7 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
 
 
 def registration_list(tournament: Tournament) -> QuerySet[Registration]:
-    """Who wants to take part in a planned tournament, in the order in which they came."""
+    """Registrations for a planned tournament, in the order in which they were made."""
     return tournament.registrations.select_related("agent__owner").order_by("pk")
 
 

@@ -1,4 +1,4 @@
-"""Times that come again and again, written as cron writes them. All in UTC."""
+"""Recurring times as cron expressions, all in UTC."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from croniter import CroniterBadDateError, CroniterError, croniter
 from core.errors import Refused
 
 SHORTEST = timedelta(hours=1)
-"""A tournament takes its time: planned oftener they would only pile up."""
+"""The shortest time between tournaments of a schedule, so that they do not pile up."""
 LOOKED_AT = 50
 HELP = (
     "Write minute, hour, day of the month, month and day of the week, in UTC: “0 18 * * 5” is every Friday at 18:00, "
@@ -19,11 +19,11 @@ HELP = (
 )
 _NAMES = "sun|mon|tue|wed|thu|fri|sat|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _PLAIN = re.compile(rf"(?:[\d*,/-]|{_NAMES})+", re.IGNORECASE)
-"""Without what the library knows beyond cron: seconds, years, and times by chance."""
+"""Plain cron fields: the library also accepts seconds, years and random times."""
 
 
 def cron_check(cron: str, *, now: datetime) -> None:
-    """Raise Refused for what is no cron expression, never comes, or comes too often."""
+    """Raise Refused for an invalid cron expression, and for one that never occurs or occurs too often."""
     fields = cron.split()
     try:
         if len(fields) != 5 or not all(_PLAIN.fullmatch(field) for field in fields):
@@ -45,13 +45,13 @@ def cron_check(cron: str, *, now: datetime) -> None:
 
 
 def cron_next(cron: str, *, after: datetime) -> datetime:
-    """The first time later than `after`."""
+    """The first occurrence later than `after`."""
     found: datetime = croniter(cron, after).get_next(datetime)
     return found
 
 
 def cron_last(cron: str, *, now: datetime) -> datetime:
-    """The last time that has come, `now` included."""
-    # The library looks for what is earlier, and knows whole seconds alone.
+    """The last occurrence up to and including `now`."""
+    # The library looks for strictly earlier times and has a resolution of one second.
     found: datetime = croniter(cron, now.replace(microsecond=0) + timedelta(seconds=1)).get_prev(datetime)
     return found

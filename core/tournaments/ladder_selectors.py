@@ -1,36 +1,36 @@
-"""Who plays in a ladder, who waits beside it, and how it goes on."""
+"""Which agents play in a ladder, which wait beside it, and what comes next."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Sum
 
-from core.models import Agent, Duel, Environment, JobState, Play, Submission, Tournament, TournamentState
+from core.models import Agent, Duel, Environment, JobState, LedgerVoid, Play, Submission, Tournament, TournamentState
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 SHOWN = 10
-"""Duels in each list of a page."""
+"""How many duels each list of a page shows."""
 TWO_OWNERS = "The ladder begins as soon as agents of two owners are ready: an owner's own agents do not meet."
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Every agent's newest active submission: those that play in a ladder, and those whose owner has too many."""
+    """Every agent's newest active submission: those that play in a ladder, and those over their owner's limit."""
 
     playing: tuple[Submission, ...]
     aside: tuple[Submission, ...]
 
     @property
     def has_two_owners(self) -> bool:
-        """Whether anybody may meet anybody."""
+        """Whether any two agents may meet."""
         return len({submission.agent.owner_id for submission in self.playing}) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class LadderDuels:
-    """Of a ladder: the duels that are played or wait, in their order, and those that ended last."""
+    """The running and waiting duels of a ladder in their order, and those that ended last."""
 
     coming: tuple[Duel, ...]
     recent: tuple[Duel, ...]
@@ -38,9 +38,9 @@ class LadderDuels:
 
 
 def ladder_field(environment: Environment) -> Field:
-    """Of each owner the `active_per_owner` agents whose active submission is newest play; 0 is no limit.
+    """The field of an environment: of each owner the `active_per_owner` agents with the newest submissions; 0: all.
 
-    The account of anonymous uploads stands for many people: no limit holds for it.
+    The account of anonymous uploads has no limit, because it stands for many people.
     """
     newest: dict[int, Submission] = {}
     active = Submission.objects.active().filter(agent__environment=environment).select_related("agent__owner")
@@ -59,7 +59,7 @@ def ladder_field(environment: Environment) -> Field:
 
 
 def ladder_running(environment: Environment) -> Tournament | None:
-    """The ladder that an environment plays now."""
+    """The running ladder of an environment, if there is one."""
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
     return running if running is not None and running.is_ladder else None
 
@@ -69,8 +69,10 @@ def ladder_duels(tournament: Tournament) -> LadderDuels:
     shown = _shown(tournament)
     coming = shown.filter(state__in=OPEN).order_by("-state", "number")[: 2 * SHOWN]
     recent = shown.filter(state=JobState.SUCCEEDED).order_by("-ended_at")[:SHOWN]
-    played = tournament.duels.filter(state=JobState.SUCCEEDED).count()
-    return LadderDuels(tuple(coming), tuple(recent), played)
+    # The table has the sums, so that the cost does not grow with the history; every duel counts for two participants.
+    sums = tournament.participants.aggregate(duels=Sum(F("wins") + F("draws") + F("losses")))
+    struck = LedgerVoid.objects.filter(duel__tournament=tournament).count()
+    return LadderDuels(tuple(coming), tuple(recent), (sums["duels"] or 0) // 2 + struck)
 
 
 def _shown(tournament: Tournament) -> QuerySet[Duel]:
@@ -79,7 +81,7 @@ def _shown(tournament: Tournament) -> QuerySet[Duel]:
 
 
 def ladder_outlook(environment: Environment) -> str:
-    """When the ladder of an environment begins that shall play one; empty once it runs, and where none shall."""
+    """When the ladder of an environment begins, as a sentence; empty once it runs, and where none is to be played."""
     if environment.play != Play.LADDER or ladder_running(environment) is not None:
         return ""
     if environment.closed_because:
@@ -91,7 +93,7 @@ def ladder_outlook(environment: Environment) -> str:
 
 
 def agent_outlook(agent: Agent) -> tuple[Submission | None, str]:
-    """The submission that plays for an agent where a ladder is played, and how it stands with that: a sentence."""
+    """The submission that plays for an agent in a ladder, and a sentence on its state; None and "" without one."""
     field = ladder_field(agent.environment)
     own = next((row for row in (*field.playing, *field.aside) if row.agent_id == agent.pk), None)
     if own is None:

@@ -1,4 +1,4 @@
-"""Who joins a ladder and who leaves it, and agents that rest."""
+"""Joining and leaving a ladder, and agents that rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEFT = "One of the two plays in the ladder no more."
 
 
 def ladder_change(*, tournament: Tournament, settings: Mapping[str, object], ends_at: datetime | None) -> None:
-    """Change what a running ladder goes by, from its next round on. settings: plain values that were checked."""
+    """Change the settings of a running ladder from its next round on. settings: plain values, checked by the caller."""
     rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING)
     rows.update(settings=dict(settings), ends_at=ends_at)
     tournament.refresh_from_db()
@@ -31,17 +31,17 @@ def ladder_change(*, tournament: Tournament, settings: Mapping[str, object], end
 def ladder_field_save(
     *, tournament: Tournament, playing: Sequence[Submission], paused: Collection[int], last_round: int
 ) -> bool:
-    """Make `playing` all that take part in a ladder from now on; return whether anything changed.
+    """Make `playing` the participants of a ladder; return whether anything changed.
 
-    paused: submissions that stay where they are, in or out. Who leaves keeps its row, its results count, and it may
-    join again. Hold the tournament's row.
+    paused: submissions that are left as they are, in or out. A submission that leaves keeps its row, its results count,
+    and it may join again. The caller holds the tournament's row.
     """
     rows = {row.submission_id: row for row in tournament.participants.all()}
     wanted = {submission.pk for submission in playing}
     leaving = [row for key, row in rows.items() if row.withdrawn_at is None and key not in wanted | set(paused)]
     back = [row for key, row in rows.items() if row.withdrawn_at is not None and key in wanted]
     new = [
-        # Below all others, until the table is made again.
+        # Ranked below all others until the table is made again.
         Participant(tournament=tournament, submission=submission, joined_after=last_round, rank=len(rows) + 1)
         for submission in playing
         if submission.pk not in rows
@@ -50,7 +50,7 @@ def ladder_field_save(
         row.withdrawn_at, row.joined_after = None, last_round
     for row in leaving:
         row.withdrawn_at = timezone.now()
-    # Together, so that all rows are taken in one order.
+    # In one call, so that all rows are locked in one order.
     participants_write(participants=[*back, *leaving], fields=["withdrawn_at", "joined_after"])
     Participant.objects.bulk_create(new)
     _waiting_cancel(tournament)
@@ -58,9 +58,9 @@ def ladder_field_save(
 
 
 def participants_leave(*, tournament: Tournament, rows: Iterable[Participant]) -> None:
-    """Let participants play no more in a ladder: what waits is cancelled, what is played counts when it ends.
+    """Take participants out of a ladder: waiting duels are cancelled, and running ones count when they end.
 
-    Otherwise an owner could take back a duel that is being lost.
+    If running duels were cancelled, an owner could take back a duel that is being lost.
     """
     leaving = list(rows)
     for row in leaving:
@@ -70,9 +70,9 @@ def participants_leave(*, tournament: Tournament, rows: Iterable[Participant]) -
 
 
 def agent_rest(*, agent: Agent, is_resting: bool) -> None:
-    """Let an agent take part in nothing new, or again. Raises Refused where agents do not meet.
+    """Let an agent rest, so that it takes part in nothing new, or wake it up. Raises Refused in one-seat environments.
 
-    A running ladder it leaves at once, see `participants_leave`; a running edition or tournament it plays to its end.
+    It leaves a running ladder at once, see `participants_leave`, and plays a running edition or tournament to its end.
     """
     if agent.environment.is_scored:
         raise Refused(f"{agent.environment} ranks by scores: nothing is played there that an agent could rest from.")
@@ -90,9 +90,9 @@ def agent_rest(*, agent: Agent, is_resting: bool) -> None:
 
 def _waiting_cancel(tournament: Tournament) -> None:
     here = set(tournament.participants.filter(withdrawn_at=None).values_list("submission", flat=True))
-    # Of all who are gone: somebody may have been barred while a round was chosen.
+    # Checks all participants, because one may have been barred while a round was chosen.
     for duel in tournament.duels.filter(state=JobState.QUEUED).order_by("pk"):
         if not here.issuperset((duel.player_1_id, duel.player_2_id)):
-            # A worker may have begun it a moment ago.
+            # A worker may have started the duel a moment ago.
             with suppress(StaleJob):
                 job_cancel(job=duel, code=CancelCode.PLAYER_LEFT, reason=LEFT)

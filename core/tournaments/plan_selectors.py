@@ -1,72 +1,97 @@
-"""The rows of an organisers' tournament's plan as the plain values that they were written from."""
+"""Reads the rows of an organisers' tournament's plan as what its format has worked out."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
-from core.models import Duel, JobState, Plan, PlanMeeting, PlanRow, Tournament
+from arena_kit.ranking.formats import (
+    Decision,
+    DuelRecord,
+    DuelState,
+    Meeting,
+    Outline,
+    Row,
+    Source,
+    Stage,
+    StageKind,
+    Table,
+)
+from core.models import JobState, Plan, PlanMeeting, PlanRow, Tournament
+from core.tournaments.rounds import counting
 
-Drawing = dict[str, Any]
+DUEL_STATES = {
+    JobState.QUEUED: DuelState.OPEN,
+    JobState.RUNNING: DuelState.OPEN,
+    JobState.SUCCEEDED: DuelState.PLAYED,
+    JobState.FAILED: DuelState.VOID,
+}
+PLAYER_COLUMNS = ("", "_wins", "_errors", "_score")
+DUEL_COLUMNS = (
+    "tournament",
+    "round",
+    "state",
+    "draws",
+    *(f"player_{side}{of}" for side in "12" for of in PLAYER_COLUMNS),
+)
+Duels = dict[tuple[int, frozenset[int | None]], list[DuelRecord]]
+"""Duels by round and pair."""
 
 
-def plan_drawing(tournament: Tournament) -> Drawing | None:
-    """What its format has worked out, with the duels that count now; None before its first round. Five queries."""
-    plan = Plan.objects.filter(tournament=tournament).first()
-    if plan is None:
-        return None
-    rows: dict[int | None, list[Drawing]] = defaultdict(list)
+def plan_outline(plan: Plan) -> Outline:
+    """How a tournament stands by its plan, with the duels that count now. Four queries, with `tournament` at hand."""
+    rows: dict[int | None, list[Row]] = defaultdict(list)
     for row in PlanRow.objects.filter(plan=plan).order_by("stage", "place"):
-        rows[row.stage_id].append(
-            {"participant": row.submission_id, "rank": row.rank, "values": row.values, "notes": row.notes}
-        )
-    duels = _duels(tournament)
-    rounds: dict[int, dict[int, list[Drawing]]] = defaultdict(lambda: defaultdict(list))
+        rows[row.stage_id].append(Row(row.submission_id, row.rank, tuple(row.values), tuple(row.notes)))
+    duels = _duels(plan.tournament)
+    rounds: dict[int, dict[int, list[Meeting]]] = defaultdict(lambda: defaultdict(list))
     for meeting in PlanMeeting.objects.filter(stage__plan=plan).order_by("stage", "column", "place"):
         rounds[meeting.stage_id][meeting.column].append(_meeting(meeting, duels))
-    return {
-        "stages": [
-            {
-                "key": stage.key,
-                "name": stage.name,
-                "kind": stage.kind,
-                "rounds": [some for _, some in sorted(rounds[stage.pk].items())],
-                "table": None if stage.columns is None else {"columns": stage.columns, "rows": rows[stage.pk]},
-            }
-            for stage in plan.stages.order_by("place")
-        ],
-        "table": {"columns": plan.columns, "rows": rows[None]},
-        "notes": plan.notes,
-        "round": plan.round,
-    }
+    stages = [
+        Stage(
+            stage.key,
+            stage.name,
+            StageKind(stage.kind),
+            tuple(tuple(some) for _, some in sorted(rounds[stage.pk].items())),
+            None if stage.columns is None else Table(tuple(stage.columns), tuple(rows[stage.pk])),
+        )
+        for stage in plan.stages.order_by("place")
+    ]
+    return Outline(tuple(stages), Table(tuple(plan.columns), tuple(rows[None])), tuple(plan.notes))
 
 
-def _duels(tournament: Tournament) -> dict[tuple[int, frozenset[int]], list[int]]:
-    """The duels that count, neither struck nor cancelled, by round and pair, in the order of their numbers."""
-    found: dict[tuple[int, frozenset[int]], list[int]] = defaultdict(list)
-    rows = Duel.objects.filter(tournament=tournament, void=None).exclude(state=JobState.CANCELLED).order_by("number")
-    for pk, number, one, other in rows.values_list("pk", "round", "player_1", "player_2"):
-        found[number, frozenset((one, other))].append(pk)
+def _duels(tournament: Tournament) -> Duels:
+    """The duels that count, by round and pair, in the order of their numbers."""
+    found: Duels = defaultdict(list)
+    for duel in counting(tournament).order_by("number").only(*DUEL_COLUMNS):
+        won = duel.player_1_wins + duel.player_2_errors, duel.player_2_wins + duel.player_1_errors
+        record = DuelRecord(
+            duel.pk,
+            duel.round,
+            (duel.player_1_id, duel.player_2_id),
+            DUEL_STATES[JobState(duel.state)],
+            (2 * won[0] + duel.draws, 2 * won[1] + duel.draws),
+            (duel.player_1_score, duel.player_2_score),
+        )
+        found[record.round, frozenset(record.players)].append(record)
     return found
 
 
-def _meeting(row: PlanMeeting, duels: dict[tuple[int, frozenset[int]], list[int]]) -> Drawing:
-    players = [row.side_1_id, row.side_2_id]
-    pair = frozenset(player for player in players if player is not None)
-    return {
-        "key": row.key,
-        "number": row.number,
-        "round": row.round,
-        "players": players,
-        "sources": [_source(text) for text in (row.source_1, row.source_2)],
-        "duels": duels.get((row.round, pair), []),
-        "points": [row.points_1, row.points_2],
-        "scores": [row.score_1, row.score_2],
-        "decision": row.decision or None,
-        "winner": None if row.winner is None else players[row.winner - 1],
-    }
+def _meeting(row: PlanMeeting, duels: Duels) -> Meeting:
+    players = row.side_1_id, row.side_2_id
+    return Meeting(
+        key=row.key,
+        number=row.number,
+        round=row.round,
+        players=players,
+        sources=(_source(row.source_1), _source(row.source_2)),
+        duels=tuple(duels.get((row.round, frozenset(players)), ())),
+        decision=Decision(row.decision) if row.decision else None,
+        winner=None if row.winner is None else players[row.winner - 1],
+        points=(row.points_1, row.points_2),
+        scores=(row.score_1, row.score_2),
+    )
 
 
-def _source(text: str) -> Drawing | None:
+def _source(text: str) -> Source | None:
     kind, _, of = text.partition(" ")
-    return {"kind": kind, "of": of} if text else None
+    return Source(kind, of) if text else None

@@ -1,4 +1,4 @@
-"""Tournaments that organisers plan: made, changed and called off before they begin."""
+"""Plans tournaments of organisers, and changes and calls off planned ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
-from arena_kit.ranking.format_settings import MOST_PARTICIPANTS, fewest_participants, format_name, settings_checked
+from arena_kit.ranking.formats import MOST_PARTICIPANTS, format_make, settings_checked
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.jobs.bells import TOURNAMENT_TASK, wake
@@ -23,7 +23,7 @@ from core.tournaments.registration_selectors import field_list
 WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
 PLANNED_FIELDS = ("name", "format", "settings", "seed", "is_rated", "results", "season", *WINDOW, "eligibility",
                   "teams", "max_participants")  # fmt: skip
-"""What organisers decide about a tournament, besides who is invited."""
+"""The fields that organisers decide about a tournament, besides the invitations."""
 TRIES = 5
 NAME_LENGTH: int = Tournament._meta.get_field("name").max_length or 0
 MOST_SEED = 2**31 - 1
@@ -39,15 +39,15 @@ def plan_check(tournament: Tournament, *, invited: Sequence[User], now: datetime
             f"The seed is {tournament.seed}; make it a whole number from 1 to {MOST_SEED}, or 0 to have it drawn.",
             field="seed",
         )
-    fewest = fewest_participants(tournament.format, tournament.settings)
+    played = format_make(tournament.format, tournament.settings)
     if tournament.season is not None and tournament.season.environment_id != tournament.environment_id:
         raise Refused(f"The season “{tournament.season.name}” is of another environment.", field="season")
     _windows_check(tournament, now=now)
     most = tournament.max_participants
-    if most is not None and most < fewest:
+    if most is not None and most < played.fewest:
         raise Refused(
-            f"{format_name(tournament.format)} with these settings needs {fewest} participants; let at least as many "
-            "in, or change the settings.",
+            f"{played.name} with these settings needs {played.fewest} participants; let at least as many in, or change "
+            "the settings.",
             field="max_participants",
         )
     if most is not None and most > MOST_PARTICIPANTS:
@@ -59,7 +59,7 @@ def plan_check(tournament: Tournament, *, invited: Sequence[User], now: datetime
 
 
 def name_check(name: str, *, most: int, field: str = "name") -> None:
-    """Raise Refused for a name of which nothing can be seen, or of more than `most` characters."""
+    """Raise Refused for a name without visible characters, or with more than `most` characters."""
     seen = plain_line(name)
     if not seen:
         raise Refused(f"The {field} is empty; give it one.", field=field)
@@ -81,7 +81,7 @@ def environment_check(environment: Environment) -> None:
 def tournament_plan(*, tournament: Tournament, invited: Sequence[User] = (), now: datetime) -> Tournament:
     """Save a new tournament as planned, under the next free edition of its environment.
 
-    tournament: not saved yet, with what organisers decide; a seed that is 0 is drawn. Raises Refused.
+    tournament: an unsaved row with the fields that organisers decide; a seed of 0 is drawn. Raises Refused.
     """
     _complete(tournament, now=now)
     plan_check(tournament, invited=invited, now=now)
@@ -94,7 +94,7 @@ def tournament_plan(*, tournament: Tournament, invited: Sequence[User] = (), now
 
 
 def tournament_replan(*, tournament: Tournament, invited: Sequence[User], now: datetime) -> None:
-    """Save what organisers have changed about a planned tournament. Raises Refused, also when it is no longer one."""
+    """Save the changes of organisers to a planned tournament. Raises Refused, also when it is no longer planned."""
     _complete(tournament, now=now)
     plan_check(tournament, invited=invited, now=now)
     with transaction.atomic():
@@ -105,9 +105,9 @@ def tournament_replan(*, tournament: Tournament, invited: Sequence[User], now: d
 
 
 def tournament_relabel(*, tournament: Tournament, name: str, season: Season | None, results: str) -> None:
-    """Change what may still be changed about a tournament that has begun. Ratings follow who sees its results.
+    """Change what may still change about a tournament that has begun. Ratings follow the visibility of its results.
 
-    Raises Refused for holding back what everybody has seen: it stays in histories, notices and files of others.
+    Raises Refused for hiding public results, because they stay in histories, notices and people's files.
     """
     with transaction.atomic():
         shown = _audience_held(tournament)
@@ -121,7 +121,7 @@ def tournament_relabel(*, tournament: Tournament, name: str, season: Season | No
 
 
 def tournament_call_off(*, tournament: Tournament, reason: str) -> bool:
-    """Cancel a planned tournament; return whether this call did, not one that has begun meanwhile."""
+    """Cancel a planned tournament; return False if it has begun or was cancelled in the meantime."""
     rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
     with transaction.atomic():
         if not rows.update(state=TournamentState.CANCELLED, ended_at=Now(), cancel_reason=reason[:200]):
@@ -131,15 +131,17 @@ def tournament_call_off(*, tournament: Tournament, reason: str) -> bool:
 
 
 def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
-    """Have a planned tournament begin now instead of later: registration ends. Raises Refused for too few."""
+    """Begin a planned tournament now and close its registration. Raises Refused for too few participants."""
     opens_at, closes_at = tournament.registration_opens_at, tournament.registration_closes_at
     if opens_at is not None and opens_at >= now:
-        raise Refused(f"Registration opens on {moment(opens_at)} only, so nobody takes part yet; change that first.")
-    fewest, found = fewest_participants(tournament.format, tournament.settings), len(field_list(tournament))
-    if found < fewest:
         raise Refused(
-            f"{format_name(tournament.format)} with these settings needs {fewest} participants, and {found} would "
-            "take part; wait for more, or change the settings."
+            f"Registration opens on {moment(opens_at)} only, so there are no participants yet; change that first."
+        )
+    played, found = format_make(tournament.format, tournament.settings), len(field_list(tournament))
+    if found < played.fewest:
+        raise Refused(
+            f"{played.name} with these settings needs {played.fewest} participants, and {found} would take part; wait "
+            "for more, or change the settings."
         )
     rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
     closed = {"registration_closes_at": now} if opens_at is not None and (closes_at is None or closes_at > now) else {}
@@ -150,7 +152,7 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
 
 
 def results_release(*, tournament: Tournament) -> None:
-    """Show the results to everybody; from then on they count for ratings, where it is rated. Raises Refused."""
+    """Make the results public; in a rated tournament they count for ratings from then on. Raises Refused."""
     with transaction.atomic():
         shown = _audience_held(tournament)
         if shown == Audience.PUBLIC:
@@ -162,17 +164,17 @@ def results_release(*, tournament: Tournament) -> None:
 
 
 def _released(tournament: Tournament) -> None:
-    """Have ratings follow who sees the results."""
+    """Note a change in the visibility of the results, which ratings depend on."""
     ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.RELEASE, tournament=tournament)
 
 
 def _audience_held(tournament: Tournament) -> str:
-    """Who sees a tournament's results; its row is held, so that everybody is told once what they may see next."""
+    """The audience of a tournament's results; its row is locked, so that a change is announced only once."""
     return Tournament.objects.select_for_update(no_key=True).values_list("results", flat=True).get(pk=tournament.pk)
 
 
 def _complete(tournament: Tournament, *, now: datetime) -> None:
-    """Fill in what follows from the rest."""
+    """Fill in the fields that follow from others."""
     tournament.name = plain_line(tournament.name)
     tournament.settings = settings_checked(tournament.format, tournament.settings)
     tournament.teams = [name.strip() for name in tournament.teams if name.strip()]
@@ -212,7 +214,7 @@ def _windows_check(tournament: Tournament, *, now: datetime) -> None:
 
 
 def _save_with_edition(tournament: Tournament) -> None:
-    """Editions are counted per environment: who was quicker has taken the number."""
+    """Save a tournament under the next free edition; try again when another one has taken the number."""
     environment = tournament.environment
     for left in reversed(range(TRIES)):
         last = environment.tournaments.aggregate(last=Max("edition"))["last"]

@@ -1,42 +1,41 @@
-"""The plan of an organisers' tournament, as its format has worked it out, is written into rows here."""
+"""Writes the plan of an organisers' tournament, as its format has worked it out, into rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import models, transaction
 from django.db.models import F
 
+from arena_kit.ranking import formats
 from core.models import Plan, PlanMeeting, PlanRow, PlanStage, Tournament
 
 BATCH_SIZE = 500
-Drawing = Mapping[str, Any]
-"""A plan as plain values, see `arena_kit.ranking.formats.plain`."""
 Fields = dict[str, Any]
 Place = tuple[Any, ...]
-"""By what a row is known within its plan: the values of its key."""
+"""Identifies a row within its plan: the values of its key."""
 
 
-def plan_save(*, tournament: Tournament, drawing: Drawing) -> bool:
-    """Make the rows of a tournament's plan those of a drawing; return whether anything has changed.
+def plan_save(*, tournament: Tournament, planned: formats.Plan) -> bool:
+    """Make the rows of a tournament's plan equal to what its format has worked out; return whether any has changed.
 
-    Only what differs is written: after a result that is a meeting and a few rows of a table. Hold the tournament's row.
+    Only what differs is written: after a result that is one meeting and a few rows of a table. The caller holds the
+    tournament's row.
     """
-    table, notes = drawing["table"], list(drawing["notes"])
-    head = {"round": drawing["round"], "columns": list(table["columns"]), "notes": notes}
+    head = {"round": planned.round, "columns": list(planned.table.columns), "notes": list(planned.notes)}
     with transaction.atomic():
         plan, is_new = Plan.objects.get_or_create(tournament=tournament, defaults=head)
-        stages = {(place,): _stage(stage) for place, stage in enumerate(drawing["stages"])}
+        stages = {(place,): _stage(stage) for place, stage in enumerate(planned.stages)}
         changed = [is_new, _write(PlanStage.objects.filter(plan=plan), ("place",), stages, {"plan": plan})]
         meetings: dict[Place, Fields] = {}
-        rows: dict[Place, Fields] = {(None, place): _row(row) for place, row in enumerate(table["rows"])}
+        rows: dict[Place, Fields] = {(None, place): _row(row) for place, row in enumerate(planned.table.rows)}
         keys = list(plan.stages.order_by("place").values_list("pk", flat=True))
-        for stage, drawn in zip(keys, drawing["stages"], strict=True):
-            for column, some in enumerate(drawn["rounds"]):
-                meetings |= {(stage, column, place): _meeting(meeting) for place, meeting in enumerate(some)}
-            if drawn["table"] is not None:
-                rows |= {(stage, place): _row(row) for place, row in enumerate(drawn["table"]["rows"])}
+        for pk, stage in zip(keys, planned.stages, strict=True):
+            for column, some in enumerate(stage.rounds):
+                meetings |= {(pk, column, place): _meeting(meeting) for place, meeting in enumerate(some)}
+            if stage.table is not None:
+                rows |= {(pk, place): _row(row) for place, row in enumerate(stage.table.rows)}
         own = PlanMeeting.objects.filter(stage__plan=plan)
         changed.append(_write(own, ("stage_id", "column", "place"), meetings, {}))
         changed.append(_write(PlanRow.objects.filter(plan=plan), ("stage_id", "place"), rows, {"plan": plan}))
@@ -47,7 +46,7 @@ def plan_save(*, tournament: Tournament, drawing: Drawing) -> bool:
 
 
 def _write(rows: models.QuerySet[Any], key: Sequence[str], wanted: Mapping[Place, Fields], fixed: Fields) -> bool:
-    """Make the rows of a plan those that are wanted, by their key; return whether any differed."""
+    """Make the rows of a plan equal to the wanted ones, by their key; return whether any differed."""
     there = {tuple(getattr(row, name) for name in key): row for row in rows}
     gone = [row.pk for place, row in there.items() if place not in wanted]
     changed, new = [], []
@@ -59,48 +58,41 @@ def _write(rows: models.QuerySet[Any], key: Sequence[str], wanted: Mapping[Place
             for name, value in fields.items():
                 setattr(row, name, value)
             changed.append(row)
-    names = _names(wanted.values())
-    # First what goes: its place may be another's.
+    # Deleted first, because a new row may take the same place.
     if gone:
         rows.filter(pk__in=gone).delete()
     if changed:
+        names = list(next(iter(wanted.values())))
         rows.model._default_manager.bulk_update(changed, names, batch_size=BATCH_SIZE)
     rows.model._default_manager.bulk_create(new, batch_size=BATCH_SIZE)
     return bool(gone or changed or new)
 
 
-def _names(wanted: Iterable[Fields]) -> list[str]:
-    return list(next(iter(wanted), {}))
+def _stage(stage: formats.Stage) -> Fields:
+    columns = None if stage.table is None else list(stage.table.columns)
+    return {"key": stage.key, "name": stage.name, "kind": stage.kind.value, "columns": columns}
 
 
-def _stage(given: Drawing) -> Fields:
-    table = given["table"]
-    columns = None if table is None else list(table["columns"])
-    return {"key": given["key"], "name": given["name"], "kind": given["kind"], "columns": columns}
-
-
-def _meeting(given: Drawing) -> Fields:
-    winner = given["winner"]
+def _meeting(meeting: formats.Meeting) -> Fields:
     fields: Fields = {
-        "key": given["key"],
-        "number": given["number"],
-        "round": given["round"],
-        "decision": given["decision"] or "",
-        "winner": None if winner is None else given["players"].index(winner) + 1,
+        "key": meeting.key,
+        "number": meeting.number,
+        "round": meeting.round,
+        "decision": meeting.sentence,
+        "winner": None if meeting.winner is None else meeting.players.index(meeting.winner) + 1,
     }
-    for side in (1, 2):
-        source = given["sources"][side - 1]
-        fields[f"side_{side}_id"] = given["players"][side - 1]
-        fields[f"source_{side}"] = "" if source is None else f"{source['kind']} {source['of']}"
-        fields[f"points_{side}"] = given["points"][side - 1]
-        fields[f"score_{side}"] = given["scores"][side - 1]
+    for side, source in enumerate(meeting.sources):
+        fields[f"side_{side + 1}_id"] = meeting.players[side]
+        fields[f"source_{side + 1}"] = "" if source is None else f"{source.kind} {source.of}"
+        fields[f"points_{side + 1}"] = meeting.points[side]
+        fields[f"score_{side + 1}"] = meeting.scores[side]
     return fields
 
 
-def _row(given: Drawing) -> Fields:
+def _row(row: formats.Row) -> Fields:
     return {
-        "submission_id": given["participant"],
-        "rank": given["rank"],
-        "values": list(given["values"]),
-        "notes": list(given["notes"]),
+        "submission_id": row.participant,
+        "rank": row.rank,
+        "values": list(row.values),
+        "notes": list(row.notes),
     }

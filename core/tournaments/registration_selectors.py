@@ -1,4 +1,4 @@
-"""Who registers for a planned tournament, and who takes part."""
+"""Registrations for planned tournaments, and the field that results from them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from core.times import moment
 
 @dataclass(frozen=True, slots=True)
 class OwnEntry:
-    """An agent of the one who looks.
+    """An agent of the viewer.
 
-    obstacle: why it cannot register, as a sentence; empty when it can. waits: registered, but there is no room for it.
+    obstacle: why it cannot register, as a sentence; empty when it can. waits: it is registered, but there is no place.
     """
 
     agent: Agent
@@ -29,7 +29,7 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationCard:
-    """What a page says of a tournament's registration. closed: why nobody registers now; empty when it is open."""
+    """What a page says of a tournament's registration. closed: why it is not open, as a sentence; empty when it is."""
 
     tournament: Tournament
     closed: str
@@ -37,16 +37,16 @@ class RegistrationCard:
     registrations: Sequence[Registration]
     own: tuple[OwnEntry, ...]
     own_obstacle: str
-    """Why none of one's agents may take part, whichever it is."""
+    """Why none of the viewer's agents may take part; empty when they may."""
 
     @property
     def taken(self) -> int:
-        """How many hold a place, see `holds_place`; those who wait for one left out."""
+        """How many registered agents hold a place, see `holds_place`, without those that wait for one."""
         return sum(holds_place(row.agent) for row in self.registrations) - len(self.waiting)
 
     @property
     def waiting(self) -> frozenset[int]:
-        """Agents for which there is no room, because somebody who had registered before was let back."""
+        """Agents without a place, because one that had registered earlier was let back in."""
         return _waiting(self.tournament, self.registrations)
 
     @property
@@ -56,15 +56,15 @@ class RegistrationCard:
 
     @property
     def is_own_left(self) -> bool:
-        """Whether an agent of one's own is not registered."""
+        """Whether an agent of the viewer is not registered."""
         return any(not entry.is_registered for entry in self.own)
 
 
 def field_list(tournament: Tournament) -> list[Submission]:
-    """Who would take part if it began now and there was room: of each agent the newest active version not too new.
+    """The versions that would take part if the tournament began now and had room for all: the newest of each agent.
 
-    Of somebody eligible those who have registered, in that order, or every agent where nobody registers. An agent that
-    may not play any more, or has no version from before the freeze, is left out.
+    With a registration these are the registered agents of eligible owners, in that order; without one, all agents of
+    eligible owners. Agents that may not play, or have no version from before the freeze, are left out.
     """
     rows = _playable(tournament).filter(agent__environment=tournament.environment_id)
     if tournament.has_registration:
@@ -83,7 +83,7 @@ def field_list(tournament: Tournament) -> list[Submission]:
 
 
 def closed_because(tournament: Tournament, *, now: datetime) -> str:
-    """Why nobody can register now, as a sentence; empty while registration is open."""
+    """Why registration is not open, as a sentence; empty while it is."""
     opens_at, closes_at = tournament.registration_opens_at, tournament.registration_closes_at
     if tournament.state != TournamentState.PLANNED:
         return _over(tournament)
@@ -99,7 +99,7 @@ def closed_because(tournament: Tournament, *, now: datetime) -> str:
 
 
 def owner_obstacle(tournament: Tournament, owner: User) -> str:
-    """Why nothing of this person may take part, as a sentence; empty when it may."""
+    """Why no agent of this person may take part, as a sentence; empty when they may."""
     if tournament.eligibility == Eligibility.TEAMS and owner.team not in tournament.teams:
         teams = ", ".join(tournament.teams)
         own = f"yours is {owner.team}" if owner.team else "your profile names none"
@@ -110,7 +110,7 @@ def owner_obstacle(tournament: Tournament, owner: User) -> str:
 
 
 def owner_full(tournament: Tournament, owner: User) -> str:
-    """Why this person registers no further agent, as a sentence; empty while they may."""
+    """Why this person may not register another agent, as a sentence; empty when they may."""
     most = tournament.environment.active_per_owner
     if not most or tournament.registrations.filter(agent__owner=owner).count() < most:
         return ""
@@ -120,7 +120,7 @@ def owner_full(tournament: Tournament, owner: User) -> str:
 def agent_obstacle(tournament: Tournament, agent: Agent, playable: set[int] | None = None) -> str:
     """Why an agent cannot take part, whoever owns it, as a sentence; empty when it can.
 
-    playable: agents that have a version that may take part, where that is known already.
+    playable: agents with a version that may take part; looked up if not given.
     """
     if agent.environment_id != tournament.environment_id:
         return f"{agent} plays in another environment."
@@ -138,20 +138,20 @@ def agent_obstacle(tournament: Tournament, agent: Agent, playable: set[int] | No
 
 
 def playable_agents(tournament: Tournament, agents: Sequence[Agent]) -> set[int]:
-    """Keys of those that have a version which may take part."""
+    """The ids of agents with a version that may take part."""
     return set(_playable(tournament).filter(agent__in=agents).values_list("agent_id", flat=True))
 
 
 def holds_place(agent: Agent) -> bool:
-    """Whether a registered agent keeps others out: not while it is disabled or its owner's account is closed.
+    """Whether a registered agent occupies a place: not while it is disabled or its owner's account is closed.
 
-    Should it be let back, and there be too many, those who registered first take part.
+    If it is let back in and there are too many, those that registered first take part.
     """
     return not agent.is_disabled and agent.owner.is_active
 
 
 HOLDS_PLACE = Q(agent__is_disabled=False, agent__owner__is_active=True)
-"""The same of registrations in the database."""
+"""The condition of `holds_place` for registrations in the database."""
 
 
 def is_full(tournament: Tournament) -> bool:
@@ -160,7 +160,7 @@ def is_full(tournament: Tournament) -> bool:
 
 
 def registration_card(tournament: Tournament, viewer: User | None, *, now: datetime) -> RegistrationCard:
-    """What the page of a planned tournament says. viewer: None for somebody who is not logged in."""
+    """What the page of a planned tournament says of registration. viewer: None without a login."""
     rows = list(registration_rows().filter(tournament=tournament))
     closed = closed_because(tournament, now=now)
     own: tuple[OwnEntry, ...] = ()
@@ -186,13 +186,13 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
 
 
 def _waiting(tournament: Tournament, registrations: Sequence[Registration]) -> frozenset[int]:
-    """Agents beyond the places that there are, of registrations in the order in which they came."""
+    """Agents beyond the number of places, counted in the order of registration."""
     held = [row.agent_id for row in registrations if holds_place(row.agent)]
     return frozenset(() if tournament.max_participants is None else held[tournament.max_participants :])
 
 
 def _unregistered(tournament: Tournament) -> str:
-    """Who takes part where nobody registers, as `field_list` and `seeding` have it."""
+    """Which agents take part without a registration, as `field_list` and `seeding` decide it."""
     whose = {
         Eligibility.TEAMS: f" of members of {', '.join(tournament.teams)}",
         Eligibility.INVITED: " of invited people",
@@ -200,7 +200,7 @@ def _unregistered(tournament: Tournament) -> str:
     most = tournament.max_participants
     room = f" If there are more than {most}, the {most} strongest do." if most else ""
     every = f"every agent{whose.get(Eligibility(tournament.eligibility), '')} that may play takes part."
-    return f"Nobody has to register: {every}{room}"
+    return f"No registration is needed: {every}{room}"
 
 
 def _playable(tournament: Tournament) -> SubmissionQuerySet:
@@ -210,6 +210,6 @@ def _playable(tournament: Tournament) -> SubmissionQuerySet:
 
 def _over(tournament: Tournament) -> str:
     return {
-        TournamentState.RUNNING: "It has begun; nobody registers any more.",
+        TournamentState.RUNNING: "It has begun; registration is over.",
         TournamentState.FINISHED: "It is over.",
     }.get(TournamentState(tournament.state), "It was called off.")

@@ -1,4 +1,4 @@
-"""Agents registered for planned tournaments, and withdrawn before these begin."""
+"""Registers agents for planned tournaments, and withdraws them before these begin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.tournaments.registration_selectors import agent_obstacle, closed_becau
 def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: datetime) -> Registration:
     """Register an agent for its owner. Raises Refused, saying why it cannot take part."""
     with transaction.atomic():
-        # One at a time, so that no more come in than there is room for.
+        # The row is locked, so that no more agents register than there are places.
         held = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
         if agent.owner_id != by.pk:
             raise Refused("Only the owner of an agent may register it.", field="agent", code="not_yours")
@@ -28,7 +28,7 @@ def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: 
             raise Refused(obstacle, field="agent", code="cannot_play")
         if is_full(held):
             raise Refused(
-                f"All {held.max_participants} places are taken. Look again later: somebody may withdraw.", code="full"
+                f"All {held.max_participants} places are taken. Look again later: an agent may withdraw.", code="full"
             )
         if obstacle := owner_full(held, by):
             raise Refused(obstacle, field="agent", code="too_many")
@@ -36,7 +36,7 @@ def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: 
 
 
 def registration_withdraw(*, tournament: Tournament, agent: Agent, by: User) -> None:
-    """Take a registration back, until the tournament begins. Raises Refused."""
+    """Withdraw a registration before the tournament begins. Raises Refused."""
     with transaction.atomic():
         held = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
         if agent.owner_id != by.pk:

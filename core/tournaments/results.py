@@ -1,6 +1,6 @@
-"""Who sees the results of a tournament: organisers may hold them back until they release them.
+"""Who may see the results of a tournament: organisers may hold them back until they release them.
 
-Whatever would tell how a duel of it went asks here: tables, duels, matches, replays, files and logs.
+Everything that would reveal the result of a duel checks it here: tables, duels, matches, replays, files and logs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Viewer = User | AnonymousUser
 
 
 class HeldBack(NotStored):
-    """It is there, and this person may not see it yet."""
+    """The results exist, but this person may not see them yet."""
 
 
 def results_visible(tournament: Tournament, viewer: Viewer) -> bool:
-    """Whether a person sees tables, duels and replays. Asks the database only where they are for participants."""
+    """Whether a person sees tables, duels and replays. Queries only for results that participants may see."""
     if tournament.results == Audience.PUBLIC or viewer.is_staff:
         return True
     if tournament.results == Audience.HIDDEN or not isinstance(viewer, User):
@@ -28,13 +28,13 @@ def results_visible(tournament: Tournament, viewer: Viewer) -> bool:
 
 
 def results_check(tournament: Tournament, viewer: Viewer) -> None:
-    """Raise HeldBack, with the sentence that they read, for those who do not see the results."""
+    """Raise HeldBack, with a sentence for the viewer, unless they may see the results."""
     if not results_visible(tournament, viewer):
         raise HeldBack(held_back_because(tournament))
 
 
 def duel_visible(duel: Duel, viewer: Viewer) -> bool:
-    """The same of a duel; those that belong to no tournament are held back by nobody."""
+    """Whether a person sees the result of a duel; duels without a tournament are never held back."""
     return duel.tournament is None or results_visible(duel.tournament, viewer)
 
 
@@ -44,13 +44,13 @@ def duel_check(duel: Duel, viewer: Viewer) -> None:
 
 
 def held_back_because(tournament: Tournament) -> str:
-    """Why somebody does not see the results, and when they will."""
+    """Why the results are held back, and until when, as a sentence."""
     who = "who takes part" if tournament.results == Audience.PARTICIPANTS else "organisers"
     return f"Until an organiser releases them, only {who} can see the results of this tournament."
 
 
 def held_back_from(viewer: Viewer) -> QuerySet[Tournament]:
-    """The tournaments whose results a person does not see, to be left out of lists."""
+    """The tournaments whose results a person may not see, to be left out of lists."""
     if viewer.is_staff:
         return Tournament.objects.none()
     rows = Tournament.objects.exclude(results=Audience.PUBLIC)

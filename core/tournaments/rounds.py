@@ -1,7 +1,7 @@
-"""Tournaments of organisers, round by round: begun, drawn, written down, struck and left.
+"""Begins tournaments of organisers, creates and strikes their duels, and records who leaves.
 
-Who meets whom is decided by their format, see `tournament_manager.progress`; here it becomes rows. Rows are taken in
-one order: tournament, participants, duels, each by key, so that nobody waits for somebody who waits for them.
+The format decides who meets whom, see `tournament_manager.progress`; this module writes the rows. Rows are locked in
+one order, tournament, participants, duels, each by key, so that transactions cannot deadlock.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ GONE = (
     | Q(submission__agent__owner__is_active=False)
     | Q(submission__deleted_at__isnull=False)
 )
-"""Participants of organisers' tournaments who may play no more."""
+"""The condition for participants of organisers' tournaments that may not play any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """A duel to be. player_1, player_2: keys of submissions; expected: predicted share of the points of player_1."""
+    """A duel to create. player_1, player_2: ids of submissions. expected: predicted share of the points of player_1."""
 
     round: int
     player_1: int
@@ -56,7 +56,7 @@ class Pairing:
 
 
 def tournament_hold(tournament: Tournament) -> Tournament:
-    """The tournament as it is now; it and its participants stay as they are until the end of the transaction."""
+    """The current tournament, locked with its participants until the end of the transaction."""
     rows = Tournament.objects.select_for_update(of=("self",), no_key=True).select_related("environment")
     held = rows.get(pk=tournament.pk)
     list(held.participants.order_by("pk").select_for_update(no_key=True).values_list("pk"))
@@ -69,7 +69,7 @@ def tournament_open(
 ) -> None:  # fmt: skip
     """Begin a planned tournament with these participants, in the order of their seeds.
 
-    settings: of its format, complete: defaults may change while it is played. Raises Refused when it is not planned.
+    settings: all of its format, because defaults may change while it is played. Raises Refused when it is not planned.
     """
     with transaction.atomic():
         rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
@@ -87,7 +87,7 @@ def tournament_open(
 
 
 def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
-    """Create duels, numbered on from those that there are. Hold the tournament's row."""
+    """Create duels, numbered after the existing ones. The caller holds the tournament's row."""
     if not pairings:
         return
     lengths = {pairing.match_count for pairing in pairings}
@@ -103,7 +103,7 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
                 round=pairing.round,
                 player_1_id=pairing.player_1,
                 player_2_id=pairing.player_2,
-                # Not those of today: a tournament is played with one version of the rules.
+                # A tournament is played with one version of the rules, although the environment may have a newer one.
                 environment_version=first.environment_version if first else tournament.environment.spec_id,
                 seed=pairing.seed,
                 match_count=pairing.match_count,
@@ -116,12 +116,12 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
 
 
 def counting(tournament: Tournament) -> QuerySet[Duel]:
-    """The duels of a tournament that count or may yet: neither struck nor cancelled."""
+    """The duels of a tournament that count or may still count: neither struck nor cancelled."""
     return tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED)
 
 
 def duels_cancel(*, duels: Iterable[Duel], code: CancelCode, reason: str) -> list[Duel]:
-    """Cancel duels that are open; return those that were over before it could be done."""
+    """Cancel open duels; return those that ended before they could be cancelled."""
     left = []
     for duel in sorted(duels, key=lambda duel: duel.pk):
         job_cancel_if_open(job=duel, code=code, reason=reason)
@@ -133,9 +133,9 @@ def duels_cancel(*, duels: Iterable[Duel], code: CancelCode, reason: str) -> lis
 def duels_strike(
     *, duels: Iterable[Duel], reason: str, code: CancelCode = CancelCode.BY_ORGANISER, user: User | None = None
 ) -> int:
-    """Take duels back: those that are open are cancelled, all others stop counting. Raises StaleJob.
+    """Take duels back: open ones are cancelled, all others are struck. Raises StaleJob.
 
-    Return how many were struck: then the caller ends its transaction with the change of the ledger.
+    Return how many were struck; if any, the caller ends its transaction with the change of the ledger.
     """
     count = 0
     for duel in duels_cancel(duels=duels, code=code, reason=reason):
@@ -147,18 +147,18 @@ def duels_strike(
 
 
 def leaving_forget(*, tournament: Tournament, number: int) -> int:
-    """Duels of round `number` and later were struck: who left after it left before it. Return how many that concerns.
+    """Let participants who left in round `number` or later have left before it, because its duels were struck.
 
-    Else they would be paired again: see `formats.contract.History`.
+    Return how many that concerns. Otherwise they would be paired again: see `arena_kit.ranking.formats.History`.
     """
     return tournament.participants.filter(left_after__gte=number).update(left_after=number - 1)
 
 
 def drawn_again_leave(*, tournament: Tournament, rounds: Mapping[int, int]) -> bool:
-    """Withdraw those who had left after the end of a tournament that goes on, and are to play; return whether any.
+    """Withdraw participants who left after the end of a tournament and would have to play again; return whether any.
 
-    rounds: by submission, in which each is to play; the opponent has a walkover there, and all before it stands.
-    Everybody else who had left keeps the place. Hold the tournament's row.
+    rounds: the round in which each submission is to play; its opponent has a walkover there, and earlier results stand.
+    Others who have left keep their places. The caller holds the tournament's row.
     """
     late = tournament.participants.filter(GONE, withdrawn_at=None).exclude(left_after=None)
     found = list(late.filter(submission__in=rounds).order_by("pk").values_list("pk", "submission"))
@@ -168,11 +168,11 @@ def drawn_again_leave(*, tournament: Tournament, rounds: Mapping[int, int]) -> b
 
 
 def round_void(*, tournament: Tournament, number: int, reason: str, user: User | None) -> int:
-    """Strike a round, so that it is played again; return how many duels that were.
+    """Strike a round, so that it is played again; return how many duels it had.
 
-    What depends on it is struck by the manager, as the format says. A tournament that has ended goes on. Raises
-    Refused for an edition that the arena has made, a round that was not drawn, a tournament that is not played, and
-    one that has ended where somebody could not play the round again.
+    The manager strikes what depends on it, as the format says. A tournament that has ended goes on. Raises Refused for
+    an edition of the arena, for a round that was not drawn, for a tournament that was never played, and for one that
+    has ended if a participant could not play the round again.
     """
     with transaction.atomic():
         held = tournament_hold(tournament)
@@ -191,9 +191,9 @@ def round_void(*, tournament: Tournament, number: int, reason: str, user: User |
 
 
 def meeting_void(*, duel: Duel, reason: str, user: User | None) -> None:
-    """Strike a duel of an organisers' tournament, with those that its meeting went on with; it is played again.
+    """Strike a duel of an organisers' tournament, and later duels of its meeting, so that they are played again.
 
-    As `round_void`. In a tournament that was cancelled it is struck and no more.
+    As `round_void`. In a cancelled tournament the duels are struck but not played again.
     """
     assert duel.tournament is not None
     with transaction.atomic():
@@ -205,9 +205,9 @@ def meeting_void(*, duel: Duel, reason: str, user: User | None) -> None:
 
 
 def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
-    """Have a meeting of an organisers' tournament played again that the arena could not play; `duel` is void for that.
+    """Play a meeting of an organisers' tournament again that the arena could not play; `duel` is a void duel of it.
 
-    As `round_void`. Raises Refused, too, where the meeting has gone on or a duel of it was struck.
+    As `round_void`. Raises Refused also if the meeting has gone on or a duel of it was struck.
     """
     assert duel.tournament is not None
     with transaction.atomic():
@@ -215,7 +215,7 @@ def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
         _check_voidable(held)
         duels: list[Duel] = []
         for row in _meeting(held, duel).order_by("number"):
-            # What was played before the first of those that could not be stays.
+            # Duels played before the first void one stay.
             duels = [*duels, row] if row.state == JobState.FAILED else []
         if duel not in duels:
             raise Refused("Its meeting has gone on without it, or is about to: there is nothing to be played again.")
@@ -225,7 +225,7 @@ def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
 
 
 def _meeting(tournament: Tournament, duel: Duel) -> QuerySet[Duel]:
-    """The duels that count of the meeting that a duel belongs to."""
+    """The duels that count in the meeting of a duel."""
     players = (duel.player_1_id, duel.player_2_id)
     return counting(tournament).filter(round=duel.round, player_1__in=players, player_2__in=players)
 
@@ -240,9 +240,9 @@ def _check_voidable(tournament: Tournament) -> None:
 
 
 def _check_playable(tournament: Tournament, duels: Sequence[Duel]) -> None:
-    """Raise Refused where duels of a tournament that has ended are to be played again, and somebody cannot.
+    """Raise Refused if duels of a tournament that has ended cannot be played again, because a player may not or cannot.
 
-    Whoever leaves after the end keeps the place, which nobody could then play for.
+    A participant who leaves after the end keeps the place, so nothing could decide it anew.
     """
     if tournament.state != TournamentState.FINISHED:
         return
@@ -264,11 +264,11 @@ def _check_playable(tournament: Tournament, duels: Sequence[Duel]) -> None:
 
 
 def _go_on(tournament: Tournament) -> None:
-    """Have a tournament of which duels were struck planned anew, also one that has ended."""
+    """Note that duels of a tournament were struck, and reopen it if it has ended."""
     ended = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.FINISHED)
     if ended.update(state=TournamentState.RUNNING, ended_at=None):
         tournament.participants.update(rating=None, rating_low=None, rating_high=None)
-        # Who has left since the end has not withdrawn: a round to leave after is all that marks them.
+        # Participants who left after the end have not withdrawn; only `left_after` marks them.
         tournament.participants.filter(withdrawn_at=None).update(left_after=None)
         barred = tournament.participants.filter(GONE, withdrawn_at=None).values_list("pk", flat=True)
         tournament.participants.filter(pk__in=list(barred)).update(left_after=last_round(tournament))
@@ -276,6 +276,6 @@ def _go_on(tournament: Tournament) -> None:
 
 
 def last_round(tournament: Tournament) -> int:
-    """The last round of which there are duels that count, 0 for none."""
+    """The last round with duels that count, 0 for none."""
     last: int | None = counting(tournament).aggregate(last=Max("round"))["last"]
     return last or 0

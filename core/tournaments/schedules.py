@@ -1,7 +1,7 @@
-"""Schedules of tournaments: saved, kept in step with django-q's, and carried out, once for every time that comes.
+"""Saves schedules of tournaments, mirrors them to django-q, and carries each out once per occurrence.
 
-django-q wakes the tournament manager when a time has come; the row says what is done then. The watchdog looks as well,
-so that a message that was lost, or an arena that was down, loses nothing; of several missed times the last one counts.
+django-q wakes the tournament manager at the scheduled time; the row says what to do. The watchdog checks as well, so
+that a lost message or an outage loses nothing; of several missed times only the last one counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django_q.models import Schedule
 
-from arena_kit.ranking.format_settings import settings_checked
+from arena_kit.ranking.formats import settings_checked
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.jobs.bells import SCHEDULED_TASK
@@ -24,11 +24,11 @@ from core.tournaments.planning import name_check, plan_check, tournament_plan
 from core.tournaments.seasons import season_at
 
 IN_TIME = timedelta(minutes=30)
-"""So much later its hours still count from the time itself, so that they are round ones."""
+"""If a schedule runs at most this late, its hours count from the scheduled time, so that they stay round."""
 MOST_HOURS = 366 * 24
-"""Of registration and freeze."""
+"""The most hours of registration and of freeze."""
 NAME_LENGTH: int = TournamentSchedule._meta.get_field("name").max_length or 0
-"""Of a schedule and of its title."""
+"""The longest name of a schedule, and the longest title."""
 TITLE_LENGTH: int = Tournament._meta.get_field("name").max_length or 0
 
 
@@ -53,9 +53,9 @@ def schedule_check(schedule: TournamentSchedule, *, now: datetime) -> None:
 
 
 def schedule_save(*, schedule: TournamentSchedule, now: datetime) -> None:
-    """Save a new or changed schedule. Times that have passed are not made up for. Raises Refused.
+    """Save a new or changed schedule; times that have passed are not made up for. Raises Refused.
 
-    One that is made inactive may have become impossible.
+    An inactive schedule is not checked, because it may have become impossible.
     """
     schedule.name, schedule.title = plain_line(schedule.name), plain_line(schedule.title)
     if TournamentSchedule.objects.filter(name=schedule.name).exclude(pk=schedule.pk).exists():
@@ -73,14 +73,14 @@ def schedule_save(*, schedule: TournamentSchedule, now: datetime) -> None:
 
 
 def schedule_remove(*, schedule: TournamentSchedule) -> None:
-    """Delete a schedule; what it has planned stays."""
+    """Delete a schedule; the tournaments that it has planned stay."""
     with transaction.atomic():
         Schedule.objects.filter(name=_name(schedule)).delete()
         schedule.delete()
 
 
 def schedule_mirror(*, schedule: TournamentSchedule, now: datetime) -> None:
-    """Have django-q wake the tournament manager when it is time, and only while the schedule is active."""
+    """Make django-q wake the tournament manager at the scheduled times while the schedule is active."""
     if not schedule.is_active:
         Schedule.objects.filter(name=_name(schedule)).delete()
         return
@@ -96,13 +96,13 @@ def schedule_mirror(*, schedule: TournamentSchedule, now: datetime) -> None:
 
 
 def schedule_run(*, schedule: TournamentSchedule, now: datetime) -> Tournament | None:
-    """Plan the tournament of the last time that has come, unless it has been seen to; None when nothing was planned.
+    """Plan the tournament of the last scheduled time, unless that has been handled; None when nothing was planned.
 
-    What prevents it, e.g. an environment that was closed, is noted with the schedule and not tried again.
+    An obstacle, e.g. a closed environment, is noted in the schedule and not tried again.
     """
     due_at = cron_last(schedule.cron, now=now)
     with transaction.atomic():
-        # Of two workers one alone passes here for this time.
+        # Of two workers only one passes this update for a given time.
         rows = TournamentSchedule.objects.filter(pk=schedule.pk, is_active=True, cron=schedule.cron)
         if not rows.filter(handled_until__lt=due_at).update(handled_until=due_at):
             return None
@@ -119,7 +119,7 @@ def schedule_run(*, schedule: TournamentSchedule, now: datetime) -> Tournament |
 
 
 def _tournament(schedule: TournamentSchedule, *, due_at: datetime, now: datetime) -> Tournament:
-    """The tournament of one time of a schedule, not saved yet."""
+    """The unsaved tournament of one occurrence of a schedule."""
     base = due_at if now - due_at < IN_TIME else now
     begins_at = base + timedelta(hours=schedule.registration_hours) if schedule.registration_hours else now
     has_registration = schedule.registration_hours > 0
@@ -145,11 +145,11 @@ def _tournament(schedule: TournamentSchedule, *, due_at: datetime, now: datetime
 
 
 def _title(schedule: TournamentSchedule, due_at: datetime) -> str:
-    # Not by `format`, which would let a title read more than these two.
+    # str.format would let a title read attributes of its arguments.
     filled = schedule.title.replace("{schedule}", schedule.name).replace("{date}", f"{due_at:%Y-%m-%d}")
     return filled[:TITLE_LENGTH]
 
 
 def _name(schedule: TournamentSchedule) -> str:
-    """Of django-q's row."""
+    """The name of django-q's row."""
     return f"tournaments {schedule.pk}"

@@ -1,4 +1,4 @@
-"""Seasons: whose tournaments are summed up in one table, by a rule that anybody can check by hand."""
+"""Seasons: their tournaments are summed up in one table, by a rule that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.models import Agent, Audience, Environment, Participant, Season, Tourn
 
 @dataclass(frozen=True, slots=True)
 class SeasonRow:
-    """An agent in a season. points: in each of its tournaments, in their order; None where it did not take part."""
+    """An agent in a season. points: in each tournament of the season, in order; None where it did not take part."""
 
     rank: int
     agent: Agent
@@ -29,7 +29,7 @@ class SeasonRow:
 
 @dataclass(frozen=True, slots=True)
 class SeasonTable:
-    """tournaments: those that count, the first one first: finished, and everybody sees their results."""
+    """The table of a season. tournaments: those that count, i.e. finished ones with public results, in order."""
 
     season: Season
     tournaments: tuple[Tournament, ...]
@@ -37,7 +37,7 @@ class SeasonTable:
 
 
 def season_at(environment: Environment, time: datetime) -> Season | None:
-    """The season of an environment that is on; of several the one that began last."""
+    """The season of an environment at a time; of several, the one that began last."""
     return environment.seasons.filter(begins_at__lte=time, ends_at__gt=time).order_by("-begins_at", "-pk").first()
 
 
@@ -47,9 +47,9 @@ def season_list(environment: Environment) -> Sequence[Season]:
 
 
 def season_table(season: Season) -> SeasonTable:
-    """Everybody's points: in each tournament 1 for every participant ranked below, ½ for every other at the same rank.
+    """The table of a season: an agent has 1 point per participant ranked below it, and ½ per other one at its rank.
 
-    Whoever has withdrawn stands below all others and has none. Three queries.
+    Withdrawn participants stand below all others and have no points. Three queries.
     """
     finished = season.tournaments.filter(state=TournamentState.FINISHED, results=Audience.PUBLIC)
     tournaments = tuple(finished.select_related("environment").order_by("edition"))

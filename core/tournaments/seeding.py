@@ -1,4 +1,4 @@
-"""Who takes part in a planned tournament, in the order of seeds."""
+"""The participants of a planned tournament, in the order of their seeds."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from core.tournaments.registration_selectors import field_list
 
 
 def seeded(tournament: Tournament) -> list[Submission]:
-    """Who takes part if it begins now, the strongest first; those without a rating come last, older agents first.
+    """The versions that take part if it begins now, the strongest first; unrated ones come last, older agents first.
 
-    Of more than there is room for: who registered first, or where nobody registers the strongest.
+    If there are more than places, those that registered first take part, or the strongest without a registration.
     """
     field, most = field_list(tournament), tournament.max_participants
     if tournament.has_registration:

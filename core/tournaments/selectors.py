@@ -46,7 +46,7 @@ class Progress:
 
     @property
     def tenths(self) -> int:
-        """How many tenths are done: coarse enough to be read out."""
+        """How many tenths are done: coarse enough for a screen reader to announce."""
         return 10 * self.done // self.total if self.total else 0
 
 
@@ -56,13 +56,13 @@ class EnvironmentCard:
     agent_count: int
     user_count: int
     leader: Participant | None = None
-    """First of the arena's own last finished edition, or of the ladder."""
+    """The first of the arena's last finished edition, or of the ladder."""
     best: Evaluation | None = None
-    """Where submissions are ranked by scores: the first of the board."""
+    """The first of the board, where submissions are ranked by scores."""
 
 
 def environment_cards() -> list[EnvironmentCard]:
-    """Active environments with how many take part and who leads."""
+    """Active environments with the numbers of participants and the leaders."""
     environments = list(Environment.objects.filter(is_active=True))
     counts = _counts()
     leaders = _leaders([environment for environment in environments if not environment.is_scored])
@@ -95,13 +95,13 @@ def environment_groups() -> list[tuple[str, list[Environment]]]:
 
 
 def _leaders(environments: list[Environment]) -> dict[int, Participant]:
-    """The first of the arena's own last finished edition, or of the ladder. One query, none without environments.
+    """The first of the arena's last finished edition or of the ladder, by environment. One query, none without any.
 
-    Of those that all may see, and not of what organisers plan: any of them may hold a cup, of few, by rules of its own.
+    Only public results count, and no tournaments of organisers: these may be small and have rules of their own.
     """
     if not environments:
         return {}
-    # A ladder never ends, but has somebody at its top.
+    # A ladder has a leader although it does not end.
     has_leader = Q(tournament__state=TournamentState.FINISHED)
     has_leader |= Q(tournament__state=TournamentState.RUNNING, tournament__format=LADDER, withdrawn_at=None)
     ranked = Participant.objects.filter(
@@ -136,13 +136,13 @@ def _best(environments: list[Environment]) -> dict[int, Evaluation]:
 
 
 def tournament_latest(environment: Environment) -> Tournament | None:
-    """The edition a page shows by itself: the newest of the arena's own that was not cancelled."""
+    """The edition that a page shows by default: the arena's newest that was not cancelled."""
     own = environment.tournaments.filter(is_automatic=True).exclude(state=TournamentState.CANCELLED)
     return own.order_by("-edition").first()
 
 
 def rating_pool_get(environment: Environment) -> RatingPool | None:
-    """What the last fit found of all who are rated together; None before the first."""
+    """The figures of the last fit for the whole pool; None before the first fit."""
     return RatingPool.objects.filter(environment=environment).first()
 
 
@@ -159,7 +159,7 @@ _IN_TABLES = (
 
 
 def participant_list(tournament: Tournament) -> QuerySet[Participant]:
-    """The table of an edition, with ratings of now. It may have hundreds of rows, so only what pages show is read."""
+    """The table of an edition, with current ratings. It may have hundreds of rows, so only shown columns are read."""
     return (
         tournament.participants.select_related("submission__agent__owner", "submission__rating")
         .only(*_IN_TABLES)
@@ -169,18 +169,18 @@ def participant_list(tournament: Tournament) -> QuerySet[Participant]:
 
 @dataclass(frozen=True, slots=True)
 class OwnPlace:
-    """Where an agent of the one who looks stands in the table of an edition. row: from 1."""
+    """Where an agent of the viewer stands in the table of an edition. row: from 1."""
 
     agent: str
     rank: int | None
-    """None where it was taken out."""
+    """None for an agent that was taken out."""
     row: int
 
 
 def own_place_list(tournament: Tournament, owner: User) -> list[OwnPlace]:
     """The places of a user's agents in an edition, the first of the table first."""
     row = Window(RowNumber(), order_by=[F("rank"), F("submission__agent__name")])
-    # No row is 0: in one condition with the row the owner's are picked after counting, alone they would be before.
+    # No row is 0: mentioning the row in the condition filters the owner's rows after counting, not before.
     own = Q(submission__agent__owner=owner) | Q(row=0)
     found = tournament.participants.annotate(row=row).filter(own).order_by("row")
     return [
@@ -192,7 +192,7 @@ def own_place_list(tournament: Tournament, owner: User) -> list[OwnPlace]:
 
 
 def leavable_list(tournament: Tournament, owner: User) -> list[Participant]:
-    """Those of a user's agents that may withdraw: from what organisers have planned, while it is played."""
+    """A user's agents that may withdraw from a running tournament of organisers."""
     if tournament.is_automatic or tournament.state != TournamentState.RUNNING:
         return []
     rows = tournament.participants.filter(submission__agent__owner=owner, withdrawn_at=None)
@@ -200,14 +200,14 @@ def leavable_list(tournament: Tournament, owner: User) -> list[Participant]:
 
 
 def tournament_progress(tournament: Tournament) -> Progress:
-    """How far its duels are; in what organisers have planned without those that were struck or are not played."""
+    """The progress of a tournament's duels; for organisers' tournaments without struck and cancelled ones."""
     if tournament.is_automatic:
         return _progress(tournament.duels)
     return _progress(tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED))
 
 
 def participant_progress(participant: Participant) -> Progress:
-    """The same of one participant's duels."""
+    """The progress of one participant's duels."""
     return _progress(_duels_of(participant))
 
 
@@ -221,7 +221,7 @@ def _progress(duels: Manager[Duel] | QuerySet[Duel]) -> Progress:
 
 
 def edition_window(environment: Environment, edition: int) -> list[int | None]:
-    """The arena's own editions for a pager: first, two before, this one, two after, last; None stands for a gap."""
+    """The arena's editions for a pager: first, two before, this one, two after, last; None stands for a gap."""
     editions = list(
         environment.tournaments.filter(is_automatic=True).order_by("edition").values_list("edition", flat=True)
     )
@@ -238,7 +238,7 @@ def edition_window(environment: Environment, edition: int) -> list[int | None]:
 
 @dataclass(frozen=True, slots=True)
 class OpponentRow:
-    """One duel seen by one participant."""
+    """A duel as one participant sees it."""
 
     duel: Duel
     opponent: Participant | None
@@ -252,12 +252,12 @@ class OpponentRow:
 
 
 def opponent_list(participant: Participant, *, offset: int = 0, limit: int | None = None) -> list[OpponentRow]:
-    """Some of a participant's duels, all without a limit, opponents by rank; figures always from its own side."""
+    """A participant's duels by rank of the opponent, all without a limit; figures are from the participant's side."""
     tournament, own = participant.tournament, participant.submission_id
     opponent = Case(When(player_1=own, then=F("player_2")), default=F("player_1"))
     place = tournament.participants.filter(submission=OuterRef("opponent")).values("rank")
     duels = _duels_of(participant).select_related("void").defer("log", "history", "verification")
-    # Who has left the edition has no rank.
+    # Opponents that have left the edition have no rank.
     ordered = duels.annotate(opponent=opponent, place=Coalesce(Subquery(place), 0)).order_by("place", "number")
     shown = list(ordered[offset : None if limit is None else offset + limit])
     theirs = participant_list(tournament).filter(submission__in=[duel.opponent for duel in shown])

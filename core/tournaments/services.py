@@ -1,4 +1,4 @@
-"""Tournaments: created whole, ended once."""
+"""Creates and ends tournaments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STANDING_FIELDS = ("rank", "points", "wins", "draws", "losses", "total_score")
 
 
 class EditionTaken(Exception):
-    """Somebody else has started this edition, or one that still runs."""
+    """This edition exists already, or an earlier one still runs."""
 
 
 def tournament_create(
@@ -48,7 +48,7 @@ def tournament_create(
 ) -> Tournament:
     """Start an edition: tournament, participants and all duels in one transaction.
 
-    edition: one more than the last one that the caller has seen; of two callers who saw the same, one is refused.
+    edition: one more than the last one that the caller has seen; of two callers that saw the same, one is refused.
     seed: of the edition; duel number n plays with seed + n. expected: predicted share of the points of player_1, 0 to
     1, by the ids of player_1 and player_2, as far as known. Raises EditionTaken; then nothing is written.
     """
@@ -84,16 +84,16 @@ def tournament_create(
 
 
 def duels_enqueue(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
-    """Save new duels of a tournament and put them in line in their order: as `job_enqueue`, hundreds at once."""
+    """Save new duels of a tournament and put them in line in their order: `job_enqueue` for hundreds at once."""
     duels_line_up(tournament=tournament, duels=duels)
     Duel.objects.bulk_create(duels, batch_size=BATCH_SIZE)
-    # One bell for all: a worker that is awake goes from duel to duel.
+    # One bell is enough, because a worker that is awake goes from duel to duel.
     for duel in duels[:1]:
         job_ring(job=duel)
 
 
 def ladder_create(*, environment: Environment, edition: int, seed: int, settings: Mapping[str, object]) -> Tournament:
-    """Start a ladder without participants; they join as it goes on. settings: plain values. Raises EditionTaken."""
+    """Start a ladder without participants, which join later. settings: plain values. Raises EditionTaken."""
     return _automatic(environment, edition, seed=seed, format=LADDER, settings=dict(settings))
 
 
@@ -106,23 +106,23 @@ def _automatic(environment: Environment, edition: int, **fields: object) -> Tour
 
 
 def standings_save(*, participants: Sequence[Participant]) -> None:
-    """Write the figures of participants that were computed of the ledger."""
+    """Write the figures of participants, as computed from the ledger."""
     participants_write(participants=participants, fields=STANDING_FIELDS)
 
 
 def participants_write(*, participants: Sequence[Participant], fields: Sequence[str]) -> None:
-    """Write these fields of participants. Their rows are taken by key, as by who withdraws some of them meanwhile."""
+    """Write these fields of participants, locking their rows in the order of their keys, as withdrawals do."""
     if not participants:
         return
     rows = Participant.objects.filter(pk__in=[row.pk for row in participants]).order_by("pk")
     with transaction.atomic():
-        # One UPDATE of many rows takes them as it finds them.
+        # One UPDATE of many rows would lock them in any order.
         list(rows.select_for_update(no_key=True).values_list("pk"))
         Participant.objects.bulk_update(participants, fields, batch_size=BATCH_SIZE)
 
 
 def tournament_finish(*, tournament: Tournament) -> bool:
-    """End a running edition and tell who was in it; return whether this call was the one that did."""
+    """End a running tournament and notify its participants; return whether this call has ended it."""
     with transaction.atomic():
         is_ended = _end(tournament, TournamentState.FINISHED, TournamentState.RUNNING)
         if is_ended:
@@ -133,9 +133,9 @@ def tournament_finish(*, tournament: Tournament) -> bool:
 
 
 def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
-    """Stop a tournament that runs or is planned: what has been played stays in the ledger, the rest is cancelled.
+    """Cancel a running or planned tournament: results stay in the ledger, open duels are cancelled.
 
-    No other ladder follows one that was stopped, until an organiser asks for one.
+    After a cancelled ladder no other begins until an organiser asks for one.
     """
     with transaction.atomic():
         if not _end(
@@ -146,18 +146,18 @@ def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
             ladder_stop(environment=tournament.environment)
         open_duels_cancel(tournament=tournament, reason=reason)
         tournament_called_off(tournament, reason)
-        # A result may have come in since its last step.
+        # A result may have come in since the last step.
         ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.CANCEL, tournament=tournament)
 
 
 def ladder_stop(*, environment: Environment) -> None:
-    """Have an environment play nothing by itself where it plays a ladder: a running one then ends with its table."""
+    """Let an environment that plays a ladder play nothing; a running ladder then ends with its table."""
     Environment.objects.filter(pk=environment.pk, play=Play.LADDER).update(play=Play.NOTHING)
     wake("tournament", TOURNAMENT_TASK, environment.pk)
 
 
 def open_duels_cancel(*, tournament: Tournament, reason: str) -> None:
-    """Cancel all duels of a tournament that wait or are played."""
+    """Cancel all open duels of a tournament."""
     for duel in tournament.duels.filter(state__in=[JobState.QUEUED, JobState.RUNNING]).order_by("pk"):
         job_cancel_if_open(job=duel, code=CancelCode.TOURNAMENT_OVER, reason=reason)
 

@@ -17,9 +17,9 @@ LARGEST_COUNT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class TableFilter:
-    """What of a table is wanted; texts are looked for anywhere and in any case.
+    """A filter of a table; texts match anywhere, ignoring case.
 
-    q: in the names of agent, owner and team. matches_min: rated matches behind the rating that a submission has now.
+    q: matches names of agents, owners and teams. matches_min: rated matches behind the current rating.
     """
 
     q: str = ""
@@ -34,7 +34,7 @@ class TableFilter:
 
 
 def table_rows(tournament: Tournament, wanted: TableFilter, *, is_newest: bool) -> QuerySet[Participant]:
-    """The rows that a filter lets through, sorted. is_newest: ratings are those of now, not those kept with them."""
+    """The matching rows, sorted. is_newest: use current ratings, not those stored with the rows."""
     rows = participant_list(tournament)
     agent, owner, team = (f"submission__agent__{name}" for name in ("name", "owner__username", "owner__team"))
     if wanted.q:
@@ -48,7 +48,7 @@ def table_rows(tournament: Tournament, wanted: TableFilter, *, is_newest: bool) 
     if wanted.team:
         rows = rows.filter(**{f"{team}__icontains": wanted.team})
     if wanted.matches_min:
-        # Larger numbers are in no column.
+        # A larger number would overflow the column.
         rows = rows.filter(submission__rating__match_count__gte=min(wanted.matches_min, LARGEST_COUNT))
     orders: dict[str, OrderBy] = {
         "rank": F("rank").asc(),

@@ -1,4 +1,4 @@
-"""What checking a duel and checking an evaluation share: the verdict, and players that play once more."""
+"""Shared parts of checking duels and evaluations: the verdict, and playing again."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Record = TypeVar("Record", DuelRecord, EvaluationRecord)
 
 @dataclass(frozen=True, slots=True)
 class Audit(Generic[Record]):
-    """What came of checking a result. record: None when it cannot be read; then the one mismatch says why.
+    """The outcome of a check. record: None if it cannot be read; the only mismatch then says why.
 
-    checked: for people, what was looked at.
+    checked: a description of what was compared, for people.
     """
 
     record: Record | None
@@ -41,7 +41,7 @@ class Audit(Generic[Record]):
 
     @property
     def verification(self) -> str:
-        """What the row says about it."""
+        """The text that the job's row stores."""
         if not self.mismatches:
             return self.checked
         sentences = [str(mismatch) for mismatch in self.mismatches[:SHOWN_MISMATCHES]]
@@ -51,15 +51,15 @@ class Audit(Generic[Record]):
 
 
 def audit_keep(job: Duel | Evaluation, look: Callable[[EnvironmentSpec], Audit[Record]]) -> Audit[Record]:
-    """Check a finished job and keep the verdict. look: what does so, given its rules; may raise NotStored.
+    """Check a finished job and store the verdict. look: the check itself, given the rules; may raise NotStored.
 
-    Raises PlatformFault when it cannot be checked here: rules or records are gone, packages are missing or others.
+    Raises PlatformFault if it cannot be checked here: rules or records are gone, or packages are missing or differ.
     """
     audit: Audit[Record]
     try:
         audit = look(rules(job))
     except NotKept as gone:
-        # What was found while it was there still holds.
+        # A verdict from before the records were removed stays valid.
         raise PlatformFault(str(gone), code="cannot_check") from gone
     except NotStored as missing:
         audit = Audit(None, [Mismatch(None, str(missing))])
@@ -72,19 +72,19 @@ def audit_keep(job: Duel | Evaluation, look: Callable[[EnvironmentSpec], Audit[R
 
 
 def row_faults(job: Duel | Evaluation, recorded: dict[str, object]) -> Iterator[Mismatch]:
-    """What a row says otherwise than its record. recorded: by field."""
+    """Return sentences on fields of a row that differ from its record. recorded: values by field."""
     for name, value in recorded.items():
         kept = getattr(job, name)
         if rounded(kept) == rounded(value):
             continue
         if isinstance(value, list):
-            yield Mismatch(None, f"The {job.KIND}'s row lists its {name} otherwise than its record.")
+            yield Mismatch(None, f"The {name} of the {job.KIND}'s row differ from its record.")
         else:
             yield Mismatch(None, f"The {job.KIND}'s row says {name} {kept!r}, its record {value!r}.")
 
 
 def rounded(value: Any) -> Any:
-    """A value to compare: versions of Python and NumPy add floats up differently in the last digit."""
+    """Round floats before comparing, because versions of Python and NumPy sum them differently in the last digit."""
     if isinstance(value, (list, tuple)):
         return [rounded(item) for item in value]
     return round(value, 6) if isinstance(value, float) else value
@@ -92,20 +92,20 @@ def rounded(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A sandbox with a core of its own, where players play once more."""
+    """A sandbox with its own core, where players play again."""
 
     sandbox: Sandbox
     core: int | None
     presence: Presence
-    """As a worker has one: what is left when this process is killed is removed by the others."""
+    """The lock file of this process, as workers have one: if it is killed, other workers clear up after it."""
     environment: Environment
     _numbers: Iterator[int]
 
     def launch(self, submission: Submission, digest: str) -> Container:
-        """Start a player as it was started then, with today's limits. digest: empty when none was kept."""
+        """Start a player from the image of that time with today's limits. digest: empty if none was stored."""
         return self.sandbox.launch(
             Launch(
-                # An image that is named by its digest is that image or none.
+                # A digest names exactly one image.
                 image=digest or submission.image,
                 name=f"arena-{self.presence.token[:12]}-{next(self._numbers)}",
                 limits=self.environment.limits,
@@ -118,7 +118,7 @@ class Table:
 
 @contextlib.contextmanager
 def table(environment: Environment, arena: Sandbox) -> Iterator[Table]:
-    """Where a job is played again, outside the workers' own. Raises SandboxError."""
+    """Open a sandbox to play a job again, apart from the workers'. Raises SandboxError."""
     with contextlib.ExitStack() as stack:
         presence = Presence(settings.CHANNEL_DIR)
         stack.callback(presence.end)

@@ -1,4 +1,4 @@
-"""What both parts of the command `recheck` share."""
+"""The parts of the command `recheck` that duels and evaluations share."""
 
 from __future__ import annotations
 
@@ -21,48 +21,50 @@ from duel_runner.workplace import sandbox
 
 MISMATCH, NOT_CHECKED, DIFFERS = 1, 2, 3
 EXIT_CODES = (
-    "Exit code: 0 it verifies, 1 it does not, 2 it cannot be checked, 3 it verifies but was played otherwise this time."
+    "Exit code: 0 it verifies, 1 it does not, 2 it cannot be checked, 3 it verifies but went differently this time."
 )
 AnyResult = TypeVar("AnyResult", Duel, Evaluation)
 
 
 class Recheck(ABC, BaseCommand, Generic[AnyResult, Record]):
-    """Check one finished job from its record, and on demand have it played again."""
+    """Checks one finished job against its record and, if asked, has it played again."""
 
     kind: ClassVar[type[Duel | Evaluation]]
     part: ClassVar[str]
     parts: ClassVar[str]
-    """What it consists of, one and many."""
+    """What a job consists of, in the singular and the plural."""
 
     @abstractmethod
     def get(self, number: int) -> AnyResult:
-        """The job of this number. Raises its DoesNotExist, and CommandError for one that nobody can check."""
+        """Return the job of this number. Raises its DoesNotExist, and CommandError if it cannot be checked."""
 
     @abstractmethod
     def audit(self, job: AnyResult) -> Audit[Record]:
-        """Check it and keep the verdict. Raises PlatformFault."""
+        """Check the job and store the verdict. Raises PlatformFault."""
 
     @abstractmethod
     def endings(self, record: Record) -> Iterator[tuple[int, str]]:
-        """Number and end of every part, in words."""
+        """Return the number of every part and how it ended, in words."""
 
     @abstractmethod
     def facts(self, job: AnyResult) -> Sequence[str]:
-        """What a person wants to know besides the verdict, in lines."""
+        """Return lines about the job, shown above the verdict."""
 
     @abstractmethod
     def images(self, job: AnyResult) -> Iterable[tuple[str, str]]:
-        """Who plays again, and the digest of the image."""
+        """Return the submissions that play again, with the digests of their images."""
 
     @abstractmethod
     def differences(self, job: AnyResult, record: Record, arena: Sandbox) -> list[Mismatch]:
-        """Play again in this sandbox; what went otherwise. Raises SandboxError and PlatformFault."""
+        """Play again in this sandbox and return the differences. Raises SandboxError and PlatformFault."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         kind = self.kind.KIND
-        parser.add_argument("number", type=int, metavar=kind, help=f"number of the {kind}, as in its page's address")
         parser.add_argument(
-            "--replay-players", action="store_true", help="let the same images play it again and compare the actions"
+            "number", type=int, metavar=kind, help=f"number of the {kind}, as in the address of its page"
+        )
+        parser.add_argument(
+            "--replay-players", action="store_true", help="have the same images play it again, and compare the actions"
         )
         parser.add_argument("--sandbox", choices=("docker", "process"), default="", help="default: SANDBOX")
 
@@ -100,11 +102,11 @@ class Recheck(ABC, BaseCommand, Generic[AnyResult, Record]):
         return job
 
     def _replay(self, job: AnyResult, record: Record, name: str) -> int:
-        """Play again in the sandbox of this name, say what came of it, and return the exit code of that."""
+        """Play again in the sandbox of this name, print the result, and return the exit code."""
         for who, digest in self.images(job):
-            what = f"image {digest}" if digest else "no digest was kept, so what is there now plays"
+            what = f"image {digest}" if digest else "no digest was stored, so the current image plays"
             self.stdout.write(f"{who}: {what}")
-        # A stop from outside becomes an exception, so that no player is left behind.
+        # A signal becomes an exception, so that the players are removed.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         try:
             arena = sandbox(name)

@@ -1,4 +1,4 @@
-"""Finished duels against what is kept of them: record, row and ledger must tell the same story."""
+"""Checks finished duels: record, row and ledger must agree."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws
 
 
 def duel_audit(duel: Duel) -> Audit[DuelRecord]:
-    """Check a finished duel and keep the verdict. Raises PlatformFault when the arena no longer has its rules."""
+    """Check a finished duel and store the verdict. Raises PlatformFault if the arena no longer has its rules."""
     return audit_keep(duel, lambda spec: _look(duel, spec))
 
 
 def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
-    """Let the players of a duel play it again: same images, rules, seed and number of matches, today's limits.
+    """Have the players of a duel play it again: same images, rules, seed and number of matches, today's limits.
 
-    Raises SandboxError or referee.PlatformFault, also when an image is no longer on this host.
+    Raises SandboxError or referee.PlatformFault, also if an image is no longer on this host.
     """
     players = ((duel.player_1, duel.player_1_digest), (duel.player_2, duel.player_2_digest))
     environment = duel.environment
@@ -59,19 +59,19 @@ def _look(duel: Duel, spec: EnvironmentSpec) -> Audit[DuelRecord]:
 
 
 def _archive_faults(archive: DuelArchive, record: DuelRecord) -> Iterator[Mismatch]:
-    """The summary and the index beside the matches, which pages show without reading them."""
+    """Check the summary and the index of the record, which pages show without reading the matches."""
     if archive.summary != record.summary:
-        yield Mismatch(None, "The summary in the record's header is not that of its matches.")
+        yield Mismatch(None, "The summary in the record's header differs from its matches.")
     for listed, match in zip(archive.index, record.matches, strict=True):
         played = MatchSummary(
             match.number, match.outcome, match.fault, match.faulty_player, match.seats[0], len(match.actions)
         )
         if listed != played:
-            yield Mismatch(match.number, "the index of the record lists it otherwise.")
+            yield Mismatch(match.number, "it differs from the index of the record.")
 
 
 def _kept_faults(duel: Duel, record: DuelRecord) -> Iterator[Mismatch]:
-    """What the duel's row and the ledger say otherwise than its record."""
+    """Return sentences on values of the duel's row and the ledger that differ from its record."""
     played = {"matches_done" if duel.test else "match_count": len(record.matches)}
     yield from row_faults(duel, {"seed": record.seed, **played, **result_fields(record.summary)})
     yield from _test_faults(duel, record)
@@ -80,18 +80,18 @@ def _kept_faults(duel: Duel, record: DuelRecord) -> Iterator[Mismatch]:
         for group in (ledger_entries(duel, record) if duel.tournament_id else (), duel.ledger_entries.all())
     ]
     if entries[0] != entries[1]:
-        yield Mismatch(None, "The duel's entries in the ledger are not those that its record gives.")
+        yield Mismatch(None, "The duel's entries in the ledger differ from its record.")
 
 
 def _test_faults(duel: Duel, record: DuelRecord) -> Iterator[Mismatch]:
-    """Whether a duel under a sequential test ended where that test ended it, and says what came out."""
+    """Check that a duel with a sequential test ended where the test ends it, and stores the test's result."""
     if duel.test is None:
         return
     pairs = pairs_to_decide(SequentialTest(**duel.test), half_points(record.matches))
     expected = duel.match_count if pairs is None else 2 * pairs
     if len(record.matches) != expected:
-        yield Mismatch(None, f"It has {len(record.matches)} matches; by its test it would have ended after {expected}.")
-    # Not its words: agents are renamed; nor the ratio, which the counts give.
+        yield Mismatch(None, f"It has {len(record.matches)} matches, but its test ends it after {expected}.")
+    # The sentence is left out because agents can be renamed, and the ratio because it follows from the counts.
     kept, given = duel.test_result or {}, test_result(duel, record) or {}
     if any(kept.get(name) != given.get(name) for name in ("state", "pairs", "counts")):
-        yield Mismatch(None, "What the duel's row says of its test is not what its record gives.")
+        yield Mismatch(None, "The result of the test in the duel's row differs from its record.")

@@ -1,4 +1,4 @@
-"""Finished evaluations against what is kept of them: record, row and list of seeds must tell the same story."""
+"""Checks finished evaluations: record, row and seed list must agree."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from duel_runner.rules import rules
 
 
 def evaluation_audit(evaluation: Evaluation) -> Audit[EvaluationRecord]:
-    """Check a finished evaluation that the arena played, and keep the verdict.
+    """Check a finished evaluation that the arena played, and store the verdict.
 
-    Raises PlatformFault when it cannot be checked here: the rules are gone, or packages are missing or others.
+    Raises PlatformFault if it cannot be checked here: the rules are gone, or packages are missing or differ.
     """
     return audit_keep(evaluation, lambda spec: _look(evaluation, spec))
 
 
 def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEvaluation:
-    """Let the player of an evaluation play it again: same image, rules, seeds and order, today's limits.
+    """Have the player of an evaluation play it again: same image, rules, seeds and order, today's limits.
 
-    Raises SandboxError or referee.PlatformFault, also when the image is no longer on this host.
+    Raises SandboxError or referee.PlatformFault, also if the image is no longer on this host.
     """
     environment, submission = evaluation.environment, evaluation.submission
     assert evaluation.seed_list is not None
@@ -53,11 +53,11 @@ def _look(evaluation: Evaluation, spec: EnvironmentSpec) -> Audit[EvaluationReco
         record = archive.record()
     found = [*_kept_faults(evaluation, record)]
     if seeds_sha256(seeds.seeds) != seeds.sha256:
-        found.append(Mismatch(None, "The seeds of its list are not those whose hash was published."))
+        found.append(Mismatch(None, "The seeds of its list do not match the published hash."))
     try:
         found += verify_evaluation(spec, record, seeds=seeds.seeds, sha256=evaluation.record_sha256)
     except CannotCheck:
-        # What is wrong already is wrong whatever is installed here.
+        # Faults found so far do not depend on the installed packages.
         if not found:
             raise
     return Audit(
@@ -69,7 +69,7 @@ def _look(evaluation: Evaluation, spec: EnvironmentSpec) -> Audit[EvaluationReco
 
 
 def _kept_faults(evaluation: Evaluation, record: EvaluationRecord) -> Iterator[Mismatch]:
-    """What the evaluation's row says otherwise than its record."""
+    """Return sentences on values of the evaluation's row that differ from its record."""
     rows = [episode_row(episode) for episode in record.episodes]
     result = result_fields(rows) if rows else {}
     yield from row_faults(evaluation, {"episode_count": len(rows), "runtime": record.runtime, **result})

@@ -1,4 +1,4 @@
-"""The schedule that checks a share of the finished duels and evaluations."""
+"""The scheduled check of a share of the finished duels and evaluations."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from duel_runner.recheck.evaluations import evaluation_audit
 logger = logging.getLogger(__name__)
 AnyResult = TypeVar("AnyResult", Duel, Evaluation)
 SECONDS = 300.0
-"""After so long a run begins no further check of a kind: long episodes take long to play again, and duels wait."""
+"""Seconds after which a run starts no further check of a kind, because duels wait for the worker."""
 MOST_PER_RUN = 100
-"""An hourly run checks at most this many results of a kind."""
+"""Maximum number of results of a kind that an hourly run checks."""
 
 
 def results_verify(_: int = 0) -> None:
-    """Check a share of each kind: by chance among those never checked, then those longest ago."""
+    """Check a share of each kind: first random ones never checked, then those checked longest ago."""
     finished = Duel.objects.filter(state=JobState.SUCCEEDED).exclude(records__startswith=REMOVED)
     _verify(finished, duel_audit)
     played = Evaluation.objects.filter(state=JobState.SUCCEEDED, is_verified=True).exclude(records__startswith=REMOVED)
@@ -37,7 +37,7 @@ def results_verify(_: int = 0) -> None:
 def _verify(finished: QuerySet[AnyResult], audit: Callable[[AnyResult], Any]) -> None:
     count = min(MOST_PER_RUN, math.ceil(settings.VERIFY_SAMPLE * finished.count()))
     until = time.monotonic() + SECONDS
-    # Ids alone are put in order: rows of evaluations hold all their episodes.
+    # Only ids are sorted, because rows of evaluations contain all their episodes.
     numbers = finished.order_by(F("verified_at").asc(nulls_first=True), "?").values_list("pk", flat=True)
     for number in list(numbers[:count]):
         if is_stopping() or time.monotonic() > until:
@@ -51,7 +51,7 @@ def _verify(finished: QuerySet[AnyResult], audit: Callable[[AnyResult], Any]) ->
         except PlatformFault as fault:
             logger.warning("%s %s cannot be checked: %s", job.KIND.capitalize(), job.pk, fault)
         except Exception:
-            # One result in trouble must not keep the others from being looked at, now or next time.
-            logger.exception("Checking %s %s went wrong.", job.KIND, job.pk)
-            trouble = "Something went wrong inside the arena while it was checked."
+            # One broken result must not keep the others from being checked, now or next time.
+            logger.exception("The check of %s %s failed.", job.KIND, job.pk)
+            trouble = "The check failed because of an error inside the arena."
             verdict_keep(job=job, verdict=Verdict.UNCHECKABLE, verification=trouble)

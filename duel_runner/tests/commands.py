@@ -1,4 +1,4 @@
-"""Commands of `manage.py`, called in this process."""
+"""Calls commands of `manage.py` in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from core.models import Duel, Evaluation
 
 
 def verify(job: Duel | Evaluation, *options: str) -> tuple[object, str]:
-    """Check a finished job; exit code and everything that was said."""
+    """Run `recheck`; return the exit code and the whole output."""
     output = io.StringIO()
     code: object = 0
     try:

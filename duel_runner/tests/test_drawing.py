@@ -1,4 +1,4 @@
-"""What becomes of a recording that cannot be drawn; the drawing itself is tested with the environments."""
+"""Recordings that cannot be drawn. The drawing itself is tested with the environments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Recordings step back for everything else that runs."""
+    """Raise the time-out, because recordings run at the lowest priority of the machine."""
     monkeypatch.setattr(video, "record_apart", partial(video.record_apart, seconds=900.0))
 
 
@@ -31,13 +31,13 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def evaluation(settings: Settings) -> Evaluation:
     settings.JOB_MAX_ATTEMPTS = 1
     task = factories.task(episodes=3)
-    # Only then are episodes of an evaluation itself drawn.
+    # Only then are the evaluation's own episodes drawn.
     task.seed_lists.update(revealed_at=timezone.now())
     return finished(task, "anna")
 
 
 def drawn(evaluation: Evaluation) -> Recording:
-    """The first of an evaluation's recordings after a worker had it, which is the platform's trouble."""
+    """Return the first recording of an evaluation after a worker has failed on it by a platform fault."""
     number = evaluation.recordings.earliest("pk").pk
     run(Recording.objects.get(pk=number))
     recording = Recording.objects.get(pk=number)
@@ -56,7 +56,7 @@ def test_an_episode_that_does_not_give_its_score_again_raises_an_alarm(evaluatio
     recording = drawn(evaluation)
 
     assert recording.error_code == "replay_mismatch"
-    assert "cannot be played again: The episode gives the score " in recording.error
+    assert "cannot be replayed: The episode gives the score " in recording.error
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.message) == (f"evaluation-{evaluation.pk}-does-not-replay", recording.error)
 
@@ -68,7 +68,7 @@ def test_where_other_versions_are_installed_another_score_is_no_alarm(evaluation
     recording = drawn(evaluation)
 
     assert recording.error_code == "other_runtime"
-    assert "It was played with gymnasium 0.1, and here is gymnasium " in recording.error
+    assert "It was played with gymnasium 0.1, but this machine has gymnasium " in recording.error
     assert not Alarm.objects.exists()
 
 

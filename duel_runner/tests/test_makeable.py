@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def package_is_gone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The package was there when the arena was started, and is not on this worker."""
+    """Remove a package that existed when the arena was started."""
 
     def make(spec: EnvironmentSpec) -> None:
         raise MissingExtra("CartPole-v1 needs packages that are not installed here.", hint="Run `pip install it`.")
@@ -92,7 +92,7 @@ def test_a_job_fails_at_its_first_attempt_where_the_site_lacks_the_package(kind:
     job.refresh_from_db()
     assert (job.state, job.fault, job.attempt) == (JobState.FAILED, JobFault.PLATFORM, 1)
     assert (job.error_code, job.not_before) == ("environment_unavailable", None)
-    # The owner learns of it, and of nothing to install.
+    # The owner is told, but not to install anything.
     for text in (job.error, job.log, Notice.objects.get().text):
         assert "pip" not in text
     with pytest.raises(Refused, match="is not available on this arena"):

@@ -1,4 +1,4 @@
-"""What a worker of duels does first."""
+"""The order in which a worker of duels takes jobs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_database
 
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Whose jobs were done, in order; nothing is really played."""
+    """Return a list that collects the jobs' owners in order, without playing anything."""
     done: list[str] = []
 
     def play(job: Job, lease: Lease) -> None:
@@ -29,20 +29,20 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             done[-1] += "" if job.is_verified else " of a script"
             job_fail(job=job, fault=JobFault.PLAYER, code="raised", error="It raised.")
             return
-        # All that the row of a duel with a result has.
+        # The minimum of a duel's row with a result.
         result: dict[str, Any] = {"outcome": "DRAW", "matches_done": 0} if isinstance(job, Duel) else {}
         job_succeed(job=job, **result)
 
     for line in SERVICES["duel"].lines:
         monkeypatch.setattr(line.perform, play)
-    # As in a process that has done nothing yet.
+    # The state of a process that has done nothing yet.
     monkeypatch.setattr(claims, "_taken", {})
     return done
 
 
 @pytest.fixture
 def duel() -> Duel:
-    """A rated duel that waits."""
+    """Return a waiting rated duel."""
     environment = factories.environment()
     players = [factories.ready(factories.agent(factories.user(name), environment)) for name in ("ann", "bob")]
     duel = factories.tournament(players).duels.get()
@@ -51,7 +51,7 @@ def duel() -> Duel:
 
 
 def uploaded(owner: str, environment: Environment, count: int) -> None:
-    """Validations of new agents of a new user, in line."""
+    """Return waiting validations of a new user's new agents."""
     user = factories.user(owner)
     for _ in range(count):
         submission: Submission = factories.submission(factories.agent(user, environment))
@@ -67,7 +67,7 @@ def test_fresh_validations_go_before_rated_duels_and_by_turns_of_their_owners(du
 
 @pytest.fixture
 def everything(duel: Duel) -> Duel:
-    """One of three waiting duels; beside them wait two scripts, a recording, an evaluation and a validation."""
+    """Create three duels, two scripts, a recording, an evaluation and a validation, all waiting; return one duel."""
     players = [factories.ready(factories.agent(factories.user(f"p{n}"), duel.player_1.agent.environment)) for n in "cd"]
     for player in players:
         factories.duel(duel.its_tournament, duel.player_1, player, number=player.pk, state=JobState.QUEUED)
@@ -118,7 +118,7 @@ def test_a_job_that_was_given_back_leaves_the_others_to_the_next_bell(
 def test_a_worker_that_begins_rings_for_the_next_one_while_more_waits(
     played: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It looks at its messages after every job.
+    # It checks its messages after every job.
     monkeypatch.setattr(worker, "AWAKE_SECONDS", 0.0)
     assert rung() == ["duel"]
     answer_bells()

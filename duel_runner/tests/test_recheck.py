@@ -1,4 +1,4 @@
-"""Finished duels are checked: record, row and ledger; what does not fit raises an alarm."""
+"""Checks of finished duels: differences between record, row and ledger raise an alarm."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def duels() -> list[Duel]:
-    """Three waiting duels of anna, berta and clara."""
+    """Return three waiting duels of anna, berta and clara."""
     ann = factories.user("ann")
     environment = factories.environment()
     players = [factories.ready(factories.agent(ann, environment, name)) for name in ("anna", "berta", "clara")]
@@ -54,7 +54,7 @@ def duel(duels: list[Duel]) -> Duel:
 
 
 def finished(waiting: Duel) -> Duel:
-    """As a worker leaves it; player 2 forfeits match 5."""
+    """Finish a duel as a worker does; player 2 forfeits match 5."""
     duel = job_claim(kind=Duel, job_id=waiting.pk, worker="worker-1")
     assert duel is not None
     played = play(
@@ -68,7 +68,7 @@ def finished(waiting: Duel) -> Duel:
 
 
 def rewrite(duel: Duel, change: Callable[[DuelRecord], DuelRecord]) -> None:
-    """Replace the stored record by another one that is well formed."""
+    """Replace the stored record by a different valid one."""
     with duel.records.open("rb") as file:
         record = DuelArchive(file).record()
     with duel.records.storage.open(str(duel.records.name), "wb") as stored:
@@ -129,7 +129,7 @@ def damage(duel: Duel) -> None:
 
 
 def head_otherwise(duel: Duel, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the header beside the matches, which pages show without reading them."""
+    """Change the record's header, which pages show without reading the matches."""
     with duel.records.open("rb") as old, zipfile.ZipFile(old) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     header = json.loads(parts["duel.json"])
@@ -146,7 +146,7 @@ def play_otherwise(duel: Duel) -> None:
 
 
 def forge(deed: Callable[..., object], **fields: object) -> None:
-    """What only the owner of the database can do to the ledger."""
+    """Change the ledger as only the owner of the database can."""
     with unprotected(connection):
         deed(**fields)
 
@@ -156,16 +156,16 @@ TROUBLES: dict[str, tuple[Callable[[Duel], object], str]] = {
     "record damaged": (damage, "The records of this duel are damaged"),
     "another match": (
         lambda duel: rewrite(duel, with_match(1, lambda match: {"actions": match.actions[:-1]})),
-        "Match 1: it stops before its end, and nobody is at fault.",
+        "Match 1: it stops before its end without a fault.",
     ),
     "another duel": (play_otherwise, "The record's hash is "),
     "another summary": (
         lambda duel: head_otherwise(duel, lambda header: header["summary"].update(draws=7)),
-        "The summary in the record's header is not that of its matches.",
+        "The summary in the record's header differs from its matches.",
     ),
     "another index": (
         lambda duel: head_otherwise(duel, lambda header: header["index"][3].__setitem__(4, 99)),
-        "Match 4: the index of the record lists it otherwise.",
+        "Match 4: it differs from the index of the record.",
     ),
     "another seed": (lambda duel: Duel.objects.update(seed=duel.seed + 1), "The duel's row says seed "),
     "more matches": (
@@ -180,11 +180,11 @@ TROUBLES: dict[str, tuple[Callable[[Duel], object], str]] = {
     "another hash": (lambda _: Duel.objects.update(record_sha256="0" * 64), "The record's hash is "),
     "an entry changed": (
         lambda duel: forge(LedgerEntry.objects.filter(duel=duel, seat=0).update, wins=99),
-        "The duel's entries in the ledger are not those that its record gives.",
+        "The duel's entries in the ledger differ from its record.",
     ),
     "an entry gone": (
         lambda duel: forge(LedgerEntry.objects.filter(duel=duel, seat=0).delete),
-        "The duel's entries in the ledger are not those that its record gives.",
+        "The duel's entries in the ledger differ from its record.",
     ),
 }
 
@@ -264,7 +264,7 @@ def test_a_duel_in_trouble_does_not_keep_others_from_being_checked(duels: list[D
 
     verdicts = [duel.verdict for duel in Duel.objects.order_by("pk")]
     assert verdicts == [Verdict.UNCHECKABLE, Verdict.VERIFIED, Verdict.VERIFIED]
-    assert "are not in this arena's code any more" in Duel.objects.get(pk=duels[0].pk).verification
+    assert "are no longer in this arena's code" in Duel.objects.get(pk=duels[0].pk).verification
     assert not Alarm.objects.exists()
 
 
@@ -315,7 +315,7 @@ def test_the_command_checks_what_has_a_result_alone(duels: list[Duel], duel: Due
     for number, sentence in (
         (duels[1].pk, "has no result to check: it is waiting"),
         (987654, "There is no duel 987654"),
-        (duel.pk, "cannot be checked: The rules of this duel, tic-tac-toe-v0, are not"),
+        (duel.pk, "cannot be checked: The rules of this duel, tic-tac-toe-v0, are no longer"),
     ):
         with pytest.raises(CommandError, match=sentence) as refused:
             call_command("recheck", "duel", str(number))
@@ -335,14 +335,14 @@ def test_a_duel_whose_rules_are_gone_is_not_played_with_others(duels: list[Duel]
 
     duel = Duel.objects.get(pk=duels[0].pk)
     assert (duel.state, duel.fault, duel.error_code) == (JobState.FAILED, JobFault.PLATFORM, "rules_missing")
-    assert duel.error == "The rules of this duel, tic-tac-toe-v0, are not in this arena's code any more."
+    assert duel.error == "The rules of this duel, tic-tac-toe-v0, are no longer in this arena's code."
 
 
 # --- Duels that a sequential test has ended ----------------------------------------------------------------
 
 
 def stopped(waiting: Duel) -> Duel:
-    """As a worker leaves it: player 1 has won every match of the four pairs that it took."""
+    """Finish a duel as a worker does: player 1 wins every match of four pairs, and the test ends the duel."""
     Duel.objects.filter(pk=waiting.pk).update(test=SequentialTest(-100, 100, cap=5).as_json)
     duel = job_claim(kind=Duel, job_id=waiting.pk, worker="worker-1")
     assert duel is not None
@@ -366,9 +366,12 @@ def test_a_duel_that_its_test_has_ended_verifies_with_fewer_matches(duels: list[
 @pytest.mark.parametrize(
     ("change", "found"),
     [
-        ({"test": SequentialTest(-100, 100, 0.2, 0.2, cap=5).as_json}, "by its test it would have ended after"),
-        ({"test_result": {"state": "accepted H0", "pairs": 4, "counts": [0, 0, 0, 0, 4]}}, "says of its test"),
-        ({"test_result": None}, "says of its test"),
+        ({"test": SequentialTest(-100, 100, 0.2, 0.2, cap=5).as_json}, "its test ends it after"),
+        (
+            {"test_result": {"state": "accepted H0", "pairs": 4, "counts": [0, 0, 0, 0, 4]}},
+            "result of the test in the duel's row",
+        ),
+        ({"test_result": None}, "result of the test in the duel's row"),
         ({"test": None}, "match_count 10, its record 8"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Finished evaluations are checked: record, row and list of seeds; what does not fit raises an alarm."""
+"""Checks of finished evaluations: differences between record, row and seed list raise an alarm."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EPISODES = 6
 
 @pytest.fixture
 def environment() -> Environment:
-    """Cart-pole with a short hidden list."""
+    """Return CartPole with a short list of hidden seeds."""
     spec = replace(get_spec("cart-pole"), episodes_per_evaluation=EPISODES)
     return environment_sync(spec=spec)[0]
 
@@ -44,7 +44,7 @@ def evaluation(environment: Environment) -> Evaluation:
 
 
 def finished(environment: Environment, name: str, *, form: SubmissionForm = SubmissionForm.PLAYER) -> Evaluation:
-    """As a worker leaves it: random play, or a script that says 500."""
+    """Finish an evaluation as a worker does: with random play, or with a script that reports 500."""
     submission = factories.ready(factories.agent(factories.user(f"owner-of-{name}"), environment, name))
     submission.form = form
     submission.save()
@@ -66,7 +66,7 @@ def finished(environment: Environment, name: str, *, form: SubmissionForm = Subm
 
 
 def rewrite(evaluation: Evaluation, change: Callable[[EvaluationRecord], EvaluationRecord]) -> None:
-    """Replace the stored record by another one that is well formed."""
+    """Replace the stored record by a different valid one."""
     with evaluation.records.open("rb") as file:
         record = EvaluationArchive(file).record()
     with evaluation.records.storage.open(str(evaluation.records.name), "wb") as stored:
@@ -105,7 +105,7 @@ def with_better_row(evaluation: Evaluation) -> None:
 
 
 def with_easier_seeds(evaluation: Evaluation) -> None:
-    """Another list, with its row and the record made to fit; only the published hash remains."""
+    """Replace the seed list and make row and record fit it; only the published hash stays."""
     assert evaluation.seed_list is not None
     easy = list(range(1, 1 + EPISODES))
     SeedList.objects.filter(pk=evaluation.seed_list.pk).update(seeds=easy)
@@ -133,10 +133,10 @@ TROUBLES: dict[str, tuple[Callable[[Evaluation], object], str]] = {
         lambda one: rewrite(one, lambda record: replace(record, runtime="gymnasium 0.1")),
         "The evaluation's row says runtime 'gymnasium ",
     ),
-    "easier seeds": (with_easier_seeds, "The seeds of its list are not those whose hash was published."),
+    "easier seeds": (with_easier_seeds, "The seeds of its list do not match the published hash."),
     "a better mean": (update(score=500.0), "The evaluation's row says score 500.0, its record "),
     "a better interval": (update(score_low=499.0), "The evaluation's row says score_low 499.0, its record "),
-    "better episodes": (with_better_row, "The evaluation's row lists its episodes otherwise than its record."),
+    "better episodes": (with_better_row, "The episodes of the evaluation's row differ from its record."),
     "more episodes": (update(episode_count=7), "The evaluation's row says episode_count 7, its record 6."),
     "another hash": (update(record_sha256="0" * 64), "The record's hash is "),
 }
@@ -171,7 +171,7 @@ def test_no_verdict_tells_a_hidden_seed(evaluation: Evaluation, environment: Env
     audit = evaluation_audit(evaluation)
 
     said = " ".join([*map(str, audit.mismatches), Alarm.objects.get().message, evaluation.verification])
-    assert "its seed is not the one at its place of the list" in said
+    assert "its seed is not the one at its place in the list" in said
     assert [seed for seed in seeds.seeds if str(seed) in said] == []
 
 
@@ -187,11 +187,11 @@ def test_an_evaluation_that_verifies_again_settles_its_alarm(evaluation: Evaluat
 
 
 def test_what_was_played_with_other_versions_cannot_be_checked_and_raises_no_alarm(evaluation: Evaluation) -> None:
-    """After an upgrade of Gymnasium: the row, the record and its hash are all of the version before."""
+    """As after an upgrade of Gymnasium: row, record and hash come from the version before."""
     rewrite(evaluation, lambda record: replace(record, runtime="gymnasium 0.1"))
     Evaluation.objects.update(runtime="gymnasium 0.1", record_sha256="")
 
-    with pytest.raises(PlatformFault, match="It was played with gymnasium 0.1, and here is gymnasium "):
+    with pytest.raises(PlatformFault, match="It was played with gymnasium 0.1, but this machine has gymnasium "):
         evaluation_audit(Evaluation.objects.get(pk=evaluation.pk))
 
     evaluation.refresh_from_db()
@@ -260,7 +260,7 @@ def test_what_breaks_a_check_does_not_break_the_next(
     for row in Evaluation.objects.filter(pk__in=(evaluation.pk, other.pk)):
         assert (row.verdict, row.verification) == (
             Verdict.UNCHECKABLE,
-            "Something went wrong inside the arena while it was checked.",
+            "The check failed because of an error inside the arena.",
         )
 
 
@@ -305,7 +305,7 @@ def test_the_command_checks_what_the_arena_played_to_its_end_alone(
         (waiting.pk, "has no result to check: it is waiting"),
         (script.pk, "is a run of a script, which reports its score itself"),
         (987654, "There is no evaluation 987654"),
-        (evaluation.pk, "cannot be checked: The rules of this evaluation, cart-pole-v0, are not"),
+        (evaluation.pk, "cannot be checked: The rules of this evaluation, cart-pole-v0, are no longer"),
     ):
         with pytest.raises(CommandError, match=sentence) as refused:
             call_command("recheck", "evaluation", str(number))

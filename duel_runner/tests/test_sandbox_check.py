@@ -1,4 +1,4 @@
-"""The command that tries every protection tells the truth about strong and weak sandboxes."""
+"""The command `sandbox_check` on sandboxes with and without protections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arena_kit.sandbox.probes.walls import WALLS
 
 
 def check(*arguments: str) -> tuple[str, str]:
-    """(output, error) of the command."""
+    """Run the command; return its output and its error."""
     output = StringIO()
     try:
         call_command("sandbox_check", *arguments, stdout=output)
@@ -49,7 +49,7 @@ def test_a_sandbox_without_walls_is_a_table_of_what_is_open_and_an_error() -> No
 
     lines = output.splitlines()
     assert all(line.endswith(" NO") for line in lines)
-    assert f"{len(lines)} of {len(WALLS)} probes of the sandbox process found a wall open" in error
+    assert f"{len(lines)} of {len(WALLS)} protections of the sandbox process do not hold" in error
     assert any("32-bit entry" in line for line in lines)
 
 

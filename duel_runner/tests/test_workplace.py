@@ -1,4 +1,4 @@
-"""What a worker keeps, and under which names it starts players."""
+"""A worker's workplace, and the names and labels of its containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Connect Four. Observation: 6 x 7 cells row-major from the top (0, 1, -1), then the player to move. Action: column."""
+"""Connect Four.
+
+Observation: 6 x 7 cells row by row from the top (0 empty, 1 or -1), then the player to move. Action: a column.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ ALL_COLUMNS = tuple(range(COLUMNS))
 
 
 class ConnectFour:
-    """Two seats; win +1, loss -1, draw 0. After the end the state shows who would have moved next."""
+    """Two seats; +1 for a win, -1 for a loss, 0 for a draw. After the end, the state shows who would move next."""
 
     def reset(self, seed: int) -> None:
-        # The cells and the player to move, as they are observed.
+        # The cells and the player to move, in the form of the observation.
         self._state = array("b", [*EMPTY, 1])
         self._free_cell = [(ROWS - 1) * COLUMNS + column for column in ALL_COLUMNS]
         self._columns: tuple[int, ...] = ALL_COLUMNS
@@ -75,7 +78,7 @@ class ConnectFour:
         }
 
     def text(self) -> str:
-        """The board with the columns' numbers below, then what happened in words."""
+        """Return the board with its columns' numbers, then sentences about the last move and the result."""
         marks = [MARKS[cell] for cell in self._state[:-1]]
         lines = [" ".join(marks[start : start + COLUMNS]) for start in range(0, ROWS * COLUMNS, COLUMNS)]
         lines.append(" ".join(str(column) for column in ALL_COLUMNS))

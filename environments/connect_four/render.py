@@ -1,4 +1,4 @@
-"""Picture of a Connect Four frame."""
+"""Draws a frame of Connect Four."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from arena_kit.environment.svg import label, result_text, svg
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """A 6 x 7 board with the columns' numbers; winning pieces wear a golden rim, the last one a golden ring."""
+    """Draw the board with the numbers of its columns; winning pieces have a golden rim, the last one a golden ring."""
     parts = ['<rect class="board" width="440" height="380" rx="20"/>']
     marked = set(frame["line"])
     for cell, mark in enumerate(frame["cells"]):

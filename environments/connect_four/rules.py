@@ -1,4 +1,4 @@
-"""Rules of Connect Four on 42 cells, row-major from the top: 0 empty, 1 first seat, -1 second seat."""
+"""The rules of Connect Four on 42 cells, row by row from the top: 0 empty, 1 first seat, -1 second seat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
 
 
 def _rays(cell: int) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
-    """Per direction the cells up to three steps forward and backward, nearest first."""
+    """Return, for each direction, the cells up to three steps forward and backward, the nearest first."""
     row, column = divmod(cell, COLUMNS)
 
     def ray(down: int, right: int) -> tuple[int, ...]:
@@ -29,7 +29,7 @@ RAYS = tuple(_rays(cell) for cell in range(ROWS * COLUMNS))
 
 
 def winning_line(cells: Sequence[int], cell: int) -> tuple[int, ...]:
-    """The connected cells (four or more) through the piece just dropped on `cell`, or `()`."""
+    """Return the four or more connected cells through the piece just dropped on `cell`, or `()`."""
     mark = cells[cell]
     for forward, backward in RAYS[cell]:
         count = 1

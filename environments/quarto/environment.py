@@ -1,6 +1,6 @@
 """Quarto without the square variant.
 
-Observation: 16 cells (-1 or piece), then the piece in hand, which starts as 15. Action: 16 * cell + next piece.
+Observation: 16 cells (-1 or a piece), then the piece in hand, at first 15. Action: 16 * cell + the next piece.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ SEATS = ("The first seat", "The second seat")
 
 
 class Quarto:
-    """Two seats; win +100, loss -100, draw 0.
+    """Two seats; +100 for a win, -100 for a loss, 0 for a draw.
 
-    The mover places the piece in hand and chooses the opponent's next one. When the last piece is handed over, only
-    one cell is left and it is placed at once: the mover loses if that completes a line for the opponent. The hand is
-    empty (-1) then; after a win by placement it holds the piece that the winner's action named.
+    The player to move places the piece in hand and chooses the opponent's next one. The last piece is placed on the
+    last cell at once, which wins for the opponent if it completes a line; the hand is empty (-1) then. After any other
+    win, the hand holds the piece that the winner's action named.
     """
 
     def reset(self, seed: int) -> None:
@@ -98,7 +98,7 @@ class Quarto:
         }
 
     def text(self) -> str:
-        """The board with pieces as four bits and empty cells as their number, then what happened in words."""
+        """Return the board, with pieces as four bits and empty cells as numbers, then sentences about the match."""
         names = [f"{cell:>4}" if piece < 0 else f"{piece:04b}" for cell, piece in enumerate(self._cells)]
         lines = [" ".join(names[start : start + 4]) for start in (0, 4, 8, 12)]
         if self._last is not None:

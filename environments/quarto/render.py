@@ -1,4 +1,4 @@
-"""Picture of a Quarto frame: board, piece in hand and pieces left."""
+"""Draws a frame of Quarto: the board, the piece in hand and the remaining pieces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from arena_kit.environment.svg import label, result_text, svg
 
 
 def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
-    """One piece centred on (x, y). Its traits by bit: 1 colour, 2 round or square, 4 tall or short, 8 hollow."""
+    """Draw a piece centred on (x, y). Its bits: 1 is the colour, 2 round or square, 4 large or small, 8 hollow."""
     colour = "second" if piece & 1 else "first"
     half = size * (0.42 if piece & 4 else 0.28)
     parts = []
@@ -24,7 +24,7 @@ def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """A 4 x 4 board on the left, the piece in hand and the reserve on the right; empty cells show their number."""
+    """Draw the board on the left, the piece in hand and the remaining pieces on the right; empty cells show numbers."""
     parts = ['<rect class="board" width="320" height="320" rx="20"/>']
     recent = (frame["last"], frame["automatic"])
     for cell, piece in enumerate(frame["cells"]):

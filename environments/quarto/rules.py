@@ -1,4 +1,4 @@
-"""Rules of Quarto: 16 cells, -1 empty or a piece 0-15 whose four bits are its traits."""
+"""The rules of Quarto on 16 cells: -1 empty, or a piece from 0 to 15 whose four bits are its traits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ LINES_THROUGH = tuple(tuple(line for line in LINES if cell in line) for cell in 
 
 
 def winning_line(cells: list[int], cell: int) -> tuple[int, ...]:
-    """The line through `cell` whose four pieces share a trait (all have it or all lack it), or `()`."""
+    """Return a line through `cell` whose four pieces share a trait (all have it or all lack it), or `()`."""
     for line in LINES_THROUGH[cell]:
         a, b, c, d = line
         p, q, r, s = cells[a], cells[b], cells[c], cells[d]
-        # The bitwise or of the four is negative exactly when one of them is -1, an empty cell.
+        # The bitwise "or" of the four is negative if and only if one of them is -1, an empty cell.
         if (either := p | q | r | s) >= 0 and (p & q & r & s or either != 15):
             return line
     return ()

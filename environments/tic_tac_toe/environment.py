@@ -1,4 +1,7 @@
-"""Tic-tac-toe. Observation: 9 cells row-major (0, 1, -1), then the player to move (1, -1). Actions: cell 0-8."""
+"""Tic-tac-toe.
+
+Observation: 9 cells row by row (0 empty, 1 or -1), then the player to move (1 or -1). Action: a cell, 0 to 8.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ MARKS = {1: "X", -1: "O"}
 
 
 class TicTacToe:
-    """Two seats; win +1, loss -1, draw 0. After the end the state shows who would have moved next."""
+    """Two seats; +1 for a win, -1 for a loss, 0 for a draw. After the end, the state shows who would move next."""
 
     def reset(self, seed: int) -> None:
         self._cells = [0] * 9
@@ -67,7 +70,7 @@ class TicTacToe:
         }
 
     def text(self) -> str:
-        """The board, then what happened and what is free, in words."""
+        """Return the board, then sentences about the last move, the free cells and the result."""
         cells = [MARKS.get(mark, ".") for mark in self._cells]
         lines = [" ".join(cells[start : start + 3]) for start in (0, 3, 6)]
         if self._last is not None:

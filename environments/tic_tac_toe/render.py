@@ -1,4 +1,4 @@
-"""Picture of a tic-tac-toe frame."""
+"""Draws a frame of tic-tac-toe."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from arena_kit.environment.svg import label, result_text, svg
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """A 3 x 3 board; the last mark is tinted, a winning line is struck through, empty cells show their action."""
+    """Draw the board; the last cell is tinted, a winning line is struck through, and empty cells show their action."""
     parts = ['<rect class="board" width="320" height="320" rx="20"/>']
     for cell, mark in enumerate(frame["cells"]):
         x, y = 16 + 98 * (cell % 3), 16 + 98 * (cell // 3)

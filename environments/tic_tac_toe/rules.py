@@ -1,4 +1,4 @@
-"""Rules of tic-tac-toe on a list of nine cells: 0 empty, 1 first seat, -1 second seat."""
+"""The rules of tic-tac-toe on nine cells: 0 empty, 1 first seat, -1 second seat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LINES_THROUGH: tuple[tuple[tuple[int, int, int], ...], ...] = tuple(
 
 
 def winning_line(cells: list[int], cell: int) -> tuple[int, ...]:
-    """The line completed by the mark just put on `cell`, or `()`."""
+    """Return the line completed by the mark just put on `cell`, or `()`."""
     mark = cells[cell]
     for line in LINES_THROUGH[cell]:
         if cells[line[0]] == cells[line[1]] == cells[line[2]] == mark:

@@ -1,6 +1,6 @@
-"""Searches deeper than `minimax`: bitboards, forced moves and iterative deepening within a budget of positions.
+"""Searches deeper than `minimax`, with bitboards, forced moves and iterative deepening within a budget of positions.
 
-The budget is a number of positions, not a time, so that the player is deterministic and as strong on a slow machine.
+The budget is a number of positions and not a time, so the player is deterministic and as strong on a slow machine.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ WIN = 10_000
 
 
 class BudgetUsed(Exception):
-    """As many positions have been looked at as a move may cost."""
+    """The search has looked at as many positions as one move may cost."""
 
 
-# --- Tic-tac-toe: solved ----------------------------------------------------------------------------------
+# --- Tic-tac-toe, which is solved -------------------------------------------------------------------------
 
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 
 
 @cache
 def solve_tic_tac_toe(cells: tuple[int, ...], player: int) -> tuple[float, int]:
-    """The value for the player to move and the best cell.
+    """Return the value for the player to move and the best cell.
 
-    A won or lost position counts 1 or -1. A draw counts a little more when more of the moves win: between moves that
-    are equal against perfect play, this prefers those after which the opponent has more ways to go wrong.
+    A won position has the value 1 and a lost one -1. The value of a draw is a little higher when more of the moves win.
+    So among moves that are equal against perfect play, this prefers those that give the opponent more ways to make a
+    mistake.
     """
     free = [cell for cell in range(9) if not cells[cell]]
     values: dict[int, float] = {}
@@ -42,7 +43,7 @@ def solve_tic_tac_toe(cells: tuple[int, ...], player: int) -> tuple[float, int]:
     return (value if abs(value) == 1 else value / 2 + sum(values.values()) / (100 * len(free))), best
 
 
-# --- Connect Four: an integer per side, seven bits per column, the top bit of each column always empty -------
+# --- Connect Four, with an integer per side: seven bits per column, of which the top one is always empty -----
 
 COLUMN = 0b111111
 BOTTOM = sum(1 << 7 * column for column in range(7))
@@ -50,14 +51,14 @@ BOARD = BOTTOM * COLUMN
 ODD_ROWS = BOTTOM * 0b010101
 EVEN_ROWS = BOTTOM * 0b101010
 COLUMNS_FROM_CENTRE = [(column, COLUMN << 7 * column) for column in (3, 2, 4, 1, 5, 0, 6)]
-# How many lines of four run through each cell, bottom to top, for the columns 0 to 3; the others mirror them.
+# The number of lines of four through each cell, bottom to top, for the columns 0 to 3; the others mirror them.
 LINES_THROUGH = ((3, 4, 5, 5, 4, 3), (4, 6, 8, 8, 6, 4), (5, 8, 11, 11, 8, 5), (7, 10, 13, 13, 10, 7))
 WORTH = {1 << 7 * c + r: LINES_THROUGH[min(c, 6 - c)][r] for c in range(7) for r in range(6)}
 THREAT, GOOD_THREAT = 4, 8
 
 
 def winning_cells(stones: int, taken: int) -> int:
-    """The empty cells, reachable now or not, that complete a four for these stones."""
+    """Return the empty cells, reachable now or later, that complete a four for these stones."""
     cells = (stones << 1) & (stones << 2) & (stones << 3)
     for step in (6, 7, 8):  # diagonal down, row, diagonal up
         pair = (stones << step) & (stones << 2 * step)
@@ -67,13 +68,13 @@ def winning_cells(stones: int, taken: int) -> int:
     return cells & BOARD & ~taken
 
 
-# What the table of a search keeps of a position: the depth searched, bounds of the value, the best cell.
+# What a search remembers of a position: the depth searched, the bounds of the value, and the best cell.
 Known = tuple[int, int, int, int]
 UNKNOWN: Known = (-1, -2 * WIN, 2 * WIN, 0)
 
 
 class ConnectFourSearch:
-    """One search, from one position. Positions are (stones of the side to move, all stones)."""
+    """A search from one position. Positions are (stones of the side to move, all stones)."""
 
     def __init__(self, state: Sequence[int]) -> None:
         self._mine = self._taken = self._score = 0
@@ -88,12 +89,13 @@ class ConnectFourSearch:
         self._known: dict[tuple[int, int], Known] = {}
 
     def best_column(self) -> int:
-        """The best column of the deepest search within the budget."""
+        """Return the best column of the deepest search within the budget."""
         mine, taken = self._mine, self._taken
         reachable = (taken + BOTTOM) & BOARD
         wins = winning_cells(mine, taken) & reachable
         threats = winning_cells(mine ^ taken, taken)
-        # Lost or not: prevent one of the wins there are to prevent; the opponent may not see the other.
+        # Win if possible; else prevent a win, even if there are two, because the opponent may overlook the other; else
+        # avoid opening a cell with which the opponent wins.
         moves = wins or reachable & threats or reachable & ~(threats >> 1) or reachable
         columns = [column for column, cells in COLUMNS_FROM_CENTRE if moves & cells]
         try:
@@ -102,11 +104,11 @@ class ConnectFourSearch:
                     break
                 columns = self._search_root(columns, moves, depth)
         except BudgetUsed:
-            pass  # what the last complete depth found stands
+            pass  # the result of the last complete depth counts
         return columns[0]
 
     def _search_root(self, columns: list[int], moves: int, depth: int) -> list[int]:
-        """The columns with the best one first, the others in their order."""
+        """Return the columns with the best one first and the others in their order."""
         chosen, best = columns[0], -2 * WIN
         for column in columns:
             cell = moves & (COLUMN << 7 * column)
@@ -117,7 +119,7 @@ class ConnectFourSearch:
         return [chosen, *(column for column in columns if column != chosen)]
 
     def _search(self, position: tuple[int, int], score: int, depth: int, alpha: int, beta: int) -> int:
-        """The value for the side to move, a bound of it when it lies outside alpha..beta. Raises BudgetUsed."""
+        """Return the value for the side to move, or a bound if it is outside alpha to beta. Raises BudgetUsed."""
         self._left -= 1
         if self._left < 0:
             raise BudgetUsed
@@ -131,7 +133,7 @@ class ConnectFourSearch:
             return WIN - stones
         threats = winning_cells(mine ^ taken, taken)
         forced = moves & threats
-        # Only moves that neither leave a win to the opponent nor open the cell below one.
+        # Keep only moves that neither leave the opponent a win nor open a cell with which the opponent wins.
         moves = (forced or moves) & ~(threats >> 1)
         if not moves or forced & (forced - 1):
             return stones + 1 - WIN
@@ -155,7 +157,7 @@ class ConnectFourSearch:
 
     @staticmethod
     def _ordered(moves: int, first: int) -> list[int]:
-        """One bit per move: the best one of an earlier search, then from the centre outwards."""
+        """Return the moves as one bit each: the best one of an earlier search first, then from the centre outwards."""
         cells = [cell for _, column in COLUMNS_FROM_CENTRE if (cell := moves & column)]
         if first in cells:
             cells.remove(first)
@@ -164,10 +166,10 @@ class ConnectFourSearch:
 
 
 def worth_of_threats(chances: int, threats: int, stones: int) -> int:
-    """What cells that complete a four later are worth to the side to move.
+    """Return the worth, for the side to move, of the cells that complete a four later.
 
-    When the board fills up, the first seat gets to play on odd rows and the second on even ones (Allis, A
-    Knowledge-based Approach of Connect-Four, 1988): threats there count more.
+    When the board fills up, the first seat plays on odd rows and the second on even rows, so threats there count more
+    (Allis, A Knowledge-based Approach of Connect-Four, 1988).
     """
     my_rows, their_rows = (ODD_ROWS, EVEN_ROWS) if stones % 2 == 0 else (EVEN_ROWS, ODD_ROWS)
     number = chances.bit_count() - threats.bit_count()
@@ -175,10 +177,10 @@ def worth_of_threats(chances: int, threats: int, stones: int) -> int:
     return THREAT * number + GOOD_THREAT * good
 
 
-# --- Quarto: an integer per line ---------------------------------------------------------------------------
+# --- Quarto, with an integer per line ----------------------------------------------------------------------
 
-# A piece is eight bits: the traits it has and, above them, those it lacks. A line is the bits that its pieces have in
-# common and, above them, the number of its empty cells.
+# A piece is eight bits: the four traits that it has and, above them, those that it lacks. A line is the bits that its
+# pieces have in common and, above them, the number of its empty cells.
 TRAITS = [piece | (~piece & 15) << 4 for piece in range(16)]
 EMPTY = 0x100
 QUARTO_LINES = (
@@ -189,12 +191,12 @@ QUARTO_LINES = (
 )
 THROUGH = [[number for number, line in enumerate(QUARTO_LINES) if cell in line] for cell in range(16)]
 
-# Lines, free cells, the piece in hand, the pieces left.
+# The lines, the free cells, the piece in hand, and the remaining pieces.
 QuartoPosition = tuple[tuple[int, ...], tuple[int, ...], int, tuple[int, ...]]
 
 
 def placed(lines: tuple[int, ...], cell: int, piece: int) -> tuple[int, ...]:
-    """The lines once a piece stands on a cell."""
+    """Return the lines after a piece is placed on a cell."""
     after = list(lines)
     for number in THROUGH[cell]:
         after[number] = (after[number] & (TRAITS[piece] | -EMPTY)) - EMPTY
@@ -202,7 +204,7 @@ def placed(lines: tuple[int, ...], cell: int, piece: int) -> tuple[int, ...]:
 
 
 def wanted(lines: tuple[int, ...]) -> int:
-    """The traits with which a piece completes some line now."""
+    """Return the traits with which a piece can complete a line now."""
     traits = 0
     for line in lines:
         if line < 2 * EMPTY and line >= EMPTY:
@@ -224,7 +226,7 @@ class QuartoSearch:
         self._proved: dict[tuple[QuartoPosition, int], bool] = {}
 
     def best_action(self) -> int:
-        """A proven win; else an action that is not proven lost, the one leaving the opponent the fewest safe pieces."""
+        """Return a proven win, or else the action not proven lost that leaves the opponent the fewest safe pieces."""
         lines, free, hand, reserve = self._root
         if TRAITS[hand] & wanted(lines):
             cell = next(cell for cell in free if self._completes(lines, cell, hand))
@@ -232,7 +234,7 @@ class QuartoSearch:
         actions = list(self._actions(self._root))
         if not actions:
             return 16 * free[0] + reserve[0]
-        # Stable: of actions that are equal the first stays.
+        # The sort is stable, so equal actions keep their order.
         actions.sort(key=lambda item: self._safe_count(item[1]))
         try:
             for depth in range(len(free)):
@@ -243,14 +245,14 @@ class QuartoSearch:
                     if not self._wins(after, depth):
                         kept.append((action, after))
                 if not kept:
-                    break  # all lose: this depth puts it off the longest
+                    break  # all actions lose, and those left delay the loss the longest
                 actions = kept
         except BudgetUsed:
             pass
         return actions[0][0]
 
     def _wins(self, position: QuartoPosition, depth: int) -> bool:
-        """Whether the side to move is proven to win within so many more moves. Raises BudgetUsed."""
+        """Return whether the side to move is proven to win within `depth` more moves. Raises BudgetUsed."""
         if TRAITS[position[2]] & wanted(position[0]):
             return True
         if depth <= 0:
@@ -261,20 +263,20 @@ class QuartoSearch:
         return self._proved[key]
 
     def _loses(self, position: QuartoPosition, depth: int) -> bool:
-        """Whether the side to move is proven to lose within so many more moves. Raises BudgetUsed."""
+        """Return whether the side to move is proven to lose within `depth` more moves. Raises BudgetUsed."""
         if TRAITS[position[2]] & wanted(position[0]) or not position[3]:
             return False
         key = (position, -depth - 1)
         if key not in self._proved:
             replies = self._counted(position)
-            # Depth 0 still sees that there is no safe piece to hand over.
+            # At depth 0, a position is lost if there is no safe piece to hand over.
             self._proved[key] = (
                 all(self._wins(after, depth - 1) for _, after in replies) if depth else next(replies, None) is None
             )
         return self._proved[key]
 
     def _counted(self, position: QuartoPosition) -> Iterator[tuple[int, QuartoPosition]]:
-        """The actions, each at the cost of one position. Raises BudgetUsed."""
+        """Yield what `_actions` does, and count one position of the budget for each action. Raises BudgetUsed."""
         for item in self._actions(position):
             self._left -= 1
             if self._left < 0:
@@ -283,7 +285,7 @@ class QuartoSearch:
 
     @staticmethod
     def _actions(position: QuartoPosition) -> Iterator[tuple[int, QuartoPosition]]:
-        """The actions that do not hand over a piece that wins at once, with the positions they lead to."""
+        """Yield the actions that do not hand over a piece that wins at once, with the positions that they lead to."""
         lines, free, hand, reserve = position
         for cell in free:
             after = placed(lines, cell, hand)
@@ -296,7 +298,7 @@ class QuartoSearch:
 
     @staticmethod
     def _safe_count(position: QuartoPosition) -> int:
-        """The pieces that the opponent could hand back without losing at once, as the board stands."""
+        """Return how many pieces the opponent could hand back without losing at once, on the board as it is."""
         traits = wanted(position[0])
         return sum(not TRAITS[piece] & traits for piece in position[3])
 
@@ -306,25 +308,25 @@ class QuartoSearch:
 
 
 class Player:
-    """Plays tic-tac-toe, Connect Four and Quarto; the length of the state tells them apart."""
+    """Plays tic-tac-toe, Connect Four and Quarto; it recognises the game by the length of the state."""
 
     def __init__(self, train_mode: bool = False) -> None:
         pass
 
     def start(self, state: Iterable[int], valid_actions: Iterable[int]) -> int:
-        """The first move of a match."""
+        """Return the first action of a match."""
         return choose([int(number) for number in state])
 
     def step(self, state: Iterable[int], valid_actions: Iterable[int], prev_reward: float) -> int:
-        """Every later move."""
+        """Return every later action."""
         return choose([int(number) for number in state])
 
     def end(self, state: Iterable[int], prev_reward: float) -> None:
-        """The match is over."""
+        """Called when the match is over."""
 
 
 def choose(state: list[int]) -> int:
-    """The action for a state of plain integers (Python reckons with NumPy's ten times slower, one at a time)."""
+    """Return the action for a state of plain integers, which are ten times faster in Python than those of NumPy."""
     if len(state) == 10:
         return solve_tic_tac_toe(tuple(state[:9]), state[9])[1]
     if len(state) == 43:

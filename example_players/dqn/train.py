@@ -1,8 +1,8 @@
 """Trains a small deep Q-network (Mnih et al., 2015) in NumPy and writes `weights.npz`: `python train.py`.
 
-For CartPole-v1, and others with a short row of numbers to see and numbered actions to choose from. Two hidden layers,
-a memory of past steps, a second network that lags behind to learn from; the gradient is written out below. Needs
-Gymnasium and NumPy; a quarter of a minute on one core. The same seed gives the same weights.
+For CartPole-v1 and other environments with short observations and numbered actions. It has two hidden layers, a memory
+of past steps, and a second network that follows the first slowly and gives the targets. The gradient is written out
+below. It needs Gymnasium and NumPy, and takes 15 seconds on one core. The same seed gives the same weights.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ import numpy
 
 STEPS = 50_000
 MEMORY = 20_000
-"""Steps that are remembered."""
+"""Number of past steps that are kept to learn from."""
 WARM_UP = 1_000
-"""Steps before anything is learned."""
+"""Steps before learning begins."""
 LEARN_EVERY = 2
-"""Steps from one batch to the next."""
+"""Steps between two batches."""
 BATCH = 64
 HIDDEN = 64
 DISCOUNT = 0.98
 LEARNING_RATE = 0.002
-"""At the start; it falls to 0."""
+"""The rate at the start; it falls to 0."""
 REWARD_SCALE = 1 - DISCOUNT
-"""Values are then means of rewards, of a size that a network learns easily, and not sums."""
+"""Makes values weighted means of rewards instead of sums, which have a size that a network learns easily."""
 EXPLORING_STEPS = 10_000
-"""While exploration falls from all actions to LAST_EXPLORATION of them."""
+"""Number of steps in which the share of random actions falls from 1 to LAST_EXPLORATION."""
 LAST_EXPLORATION = 0.05
 FOLLOWING = 0.01
-"""How much of the way the lagging network goes towards the one that learns, each batch."""
+"""Share of its distance to the learning network that the lagging network moves with each batch."""
 TEST_STEPS = 1_000
-"""Between tests without exploration."""
+"""Steps between two tests without exploration."""
 TEST_EPISODES = 20
 
 
 class Network:
-    """Three layers; `parameters` are weights and bias of the first, the second, the third."""
+    """A network of three layers; `parameters` holds the weights and the bias of each layer in turn."""
 
     def __init__(self, sizes: list[int], random: Any) -> None:
         self.parameters: list[Any] = []
         for inputs, outputs in pairwise(sizes):
-            # Scaled for ReLU (He et al., 2015).
+            # The scale for layers with ReLU (He et al., 2015).
             self.parameters += [random.normal(0, (2 / inputs) ** 0.5, (inputs, outputs)), numpy.zeros(outputs)]
 
     def layers(self, states: Any) -> list[Any]:
-        """The states, the two hidden layers, and the values of the actions; one row a state."""
+        """Return the states, the two hidden layers and the values of the actions, with one row per state."""
         first, first_bias, second, second_bias, third, third_bias = self.parameters
         hidden = numpy.maximum(states @ first + first_bias, 0)
         deeper = numpy.maximum(hidden @ second + second_bias, 0)
         return [states, hidden, deeper, deeper @ third + third_bias]
 
     def values(self, states: Any) -> Any:
-        """Of each action."""
+        """Return the value of each action, with one row per state."""
         return self.layers(states)[-1]
 
     def gradient(self, states: Any, actions: Any, targets: Any) -> list[Any]:
-        """Of the mean Huber loss of the values of these actions against the targets, by each parameter."""
+        """Return the gradient, by each parameter, of the mean Huber loss between values of actions and targets."""
         *inputs, values = self.layers(states)
         rows = numpy.arange(len(actions))
         at_output = numpy.zeros_like(values)
@@ -69,13 +69,13 @@ class Network:
         slopes: list[Any] = []
         for layer in (2, 1, 0):
             slopes = [inputs[layer].T @ at_output, at_output.sum(axis=0), *slopes]
-            # Back through the weights, then through ReLU, which lets nothing pass where it was 0.
+            # Backwards through the weights and then through ReLU, whose gradient is 0 where its output was 0.
             at_output = at_output @ self.parameters[2 * layer].T * (inputs[layer] > 0)
         return slopes
 
 
 class Adam:
-    """Steps downhill, of a size of its own for each parameter (Kingma and Ba, 2015)."""
+    """Gradient descent with an adaptive step size for each parameter (Kingma and Ba, 2015)."""
 
     def __init__(self, parameters: list[Any]) -> None:
         self._means = [numpy.zeros_like(value) for value in parameters]
@@ -93,7 +93,7 @@ class Adam:
 
 
 class Memory:
-    """The last steps: states, actions, rewards, states after, and whether the episode went on."""
+    """The last MEMORY steps: states, actions, rewards, next states, and whether the episode went on."""
 
     def __init__(self, inputs: int) -> None:
         self._columns = (
@@ -106,19 +106,19 @@ class Memory:
         self._count = 0
 
     def add(self, *step: Any) -> None:
-        """Remember a step in the place of the oldest."""
+        """Keep a step in place of the oldest one."""
         for column, value in zip(self._columns, step, strict=True):
             column[self._count % MEMORY] = value
         self._count += 1
 
     def sample(self, random: Any) -> tuple[Any, ...]:
-        """Columns of BATCH steps, any of them."""
+        """Return the columns of BATCH random steps."""
         rows = random.integers(min(self._count, MEMORY), size=BATCH)
         return tuple(column[rows] for column in self._columns)
 
 
 def test_return(environment: Any, network: Network) -> float:
-    """Mean return of the best actions on the seeds 0, 1, 2, ..."""
+    """Return the mean return of the best actions on the seeds 0 to TEST_EPISODES - 1."""
     total = 0.0
     for seed in range(TEST_EPISODES):
         state, is_over = environment.reset(seed=seed)[0], False
@@ -130,7 +130,7 @@ def test_return(environment: Any, network: Network) -> float:
 
 
 def learn(environment: Any, test_environment: Any, steps: int, seed: int) -> list[Any]:
-    """The parameters that did best in a test."""
+    """Train a network; return the parameters that did best in a test."""
     random = numpy.random.default_rng(seed)
     inputs, action_count = environment.observation_space.shape[0], int(environment.action_space.n)
     network = Network([inputs, HIDDEN, HIDDEN, action_count], random)
@@ -143,12 +143,13 @@ def learn(environment: Any, test_environment: Any, steps: int, seed: int) -> lis
         explores = random.random() < exploration
         action = int(random.integers(action_count)) if explores else int(network.values(state).argmax())
         after, reward, terminated, truncated, _ = environment.step(action)
-        # An episode that is only cut off would have gone on: what follows still counts.
+        # A truncated episode was only cut off, so the value of its last state still counts.
         memory.add(state, action, REWARD_SCALE * float(reward), after, not terminated)
         state = environment.reset()[0] if terminated or truncated else after
         if step >= WARM_UP and step % LEARN_EVERY == 0:
             states, actions, rewards, afters, going_on = memory.sample(random)
-            # The one chooses, the other values: one alone would believe its own luck (van Hasselt et al., 2016).
+            # One network chooses the action and the other values it, because a network that does both overestimates
+            # values (van Hasselt et al., 2016).
             chosen = network.values(afters).argmax(axis=1)
             future = lagging.values(afters)[numpy.arange(BATCH), chosen]
             targets = rewards + DISCOUNT * going_on * future
@@ -159,18 +160,18 @@ def learn(environment: Any, test_environment: Any, steps: int, seed: int) -> lis
         if step >= WARM_UP and step % TEST_STEPS == 0:
             score = test_return(test_environment, network)
             print(f"step {step}: mean return {score:.1f} without exploration")
-            # Learning wavers: the best is kept.
+            # Results go up and down during training, so the best parameters are kept.
             if score >= best_return:
                 best, best_return = [value.copy() for value in network.parameters], score
     return best
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("environment", nargs="?", default="CartPole-v1", help="id of Gymnasium")
-    parser.add_argument("--arguments", type=json.loads, default={}, help="JSON: what gymnasium.make gets besides")
-    parser.add_argument("--steps", type=int, default=STEPS, help="of the environment")
+    parser.add_argument("--arguments", type=json.loads, default={}, help="JSON with arguments for gymnasium.make")
+    parser.add_argument("--steps", type=int, default=STEPS, help="steps of the environment")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("weights.npz"))
     options = parser.parse_args()

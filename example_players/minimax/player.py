@@ -1,7 +1,7 @@
 """Minimax with alpha-beta pruning, to a limited depth, for tic-tac-toe, Connect Four and Quarto.
 
-A search needs the rules, and a player cannot call the arena: so each game has a small simulator here. All values are
-seen from the side that is to move; what is good for one side is as bad for the other, hence the minus signs.
+A search needs the rules, and a player cannot call the arena, so each game has a small simulator here. Values are those
+for the side to move. A value for one side is the negative of the value for the other, hence the minus signs.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ WIN = 1000
 
 
 class Game(Protocol):
-    """A position that can be played on and taken back."""
+    """A position in which actions can be played and taken back."""
 
     depth: int
-    """How many moves ahead to look from here."""
+    """The number of moves to look ahead from here."""
 
     def actions(self) -> list[int]:
-        """The legal actions, promising ones first: alpha-beta prunes more then."""
+        """Return the legal actions, with promising ones first, so that alpha-beta prunes more."""
 
     def play(self, action: int) -> int | None:
-        """Play an action. The result for the side that played it when the match is over, else None."""
+        """Play an action; return the result for the side that played it if the match is over, otherwise None."""
 
     def undo(self, action: int) -> None:
         """Take back the last action."""
 
     def evaluate(self) -> int:
-        """A guess at the result for the side to move, well within -WIN..WIN."""
+        """Return an estimate of the result for the side to move, between -WIN and WIN."""
 
 
 def search(game: Game, depth: int, alpha: int, beta: int) -> int:
-    """The value of a position for the side to move, as far as it lies between alpha and beta."""
+    """Return the value of a position for the side to move; it is exact if it lies between alpha and beta."""
     best = -2 * WIN
     for action in game.actions():
         best = max(best, value_of(game, action, depth, max(alpha, best), beta))
         if best >= beta:
-            break  # the other side will not let us come here
+            break  # the opponent has a better move earlier and avoids this position
     return best
 
 
 def value_of(game: Game, action: int, depth: int, alpha: int, beta: int) -> int:
-    """The value of an action for the side that plays it."""
+    """Return the value of an action for the side that plays it."""
     result = game.play(action)
     if result is not None:
-        # Win soon, lose late: what happens with more depth left is nearer.
+        # An early win is better and an early loss worse; more depth is left early.
         value = result + depth * (result > 0) - depth * (result < 0)
     elif depth <= 1:
         value = -game.evaluate()
@@ -57,7 +57,7 @@ def value_of(game: Game, action: int, depth: int, alpha: int, beta: int) -> int:
 
 
 class TicTacToe:
-    """Nine cells 0/1/-1 row by row; actions are cells."""
+    """Nine cells (0, 1 or -1) row by row; actions are cells."""
 
     LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
     ORDER = (4, 0, 2, 6, 8, 1, 3, 5, 7)
@@ -83,7 +83,7 @@ class TicTacToe:
         self._player = -self._player
 
     def evaluate(self) -> int:
-        """Each line that only one side has marks on counts for it."""
+        """Count the marks on lines that only one side has marks on."""
         cells, score = self._cells, 0
         for a, b, c in self.LINES:
             marks = (cells[a], cells[b], cells[c])
@@ -93,7 +93,7 @@ class TicTacToe:
 
 
 def four_in_a_row() -> list[tuple[int, int, int, int]]:
-    """All 69 lines of four cells on the board of Connect Four."""
+    """Return all 69 lines of four cells on the board of Connect Four."""
     lines = []
     for row in range(6):
         for column in range(7):
@@ -104,20 +104,20 @@ def four_in_a_row() -> list[tuple[int, int, int, int]]:
     return lines
 
 
-# The three other cells of every line through a cell. The number of lines is also what a cell is worth.
+# OTHERS holds the three other cells of every line through each cell. The number of these lines is the worth of a cell.
 FOURS = four_in_a_row()
 OTHERS = [[[other for other in line if other != cell] for line in FOURS if cell in line] for cell in range(42)]
 WORTH = [len(others) for others in OTHERS]
 
 
 class ConnectFour:
-    """6 x 7 cells 0/1/-1 row by row from the top; actions are columns."""
+    """6 x 7 cells (0, 1 or -1) row by row from the top; actions are columns."""
 
     ORDER = (3, 2, 4, 1, 5, 0, 6)
 
     def __init__(self, state: Sequence[int]) -> None:
         self._cells, self._player = list(state[:42]), state[42]
-        # The lowest free cell of each column; negative when the column is full.
+        # The lowest free cell of each column, or a negative number if the column is full.
         self._free = [35 + column - 7 * sum(map(bool, self._cells[column::7])) for column in range(7)]
         self._left = self._cells.count(0)
         self._score = sum(worth * cell for worth, cell in zip(WORTH, self._cells, strict=True))
@@ -147,7 +147,7 @@ class ConnectFour:
         self._cells[cell] = 0
 
     def evaluate(self) -> int:
-        """Cells that lie on many lines are good cells."""
+        """Compare the worth of both sides' cells."""
         return self._score * self._player
 
 
@@ -159,17 +159,17 @@ TRAITS = [piece | (~piece & 15) << 4 for piece in range(16)]
 
 
 class Quarto:
-    """16 cells, then the piece in hand; an action is 16 * cell + the piece for the opponent.
+    """16 cells and the piece in hand; an action is 16 * cell + the piece for the opponent.
 
-    A piece is kept as eight bits: the traits it has and, above them, those it lacks. The bits that four pieces have in
-    common are what makes a line; an empty cell has no bits, so no line through it wins.
+    A piece is stored as eight bits: the four traits that it has and, above them, those that it lacks. Four pieces with
+    a common bit make a winning line. An empty cell has no bits, so no line through it wins.
     """
 
     def __init__(self, state: Sequence[int]) -> None:
         self._cells = [0 if piece < 0 else TRAITS[piece] for piece in state[:16]]
         self._hands = [state[16]]
         self._reserve = [piece for piece in range(16) if piece not in state]
-        # Hundreds of actions at first, so only one move; to the end when six cells are left, if pruning allows.
+        # At first there are hundreds of actions, so it looks only one move ahead, and further when few cells are left.
         self.depth = {6: 2, 5: 3}.get(self._cells.count(0), 1 if self._cells.count(0) > 6 else 4)
 
     def actions(self) -> list[int]:
@@ -184,7 +184,7 @@ class Quarto:
             return WIN
         if self._reserve:
             return None
-        # The last piece is placed at once, for the opponent.
+        # The opponent's last piece is placed at once.
         return -WIN if self.evaluate() else 0
 
     def undo(self, action: int) -> None:
@@ -194,7 +194,7 @@ class Quarto:
         self._reserve.append(piece)
 
     def evaluate(self) -> int:
-        """Whether the piece in hand completes a line somewhere."""
+        """Return a win if the piece in hand can complete a line, otherwise 0."""
         cells, traits = self._cells, TRAITS[self._hands[-1]]
         if cells.count(0) > 13:
             return 0
@@ -212,36 +212,36 @@ class Quarto:
         return any(cells[a] & cells[b] & cells[c] & cells[d] for a, b, c, d in THROUGH[cell])
 
 
-# The length of the state tells the games apart.
+# The games by the length of their states.
 GAMES: dict[int, Callable[[list[int]], Game]] = {10: TicTacToe, 43: ConnectFour, 17: Quarto}
 
 
 class Player:
     """Plays the action with the best minimax value.
 
-    seed: makes the choice among equal actions repeatable; the arena gives none.
+    seed: makes the choice among equally good actions repeatable; the arena does not set it.
     """
 
     def __init__(self, train_mode: bool = False, seed: int | None = None) -> None:
         self._random = Random(seed)
 
     def start(self, state: Iterable[int], valid_actions: Iterable[int]) -> int:
-        """The first move of a match."""
+        """Return the first action of a match."""
         return self._choose(state)
 
     def step(self, state: Iterable[int], valid_actions: Iterable[int], prev_reward: float) -> int:
-        """Every later move."""
+        """Return every later action."""
         return self._choose(state)
 
     def end(self, state: Iterable[int], prev_reward: float) -> None:
-        """The match is over."""
+        """Called when the match is over."""
 
     def _choose(self, state: Iterable[int]) -> int:
-        # Plain integers: Python reckons with NumPy's ten times slower, one at a time.
+        # Python computes ten times faster with plain integers than with single numbers of NumPy.
         numbers = [int(number) for number in state]
         game = GAMES[len(numbers)](numbers)
         actions = game.actions()
-        # Of equal actions the first is taken, so a random order makes matches differ.
+        # The first of equally good actions is chosen, so a random order makes matches differ.
         self._random.shuffle(actions)
         chosen, best = actions[0], -2 * WIN
         for action in actions:

@@ -1,6 +1,6 @@
-"""Plays what tabular Q-learning has found best: FrozenLake-v1, Taxi and CliffWalking, whose states are numbers.
+"""Plays FrozenLake-v1, Taxi or CliffWalking, whose states are numbers, by a table that Q-learning has learned.
 
-`q_table.npy` (state, action) is written by `train.py`, for one environment.
+`train.py` writes `q_table.npy`, an array of shape (states, actions), for one environment.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from typing import Any
 
 import numpy
 
-# Once for all episodes, not in every Player.
+# Loaded once, for all `Player` objects. The comment shows in the traceback when the file is missing.
 VALUES = numpy.load(Path(__file__).with_name("q_table.npy"))  # train.py writes it
 BEST_ACTIONS = VALUES.argmax(axis=1).tolist()
 
 
 class Player:
-    """Looks the best action up. state: array of shape (1,) with the number of the state."""
+    """Looks up the best action. state: array of shape (1,) with the number of the state."""
 
     def __init__(self, train_mode: bool = False) -> None:
         pass
 
     def start(self, state: Any, valid_actions: Any) -> int:
-        """The first move of an episode."""
+        """Return the first action of an episode."""
         return int(BEST_ACTIONS[int(state[0])])
 
     def step(self, state: Any, valid_actions: Any, prev_reward: float) -> int:
-        """Every later move."""
+        """Return every later action."""
         return int(BEST_ACTIONS[int(state[0])])
 
     def end(self, state: Any, prev_reward: float) -> None:
-        """The episode is over."""
+        """Called when the episode is over."""

@@ -1,7 +1,7 @@
 """Learns a table of values by Q-learning (Watkins, 1989) and writes `q_table.npy`: `python train.py FrozenLake-v1`.
 
-For environments whose observations and actions are numbers: FrozenLake-v1 (slippery or not), Taxi, CliffWalking.
-Needs Gymnasium and NumPy; a few seconds on one core. The same seed gives the same table.
+For environments whose observations and actions are numbers: FrozenLake-v1 (slippery or not), Taxi and CliffWalking. It
+needs Gymnasium and NumPy, and takes a few seconds on one core. The same seed gives the same table.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ DEFAULT_STEPS = 200_000
 DISCOUNT = 0.99
 LAST_EXPLORATION = 0.1
 LEARNING_POWER = 0.6
-"""The n-th visit to a state and action counts n**-0.6: it averages over luck, and the early, wrong values fade."""
+"""The learning rate of the n-th visit to a state and action is n**-0.6, which averages over luck and lets the early,
+wrong values fade."""
 
 
 def learn(environment: Any, steps: int, seed: int) -> Any:
-    """Values of shape (states, actions) after so many steps of the environment."""
+    """Return the values, of shape (states, actions), after `steps` steps of the environment."""
     random = Random(seed)
     action_count = int(environment.action_space.n)
     values = [[0.0] * action_count for _ in range(int(environment.observation_space.n))]
@@ -35,13 +36,13 @@ def learn(environment: Any, steps: int, seed: int) -> Any:
         if is_over:
             recent = [*recent[-99:], episode_return]
             state, episode_return = int(environment.reset()[0]), 0.0
-        # Half of the time exploration falls, then it stays: Q-learning learns the best way whatever way it goes.
+        # Exploration falls in the first half and then stays. Q-learning learns the best way even while it explores.
         exploration = max(LAST_EXPLORATION, 1 - 2 * step / steps)
         row = values[state]
         explores = random.random() < exploration
         action = random.randrange(action_count) if explores else row.index(max(row))
         after, reward, terminated, truncated, _ = environment.step(action)
-        # An episode that is only cut off would have gone on: what follows still counts.
+        # A truncated episode was only cut off, so the value of its last state still counts.
         future = 0.0 if terminated else DISCOUNT * max(values[int(after)])
         visits[state][action] += 1
         row[action] += (float(reward) + future - row[action]) / visits[state][action] ** LEARNING_POWER
@@ -49,16 +50,16 @@ def learn(environment: Any, steps: int, seed: int) -> Any:
         episode_return += float(reward)
         step += 1
         if step % (steps // 10) == 0:
-            print(f"step {step}: mean return {sum(recent) / len(recent):.2f} while it explores {exploration:.0%}")
+            print(f"step {step}: mean return {sum(recent) / len(recent):.2f} with {exploration:.0%} exploration")
     return numpy.array(values)
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("environment", nargs="?", default="FrozenLake-v1", help="id of Gymnasium")
     parser.add_argument("--arguments", type=json.loads, default={}, help="""JSON, e.g. '{"is_slippery": false}'""")
-    parser.add_argument("--steps", type=int, help="of the environment")
+    parser.add_argument("--steps", type=int, help="steps of the environment")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("q_table.npy"))
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Plays any valid action, all equally likely, in every environment of the arena."""
+"""Plays a random valid action in every environment of the arena."""
 
 from collections.abc import Sequence
 from random import Random
@@ -12,29 +12,30 @@ ARRAYS = {
     105: (8, 1.0),  # Ant
     348: (17, 0.4),  # Humanoid
 }
-"""Where actions are arrays: how many numbers and their bound, by the length of the observation, which is all we see."""
+"""The length and the bound of an action that is an array, by the length of the observation, which is all that a player
+sees."""
 
 
 class Player:
-    """Draws an action.
+    """Draws an action, each with the same probability.
 
-    seed: makes the moves repeatable; the arena gives none.
+    seed: makes the moves repeatable; the arena does not set it.
     """
 
     def __init__(self, train_mode: bool = False, seed: int | None = None) -> None:
-        # A generator of its own: one object plays per running match, and none must disturb the others' moves.
+        # Each running match has its own object and generator, so that matches do not influence each other's moves.
         self._random = Random(seed)
 
     def start(self, state: Sequence[float], valid_actions: Sequence[int]) -> Any:
-        """The first move of a match."""
+        """Return the first action of a match."""
         return self._choose(state, valid_actions)
 
     def step(self, state: Sequence[float], valid_actions: Sequence[int], prev_reward: float) -> Any:
-        """Every later move."""
+        """Return every later action."""
         return self._choose(state, valid_actions)
 
     def end(self, state: Sequence[float], prev_reward: float) -> None:
-        """The match is over."""
+        """Called when the match is over."""
 
     def _choose(self, state: Sequence[float], valid_actions: Sequence[int]) -> Any:
         if len(valid_actions):
@@ -42,11 +43,11 @@ class Player:
         return self._array(len(state))
 
     def _array(self, observation_length: int) -> Any:
-        import numpy  # only here: games of numbered actions need no package
+        import numpy  # only here, because environments with numbered actions need no package
 
         if observation_length not in ARRAYS:
             raise ValueError(
-                f"Which actions go with an observation of length {observation_length}? Add them to ARRAYS in player.py."
+                f"There is no entry for observations of length {observation_length}. Add one to ARRAYS in player.py."
             )
         count, bound = ARRAYS[observation_length]
         return numpy.array([self._random.uniform(-bound, bound) for _ in range(count)], dtype=numpy.float32)

@@ -1,6 +1,6 @@
-"""Plays what a small network that REINFORCE has trained finds most probable: CartPole-v1.
+"""Plays CartPole-v1 with a small network that REINFORCE has trained.
 
-`weights.npz` is written by `train.py`, which holds the same network and its gradient.
+`train.py` has the same network with its gradient, and writes `weights.npz`.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from typing import Any
 
 import numpy
 
-# Once for all episodes, not in every Player.
+# Loaded once, for all `Player` objects. The comment shows in the traceback when the file is missing.
 with numpy.load(Path(__file__).with_name("weights.npz")) as file:  # train.py writes it
     WEIGHTS = dict(file)
 
 
 class Player:
-    """Plays the action with the highest score; drawing by probability would only explore."""
+    """Plays the most probable action; drawing actions by their probability is only useful for training."""
 
     def __init__(self, train_mode: bool = False) -> None:
         pass
 
     def start(self, state: Any, valid_actions: Any) -> int:
-        """The first move of an episode."""
+        """Return the first action of an episode."""
         return best_action(state)
 
     def step(self, state: Any, valid_actions: Any, prev_reward: float) -> int:
-        """Every later move."""
+        """Return every later action."""
         return best_action(state)
 
     def end(self, state: Any, prev_reward: float) -> None:
-        """The episode is over."""
+        """Called when the episode is over."""
 
 
 def best_action(state: Any) -> int:
-    """The action with the highest score."""
+    """Return the action with the highest score, which is also the most probable one."""
     hidden = numpy.tanh(state @ WEIGHTS["hidden"] + WEIGHTS["hidden_bias"])
     return int((hidden @ WEIGHTS["output"] + WEIGHTS["output_bias"]).argmax())

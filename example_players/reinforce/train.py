@@ -1,7 +1,7 @@
 """Learns a policy by REINFORCE (Williams, 1992) and writes `weights.npz`: `python train.py`.
 
-For CartPole-v1, and others with a short row of numbers to see and numbered actions to choose from. A network with one
-hidden layer gives the probability of each action; the gradient is written out below. Needs Gymnasium and NumPy; some
+For CartPole-v1 and other environments with short observations and numbered actions. A network with one hidden layer
+gives the probability of each action. The gradient is written out below. It needs Gymnasium and NumPy, and takes about
 ten seconds on one core. The same seed gives the same weights.
 """
 
@@ -17,7 +17,7 @@ import numpy
 
 BATCHES = 100
 EPISODES = 10
-"""Of a batch: the weights move once a batch."""
+"""Episodes per batch; the weights change once per batch."""
 HIDDEN = 32
 DISCOUNT = 0.99
 LEARNING_RATE = 0.01
@@ -27,7 +27,7 @@ Weights = dict[str, Any]
 
 
 def new_weights(inputs: int, outputs: int, random: Any) -> Weights:
-    """Random weights, scaled so that the sums of each layer stay of the size of its inputs."""
+    """Return random weights, scaled so that the sums in each layer have the size of its inputs."""
     return {
         "hidden": random.normal(0, inputs**-0.5, (inputs, HIDDEN)),
         "hidden_bias": numpy.zeros(HIDDEN),
@@ -37,7 +37,7 @@ def new_weights(inputs: int, outputs: int, random: Any) -> Weights:
 
 
 def forward(weights: Weights, states: Any) -> tuple[Any, Any]:
-    """Values of the hidden layer and probabilities of the actions, one row a state."""
+    """Return the hidden layer and the probabilities of the actions, with one row per state."""
     hidden = numpy.tanh(states @ weights["hidden"] + weights["hidden_bias"])
     scores = hidden @ weights["output"] + weights["output_bias"]
     powers = numpy.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -45,7 +45,7 @@ def forward(weights: Weights, states: Any) -> tuple[Any, Any]:
 
 
 def gradient(weights: Weights, states: Any, actions: Any, advantages: Any) -> Weights:
-    """Of the mean of advantage * log(probability of the action), by each weight."""
+    """Return the gradient, by each weight, of the mean of advantage * log(probability of the action)."""
     hidden, probabilities = forward(weights, states)
     at_scores = -probabilities
     at_scores[numpy.arange(len(actions)), actions] += 1
@@ -60,7 +60,7 @@ def gradient(weights: Weights, states: Any, actions: Any, advantages: Any) -> We
 
 
 class Adam:
-    """Steps uphill, of a size of its own for each weight (Kingma and Ba, 2015)."""
+    """Gradient ascent with an adaptive step size for each weight (Kingma and Ba, 2015)."""
 
     def __init__(self, weights: Weights) -> None:
         self._mean = {name: numpy.zeros_like(value) for name, value in weights.items()}
@@ -79,12 +79,12 @@ class Adam:
 
 
 def play(environment: Any, weights: Weights, seed: int, random: Any = None) -> tuple[list[Any], list[int], list[float]]:
-    """States, actions and rewards of one episode; without `random` the most probable actions are played."""
+    """Play one episode; return its states, actions and rewards. Without `random`, play the most probable actions."""
     states, actions, rewards = [], [], []
     state, is_over = environment.reset(seed=seed)[0], False
     while not is_over:
         probabilities = forward(weights, state)[1]
-        # Where a random number falls among the running sums: an action drawn by its probability.
+        # The place of a random number among the running sums draws each action with its probability.
         drawn = probabilities.argmax() if random is None else (probabilities.cumsum() < random.random()).sum()
         action = min(int(drawn), len(probabilities) - 1)
         states.append(state)
@@ -96,7 +96,7 @@ def play(environment: Any, weights: Weights, seed: int, random: Any = None) -> t
 
 
 def returns_of(rewards: list[float]) -> list[float]:
-    """The discounted sum of what follows each step, itself included."""
+    """Return, for each step, the discounted sum of its reward and all later ones."""
     following, total = [], 0.0
     for reward in reversed(rewards):
         total = reward + DISCOUNT * total
@@ -105,7 +105,7 @@ def returns_of(rewards: list[float]) -> list[float]:
 
 
 def learn(environment: Any, batches: int, seed: int) -> Weights:
-    """The weights that did best in a test after each batch."""
+    """Train a network; return the weights that did best in a test."""
     random = numpy.random.default_rng(seed)
     weights = new_weights(environment.observation_space.shape[0], int(environment.action_space.n), random)
     adam, best, best_score = Adam(weights), weights, -numpy.inf
@@ -114,11 +114,12 @@ def learn(environment: Any, batches: int, seed: int) -> Weights:
         states = numpy.array([state for episode in episodes for state in episode[0]])
         actions = numpy.array([action for episode in episodes for action in episode[1]])
         returns = numpy.array([value for episode in episodes for value in returns_of(episode[2])])
-        # The mean is the baseline: better than that is encouraged, worse discouraged.
+        # The mean is the baseline: actions with a higher return become more probable, others less.
         advantages = (returns - returns.mean()) / (returns.std() + 1e-8)
         adam.climb(weights, gradient(weights, states, actions, advantages))
         if batch % 5 == 0:
-            # Learning wavers: what counts is how the most probable actions do, which are what the player plays.
+            # Results go up and down during training, so the best weights are kept. The test plays the most probable
+            # actions, as the player does.
             score = float(numpy.mean([sum(play(environment, weights, test)[2]) for test in range(TEST_EPISODES)]))
             if score >= best_score:
                 best, best_score = {name: value.copy() for name, value in weights.items()}, score
@@ -128,10 +129,10 @@ def learn(environment: Any, batches: int, seed: int) -> Weights:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("environment", nargs="?", default="CartPole-v1", help="id of Gymnasium")
-    parser.add_argument("--arguments", type=json.loads, default={}, help="JSON: what gymnasium.make gets besides")
+    parser.add_argument("--arguments", type=json.loads, default={}, help="JSON with arguments for gymnasium.make")
     parser.add_argument("--batches", type=int, default=BATCHES)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("weights.npz"))

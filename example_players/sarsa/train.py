@@ -1,8 +1,8 @@
 """Learns a table of values by SARSA (Rummery and Niranjan, 1994) and writes `q_table.npy`: `python train.py`.
 
-For environments whose observations and actions are numbers: CliffWalking, where it learns to keep a distance to the
-cliff because it reckons with its own exploration (Sutton and Barto, 2018, example 6.6), FrozenLake-v1, Taxi. Needs
-Gymnasium and NumPy; a few seconds on one core. The same seed gives the same table.
+For environments whose observations and actions are numbers: CliffWalking, FrozenLake-v1 and Taxi. In CliffWalking it
+learns to keep a distance from the cliff, because it takes its own exploration into account (Sutton and Barto, 2018,
+example 6.6). It needs Gymnasium and NumPy, and takes a few seconds on one core. The same seed gives the same table.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ STEPS = 200_000
 DISCOUNT = 0.99
 LAST_EXPLORATION = 0.1
 LEARNING_POWER = 0.6
-"""The n-th visit to a state and action counts n**-0.6: it averages over luck, and the early, wrong values fade."""
+"""The learning rate of the n-th visit to a state and action is n**-0.6, which averages over luck and lets the early,
+wrong values fade."""
 
 
 def learn(environment: Any, steps: int, seed: int) -> Any:
-    """Values of shape (states, actions) after so many steps of the environment."""
+    """Return the values, of shape (states, actions), after `steps` steps of the environment."""
     random = Random(seed)
     action_count = int(environment.action_space.n)
     values = [[0.0] * action_count for _ in range(int(environment.observation_space.n))]
     visits = [[0] * action_count for _ in values]
 
     def choose(state: int, step: int) -> int:
-        # Half of the time exploration falls, then it stays.
+        # Exploration falls in the first half and then stays.
         if random.random() < max(LAST_EXPLORATION, 1 - 2 * step / steps):
             return random.randrange(action_count)
         return values[state].index(max(values[state]))
@@ -42,7 +43,8 @@ def learn(environment: Any, steps: int, seed: int) -> Any:
     for step in range(1, steps + 1):
         observation, reward, terminated, truncated, _ = environment.step(action)
         after = int(observation)
-        # Here it differs from Q-learning: what follows is worth what we shall really do, exploration included.
+        # This is the difference to Q-learning: the next state counts with the action that really comes next, even if
+        # exploration chose it.
         next_action = choose(after, step)
         future = 0.0 if terminated else DISCOUNT * values[after][next_action]
         visits[state][action] += 1
@@ -60,11 +62,11 @@ def learn(environment: Any, steps: int, seed: int) -> Any:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("environment", nargs="?", default="CliffWalking-v1", help="id of Gymnasium")
     parser.add_argument("--arguments", type=json.loads, default={}, help="""JSON, e.g. '{"is_slippery": false}'""")
-    parser.add_argument("--steps", type=int, default=STEPS, help="of the environment")
+    parser.add_argument("--steps", type=int, default=STEPS, help="steps of the environment")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("q_table.npy"))
     options = parser.parse_args()

@@ -1,8 +1,8 @@
 """A script submission for any environment of Gymnasium: `python -u submission.py CartPole-v1`.
 
-It learns a linear policy by the cross-entropy method, plays test episodes, and prints one line of JSON at the end:
-`score` (mean return of the test), `metrics` (its spread, worst and best) and `episodes`. Needs Gymnasium and NumPy.
-The number is the script's own word, so the arena marks it as self-reported.
+It learns a linear policy by the cross-entropy method, plays test episodes, and at the end prints one line of JSON with
+`score` (the mean return of the test), `metrics` (its standard deviation, worst and best return) and `episodes`. It
+needs Gymnasium and NumPy. The arena cannot check the score and marks it as self-reported.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy
 from gymnasium.spaces import Box, Discrete, flatdim, flatten
 
 LEARNING_STEPS = 150_000
-"""Of the environment: the container has half a core for five minutes."""
+"""Steps of the environment to learn from; the container has half a core for five minutes."""
 POPULATION = 24
 BEST = 6
 EPISODES = 2
-"""Of each candidate: one alone may be lucky."""
+"""Episodes per candidate, because the result of a single one may be luck."""
 NOISE = 0.5
-"""Added to the spread of the first generation, less and less to later ones, so that it does not settle too early."""
+"""Added to the spread of the first generation, and less to each later one, to keep the search from ending too early."""
 TEST_EPISODES = 100
 EPISODE_STEPS = 1_000
-"""Some environments never end an episode by themselves."""
+"""Largest number of steps in an episode, because some environments never end an episode themselves."""
 LEARNING_SEED, TEST_SEED = 0, 1_000_000
 
 
 def action_of(environment: Any, weights: Any, observation: Any) -> Any:
-    """What a linear policy does: the largest score where actions are numbers, scores within the bounds else."""
+    """Return the action of a linear policy: the number with the largest score, or the scores cut to the bounds."""
     flat: Any = flatten(environment.observation_space, observation)
     seen = numpy.append(flat, 1.0)
     scores = seen @ weights.reshape(len(seen), -1)
@@ -41,7 +41,7 @@ def action_of(environment: Any, weights: Any, observation: Any) -> Any:
 
 
 def play(environment: Any, weights: Any, seed: int) -> tuple[float, int]:
-    """Return and length of one episode."""
+    """Play one episode; return its return and its length."""
     observation, _ = environment.reset(seed=seed)
     total, length, is_over = 0.0, 0, False
     while not is_over and length < EPISODE_STEPS:
@@ -51,7 +51,7 @@ def play(environment: Any, weights: Any, seed: int) -> tuple[float, int]:
 
 
 def learn(environment: Any, steps: int) -> Any:
-    """The middle of the distribution of weights when the steps are used up."""
+    """Return the mean of the distribution of weights when the steps are used up."""
     random = numpy.random.default_rng(LEARNING_SEED)
     outputs = flatdim(environment.action_space)
     count = (flatdim(environment.observation_space) + 1) * outputs
@@ -60,7 +60,7 @@ def learn(environment: Any, steps: int) -> Any:
     while used < steps:
         generation += 1
         candidates = random.normal(mean, spread, (POPULATION, count))
-        # The same seeds for all candidates of a generation: none wins by an easier start.
+        # All candidates of a generation play the same seeds, so that no candidate has an easier start.
         seeds = random.integers(TEST_SEED, size=EPISODES).tolist()
         played = numpy.array([[play(environment, weights, seed) for seed in seeds] for weights in candidates])
         returns = played[:, :, 0].mean(axis=1)
@@ -73,7 +73,7 @@ def learn(environment: Any, steps: int) -> Any:
 
 
 def main(arguments: list[str]) -> int:
-    """Learn, test, report. Returns the exit status."""
+    """Learn, test and report the score; return the exit status."""
     environment_id = arguments[0] if arguments else "CartPole-v1"
     try:
         environment = gymnasium.make(environment_id)
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
     weights = learn(environment, LEARNING_STEPS)
     returns = [play(environment, weights, TEST_SEED + episode)[0] for episode in range(TEST_EPISODES)]
     metrics = [float(numpy.std(returns)), min(returns), max(returns)]
-    # The last line: nothing may be printed after it.
+    # The line with the score must be the last one.
     print(json.dumps({"score": float(numpy.mean(returns)), "metrics": metrics, "episodes": len(returns)}))
     return 0
 

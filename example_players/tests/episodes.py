@@ -1,4 +1,4 @@
-"""Plays episodes of Gymnasium with packed examples, loaded and called as the player server does."""
+"""Plays episodes of Gymnasium with packed examples, loaded and called as the player server does it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arena_kit.upload.archive import unpack_archive
 
 @dataclass
 class Episode:
-    """One that is being played, with a player of its own."""
+    """A running episode with its own player."""
 
     environment: Any
     player: Any
@@ -30,14 +30,14 @@ class Episode:
 
 
 def make_players(archive: bytes, folder: Path, patch: pytest.MonkeyPatch) -> Any:
-    """What makes the players of an archive, unpacked into a new folder and loaded by the player server's own code."""
+    """Unpack an archive and load it with the player server's code; return a function that makes its players."""
     unpack_archive(io.BytesIO(archive), folder)
     patch.chdir(folder)
     patch.setattr(sys, "path", [*sys.path])
     patch.delitem(sys.modules, "player", raising=False)
     serving.import_numpy()
     _, make = loading.load_player(str(folder))
-    # Loading has put it there; the next test must not find it.
+    # Loading added this entry, and the next test must not find it.
     patch.setitem(sys.modules, "player", sys.modules.pop("player"))
     return make
 
@@ -51,9 +51,9 @@ def returns(
     parallel: int = 16,
     most_steps: int = 1000,
 ) -> list[float]:
-    """The returns of episodes with the seeds 0, 1, 2, ..., many at once, in turns, each with a player of its own.
+    """Return the returns of episodes with the seeds 0, 1, 2, ..., played in turns, each with its own player.
 
-    Players are used again. Raises where a player answers what the contract does not allow.
+    Players are used again for later episodes. Raises when an answer does not follow the contract.
     """
     players = [make(False) for _ in range(parallel)]
     done: dict[int, float] = {}
@@ -74,7 +74,7 @@ def returns(
 
 
 def advance(episode: Episode) -> bool:
-    """Ask for one action and take it; whether the episode is over."""
+    """Ask for an action and play it; return whether the episode is over."""
     space = episode.environment.action_space
     numbered = isinstance(space, gymnasium.spaces.Discrete)
     state, valid = observed(episode.environment, episode.state), numpy.arange(space.n if numbered else 0)
@@ -91,7 +91,7 @@ def advance(episode: Episode) -> bool:
 
 
 def observed(environment: Any, state: Any) -> Any:
-    """An observation as players get it: a fresh array, of shape (1,) where it is a number."""
+    """Return an observation as players get it, a new array, which has the shape (1,) for a number."""
     return numpy.array(state, dtype=environment.observation_space.dtype).reshape(
         environment.observation_space.shape or (1,)
     )

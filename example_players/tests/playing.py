@@ -1,4 +1,4 @@
-"""Loads players as the arena does, from a file and nothing else, and plays matches with them."""
+"""Loads players as the arena does, from a file alone, and plays matches with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[1]
 
 
 def player_class(name: str) -> Any:
-    """The class `Player` of an example player, loaded without any package around it."""
+    """Return the class `Player` of an example player, loaded without a package around it."""
     spec = importlib.util.spec_from_file_location(f"player_{name}", FOLDER / name / "player.py")
     assert spec is not None
     assert spec.loader is not None
@@ -25,7 +25,7 @@ def player_class(name: str) -> Any:
 
 
 def play_match(slug: str, players: Sequence[Any], seed: int = 0) -> tuple[float, ...]:
-    """Play one match, players[0] on seat 0; return the score per seat. Raises IllegalAction."""
+    """Play a match with players[0] in seat 0; return the score of each seat. Raises IllegalAction."""
     environment = get_spec(slug).make()
     environment.reset(seed)
     scores = [0.0] * len(players)
@@ -48,7 +48,7 @@ def play_match(slug: str, players: Sequence[Any], seed: int = 0) -> tuple[float,
 
 
 def points(slug: str, player: Any, opponent: Any, matches: int) -> float:
-    """The share of points that a player takes from an opponent, seats alternating: win 1, draw 1/2."""
+    """Return a player's share of the points (1 for a win, 1/2 for a draw) in matches with alternating seats."""
     total = 0.0
     for number in range(matches):
         seat = number % 2

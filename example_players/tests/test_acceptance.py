@@ -1,4 +1,4 @@
-"""What the arena says to the broken archives."""
+"""The arena's answers to the broken archives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAULTS = [archive for archive in ARCHIVES if archive.expected is Expected.FAULT]
 
 
 def check_upload(content: bytes) -> None:
-    """All that an upload is checked for. Raises ArchiveRefused or RequirementsRefused."""
+    """Run all checks of an upload. Raises ArchiveRefused or RequirementsRefused."""
     file = io.BytesIO(content)
     report = inspect_archive(file)
     check_python_compiles(file)
@@ -56,7 +56,7 @@ def test_the_failing_player_raises_in_about_one_of_ten_steps() -> None:
         except RuntimeError:
             failed += 1
 
-    # Ten standard deviations: 5000 * 0.1 +- 10 * sqrt(5000 * 0.1 * 0.9).
+    # The bounds are ten standard deviations: 5000 * 0.1 +- 10 * sqrt(5000 * 0.1 * 0.9).
     assert 288 < failed < 712
 
 

@@ -22,7 +22,7 @@ from arena_kit.upload.archive import unpack_archive
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """A folder with a short path that other users may enter: it holds sockets, and players run as somebody else."""
+    """Make a folder for sockets, with a short path, that other users can enter, because players run as another user."""
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
     folder.chmod(0o755)
     yield folder

@@ -1,4 +1,4 @@
-"""That what the examples have learned is worth more than chance, in the environments of Gymnasium themselves."""
+"""Examples that learn do better than random play, in Gymnasium's own environments."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Play = Callable[..., list[float]]
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where weights are kept for all tests of this run: each is learned once."""
+    """Return the folder of weights for all tests of this run, so that each player is trained once."""
     return tmp_path_factory.mktemp("weights")
 
 
 @pytest.fixture
 def play(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
-    """Trains and packs an example for an environment, then plays episodes with it."""
+    """Train and pack an example for an environment, then play episodes with it."""
 
     def returns_of(
         name: str, environment: str, episodes: int, arguments: Mapping[str, Any] | None = None, **options: Any
@@ -57,7 +57,7 @@ def test_networks_balance_the_pole(name: str, play: Play) -> None:
 
 
 def test_q_learning_crosses_the_slippery_lake(play: Play) -> None:
-    # The best policies reach 0.74 within the 100 steps; 1000 episodes have a standard error of 0.014.
+    # The best policies reach 0.74 within 100 steps, and the mean of 1000 episodes has a standard error of 0.014.
     assert numpy.mean(play("q_learning", "FrozenLake-v1", 1000)) >= 0.7
 
 
@@ -71,14 +71,14 @@ def test_q_learning_drives_the_taxi(play: Play) -> None:
 
 
 def test_q_learning_walks_along_the_cliff_and_sarsa_at_a_distance(play: Play) -> None:
-    # Steps cost 1: thirteen are the shortest way, right beside the cliff.
+    # A step costs 1, and the shortest way, right beside the cliff, has thirteen steps.
     assert set(play("q_learning", "CliffWalking-v1", 2)) == {-13.0}
     assert set(play("sarsa", "CliffWalking-v1", 2)) <= {-15.0, -17.0}
 
 
 @BOX2D
 def test_the_hand_written_controller_lands(play: Play) -> None:
-    # Gymnasium calls a mean of 200 solved.
+    # Gymnasium counts a mean of 200 as solved.
     assert numpy.mean(play("lunar_lander", "LunarLander-v3", 20)) >= 200
 
 
@@ -128,7 +128,7 @@ def test_random_answers_with_arrays_in_mujoco(environment: str, play: Play) -> N
 
 
 def test_random_says_what_to_do_where_it_does_not_know_the_actions() -> None:
-    with pytest.raises(ValueError, match="Add them to ARRAYS"):
+    with pytest.raises(ValueError, match="Add one to ARRAYS"):
         player_class("random")(False).start(numpy.zeros(7), numpy.arange(0))
 
 
@@ -141,5 +141,5 @@ def test_a_player_without_weights_says_what_writes_them(
     with pytest.raises(FileNotFoundError, match=example.weights) as missing:
         make_players(archive, tmp_path / name, monkeypatch)
 
-    # Python shows the line that failed, and its log is what the owner reads.
+    # Python's message with the failing line is in the log that the owner reads.
     assert "train.py writes it" in "".join(format_exception(missing.value))

@@ -1,4 +1,4 @@
-"""What the packer writes."""
+"""The archives that the packer writes."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def test_caches_and_hidden_files_stay_out(tmp_path: Path, monkeypatch: pytest.Mo
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-@pytest.mark.parametrize("name", ["nobody", "../core", "tests", ""])
+@pytest.mark.parametrize("name", ["unknown", "../core", "tests", ""])
 def test_an_unknown_player_is_refused_with_the_names_there_are(name: str) -> None:
-    with pytest.raises(UnknownPlayer, match="There are: cem, deep_search, dqn, dummy"):
+    with pytest.raises(UnknownPlayer, match="The players are: cem, deep_search, dqn, dummy"):
         make_archive(name)
 
 
@@ -101,10 +101,10 @@ def test_the_command_line_names_a_player_that_it_does_not_know(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        main(["dummy", "nobody", "--output", str(tmp_path)])
+        main(["dummy", "unknown", "--output", str(tmp_path)])
 
     assert stopped.value.code == 2
-    assert "There is no example player 'nobody'" in capsys.readouterr().err
+    assert "There is no example player 'unknown'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -121,7 +121,7 @@ Path(sys.argv[sys.argv.index("--output") + 1]).write_text(f"learned in {sys.argv
 
 @pytest.fixture
 def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of an example that learns at once, called as the one by Q-learning; it notes its runs."""
+    """Make the folder of an example that learns at once and notes its runs, under the name `q_learning`."""
     folder = tmp_path / "players" / "q_learning"
     folder.mkdir(parents=True)
     (folder / "player.py").write_text("class Player: ...\n")
@@ -186,7 +186,7 @@ def test_a_training_that_fails_leaves_nothing_and_names_its_command(
     assert not (tmp_path / "out").exists()
     with pytest.raises(SystemExit):
         main(["q_learning", "--environment", "Broken-v0", "--store", str(tmp_path / "store")])
-    assert "Its output above says why" in capsys.readouterr().err
+    assert "The output above says why" in capsys.readouterr().err
 
 
 def test_the_command_line_trains_for_the_environment_that_it_is_told(learner: Path, tmp_path: Path) -> None:

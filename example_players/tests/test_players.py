@@ -1,4 +1,4 @@
-"""What the example players do in every environment of the arena."""
+"""The example players in every environment of the arena."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAYERS = names(SLUGS[0])
 
 
 class AnyMove:
-    """An opponent that plays any valid action, the same ones for the same seed."""
+    """An opponent that plays random valid actions, the same ones for the same seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -34,7 +34,7 @@ class AnyMove:
 
 
 class AnyFirstMove:
-    """Another player, but for a first move that is any valid one: matches of players that always play alike differ."""
+    """Wraps a player and plays a random first move, so that matches of deterministic players differ."""
 
     def __init__(self, player: Any, seed: int) -> None:
         self._player, self._random = player, Random(seed)
@@ -50,7 +50,7 @@ class AnyFirstMove:
 
 
 def seeded(name: str, seed: int) -> Any:
-    """A player whose choices can be repeated."""
+    """Make a player whose choices can be repeated."""
     make = player_class(name)
     return make(False, seed=seed) if name in ("random", "minimax") else make(False)
 
@@ -60,7 +60,7 @@ def seeded(name: str, seed: int) -> Any:
 def test_every_player_plays_every_environment_legally_from_both_seats(name: str, slug: str) -> None:
     player, opponent = player_class(name)(False), AnyMove(1)
 
-    # An illegal action raises IllegalAction; the same object plays match after match, as in the arena.
+    # An illegal action would raise IllegalAction. The same object plays all matches, as in the arena.
     scores = [play_match(slug, pair) for pair in ((player, opponent), (opponent, player)) * 3]
 
     assert all(sum(score) == 0 for score in scores)

@@ -1,4 +1,4 @@
-"""What the script submission prints."""
+"""The output of the script submission."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from example_players.tests.playing import FOLDER
 
 
 def run(environment: str) -> tuple[int, Any]:
-    """Exit status and the last line of what the script prints, as the arena reads it."""
+    """Run the script; return its exit status and the last line of its output, parsed as JSON."""
     command = [sys.executable, "-u", str(FOLDER / "script" / "submission.py"), environment]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
 
-# Chance gets 22, less than 0.05, and -1200; the pendulum is too much for a linear policy, but has arrays as actions.
+# Random play gets 22, 0.05 and -1200. A linear policy cannot solve the pendulum, whose actions are arrays.
 @pytest.mark.parametrize(
     ("environment", "least"),
     [

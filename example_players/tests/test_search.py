@@ -1,4 +1,4 @@
-"""That the searches of the example players find what a plain look at every line of play finds."""
+"""The searches of the example players find the same values as a plain search of all lines of play."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from example_players.tests.playing import player_class
 
 
 def inside(name: str) -> dict[str, Any]:
-    """The names within a player's file."""
+    """Return the names defined in a player's file."""
     return player_class(name).start.__globals__  # type: ignore[no-any-return]  # a class loaded from a file
 
 
@@ -25,7 +25,7 @@ def shuffled(actions: Sequence[int], random: Random) -> list[int]:
 
 
 def position_after(slug: str, moves: int, seed: int) -> Environment | None:
-    """The position after random moves none of which ends the match, or None where there was no such move."""
+    """Return the position after random moves that do not end the match, or None if every move ends it."""
     random, environment = Random(seed), get_spec(slug).make()
     environment.reset(0)
     for _ in range(moves):
@@ -42,7 +42,7 @@ def position_after(slug: str, moves: int, seed: int) -> Environment | None:
 
 
 def positions_after(slug: str, moves: int, count: int) -> list[Environment]:
-    """So many different positions."""
+    """Return `count` different positions."""
     found = (position_after(slug, moves, seed) for seed in range(100 * count))
     positions = list(islice((position for position in found if position is not None), count))
     assert len(positions) == count
@@ -50,7 +50,7 @@ def positions_after(slug: str, moves: int, count: int) -> list[Environment]:
 
 
 def plain_value(game: Any, depth: int) -> int:
-    """Minimax without pruning."""
+    """Return the minimax value without pruning."""
     values: list[int] = []
     for action in game.actions():
         result = game.play(action)
@@ -79,13 +79,13 @@ def test_pruning_changes_no_value_and_leaves_the_position_as_it_was(slug: str, m
 
 
 def exact_value(environment: Environment) -> float:
-    """The score that the side to move gets when both play perfectly: every line of play, by the arena's rules."""
+    """Return the score of the side to move with perfect play, by searching all lines with the arena's rules."""
     (seat,) = environment.to_move
     return max(value_of(environment, action) for action in environment.observe(seat).valid_actions)
 
 
 def value_of(environment: Environment, action: int) -> float:
-    """The score that the side to move gets for an action, when both play perfectly afterwards."""
+    """Return the score of the side to move for an action, with perfect play afterwards."""
     (seat,) = environment.to_move
     after = deepcopy(environment)
     reward = after.step({seat: action})[seat]

@@ -1,4 +1,4 @@
-"""A bare repository to publish to, and archives to publish."""
+"""A bare remote repository, and archives to publish."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLAYER = "class Player: ...\n"
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What is on the other side, read with git itself."""
+    """The remote repository, read with git itself."""
 
     folder: Path
 
@@ -35,7 +35,7 @@ class Remote:
         return self.git("log", "--format=%s", "main").splitlines()
 
     def commit_beside(self, path: str, content: str) -> None:
-        """A commit by somebody else."""
+        """Commit to the remote as another author."""
         worktree = self.folder.with_name("somebody-else")
         if not worktree.exists():
             self.git("worktree", "add", "--quiet", "--detach", str(worktree), "main")
@@ -58,7 +58,7 @@ def new_remote(folder: Path) -> Remote:
 
 
 def zip_of(files: Mapping[str, str | bytes]) -> io.BytesIO:
-    """An archive of a player and these files."""
+    """Return an archive of a player and these files."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as zipped:
         for name, content in {"player.py": PLAYER, **files}.items():

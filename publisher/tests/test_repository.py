@@ -129,7 +129,7 @@ def test_a_repository_that_was_made_anew_is_filled_again(repository: Repository,
 
 
 def test_bytes_reach_the_repository_unchanged(repository: Repository, remote: Remote) -> None:
-    # Attributes that somebody committed by hand would convert and expand what a working tree adds.
+    # In a working tree, attributes that were committed by hand would convert files and expand keywords.
     publish(repository, {}, message="v1")
     remote.commit_beside(".gitattributes", "* text eol=crlf ident\n*.bin working-tree-encoding=UTF-16\n")
     content = b"$Id$\r\nx\n\xff\x00"

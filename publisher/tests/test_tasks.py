@@ -14,7 +14,7 @@ from core.models import Agent, CancelCode, Environment, JobFault, JobState, Publ
 from core.tests.working import run
 from publisher.tests.samples import Remote, new_remote, zip_of
 
-# The lease of a running job writes from a thread of its own: it must see committed rows.
+# The lease of a running job writes from another thread, which sees only committed rows.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -85,7 +85,7 @@ def test_a_late_old_version_does_not_replace_a_newer_one(remote: Remote, agent: 
     old = submission(agent, 1, old="")
     publish(submission(agent, 2, new=""))
     job = publish(old)
-    assert (job.state, job.error) == (JobState.CANCELLED, "A newer version is published already.")
+    assert (job.state, job.error) == (JobState.CANCELLED, "A newer version is already published.")
     assert remote.paths() == ["connect-four/deep-four/new.py", "connect-four/deep-four/player.py"]
 
 

@@ -1,4 +1,4 @@
-"""What the commands that plan tournaments have in common."""
+"""Arguments of the commands that plan tournaments."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from arena_kit.ranking.format_settings import FORMATS
+from arena_kit.ranking.formats import FORMATS
 from core.models import Audience, Environment
 
 
 def add_plan_arguments(parser: ArgumentParser) -> None:
-    """What a tournament is like."""
+    """Add the arguments that describe a tournament."""
     parser.add_argument("--format", choices=list(FORMATS), help="as docs/reference/formats.md describes them")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the format, e.g. rounds=5"
@@ -33,7 +33,7 @@ def add_plan_arguments(parser: ArgumentParser) -> None:
 
 
 def environment_named(slug: str) -> Environment:
-    """Raises CommandError, which names those that there are."""
+    """The environment with this slug. Raises CommandError, which names the existing ones."""
     environment = Environment.objects.filter(slug=slug).first()
     if environment is None:
         known = ", ".join(Environment.objects.values_list("slug", flat=True)) or "none; run sync_environments"

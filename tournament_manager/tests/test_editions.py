@@ -170,7 +170,7 @@ def test_an_organiser_is_told_why_no_edition_starts(environment: Environment, mo
     with pytest.raises(Refused, match=r"Tic-tac-toe edition 1 is still running; wait for its end or cancel it\."):
         start_now(environment)
     monkeypatch.setattr(editions, "last_edition", lambda _: None)
-    with pytest.raises(Refused, match=r"An edition of Tic-tac-toe has just been started by somebody else\."):
+    with pytest.raises(Refused, match=r"An edition of Tic-tac-toe has just been started already\."):
         start_now(environment)
     assert Tournament.objects.get() == tournament
     environment.is_active = False

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment.records import Outcome
 from arena_kit.ranking.formats import Impossible
-from core.duels.services import duel_play_again
+from core.duels.services import duel_play_again, duel_void
 from core.errors import Refused
 from core.jobs.lifecycle import job_claim, job_release
 from core.models import Agent, Duel, Environment, JobState, Play, Rating, Submission, Tournament, TournamentState
@@ -22,6 +22,7 @@ from core.people.moderation import agent_disable, agent_enable
 from core.submissions.images import has_to_play
 from core.submissions.services import submission_delete
 from core.tests import factories
+from core.tournaments.ladder_selectors import ladder_duels
 from core.tournaments.ladders import agent_rest
 from core.tournaments.services import tournament_cancel
 from tournament_manager import ladder
@@ -216,6 +217,20 @@ def test_who_leaves_stands_below_and_its_results_stay(environment: Environment) 
     agent_enable(agent=one.agent)
     advance(environment, now=LATER)
     assert here(tournament) == {one.pk, two.pk, three.pk}
+
+
+def test_the_page_of_a_ladder_counts_all_duels_without_reading_them(environment: Environment) -> None:
+    rivals(environment, 4)
+    advance(environment, now=LATER)
+    tournament = edition(environment)
+    for _ in range(3):
+        play(waiting(tournament)[0])
+        advance(environment, now=timezone.now())
+    duel_void(duel=tournament.duels.filter(state=JobState.SUCCEEDED)[0], reason="The clock was wrong.", user=None)
+    advance(environment, now=timezone.now())
+    found = ladder_duels(tournament)
+    assert found.played == len(found.recent) == 3
+    assert found.played == tournament.duels.filter(state=JobState.SUCCEEDED).count()
 
 
 def test_a_version_that_is_only_built_again_keeps_its_place(environment: Environment) -> None:

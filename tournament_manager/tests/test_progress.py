@@ -32,7 +32,7 @@ from core.submissions.images import duels_let_rest
 from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tests.factories import moved
-from core.tournaments.plan_selectors import plan_drawing
+from core.tournaments.plan_selectors import plan_outline
 from core.tournaments.rounds import duels_cancel, meeting_again, round_void
 from core.tournaments.services import tournament_cancel
 from tournament_manager import progress
@@ -139,11 +139,9 @@ def test_every_format_is_played_to_its_end_and_a_second_step_changes_nothing(six
     assert ranks(tournament)[six[0].pk] == 1
     numbers = list(tournament.duels.order_by("pk").values_list("number", flat=True))
     assert numbers == list(range(1, len(numbers) + 1))
-    standing = plan_drawing(tournament)
-    assert standing is not None
-    assert standing["table"]["rows"][0]["participant"] == six[0].pk
-    shown = [key for stage in standing["stages"] for meetings in stage["rounds"] for row in meetings
-             for key in row["duels"]]  # fmt: skip
+    standing = plan_outline(tournament.plan)
+    assert standing.table.rows[0].participant == six[0].pk
+    shown = [key for meeting in standing.meetings for key in meeting.duel_keys]
     assert sorted(shown) == sorted(tournament.duels.values_list("pk", flat=True))
     kept = dict(tournament.participants.values_list("submission", "rating"))
     assert kept == dict(Rating.objects.values_list("submission", "value"))
@@ -204,8 +202,8 @@ def test_what_the_arena_cannot_play_is_given_up_after_three_duels(six: list[Subm
 
     play_on(tournament)
     assert tournament.state == TournamentState.FINISHED
-    row = next(row for row in plan_drawing(tournament)["table"]["rows"] if row["notes"])  # type: ignore[index]
-    assert row["notes"] == ["Round 1: The arena could not play it."]
+    row = next(row for row in plan_outline(tournament.plan).table.rows if row.notes)
+    assert row.notes == ("Round 1: The arena could not play it.",)
 
 
 def test_one_tournament_in_trouble_does_not_stop_another(
@@ -357,7 +355,7 @@ def test_a_voided_round_is_played_again_with_its_seeds_and_all_after_it_is_drawn
     assert tournament.state == TournamentState.FINISHED
     assert ranks(tournament)[six[0].pk] == 1
     # Rests and walkovers too.
-    table = {row["participant"]: row["values"][0] for row in plan_drawing(tournament)["table"]["rows"]}  # type: ignore[index]
+    table = {row.participant: row.values[0] for row in plan_outline(tournament.plan).table.rows}
     assert dict(tournament.participants.values_list("submission", "points")) == table
 
 

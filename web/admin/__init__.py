@@ -1,1 +1,1 @@
-"""Organisers' pages, on Django's admin."""
+"""The organisers' pages, built on Django's admin."""

@@ -18,14 +18,14 @@ from web.admin.jobs import build_again
 
 DISABLE = Question(
     title="Disable agents",
-    consequence="A disabled agent takes no new versions and takes part in nothing, from now on: its open work is "
-    "cancelled, and it is taken out of a running edition, where its duels then count for nobody. Its results stay.",
+    consequence="From now on the agents get no new versions and play nothing. Their unfinished jobs are cancelled. "
+    "They are withdrawn from running editions, where their duels no longer count for either side. Other results stay.",
     button="Disable",
     reason="Reason, shown on the agent's page",
 )
 DELETE = Question(
     title="Delete archives",
-    consequence="Archive and image are removed for good and the version plays no more. Its results stay.",
+    consequence="The archives and images are removed for good, and these versions play no more. Their results stay.",
     button="Delete the archives",
 )
 
@@ -47,10 +47,10 @@ class AgentAdmin(ModelAdmin[Agent]):
         return super().get_queryset(request).annotate(submission_count=Count("submissions"))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # agents come with their first archive
+        return False  # an agent is created with its first archive
 
     def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
-        return False  # others' results name it; disable it, or delete its archives
+        return False  # results of other agents refer to it; disable it, or delete its archives
 
     def view_on_site(self, agent: Agent) -> str:
         return reverse("web:agent", args=[agent.environment.slug, agent.name])
@@ -81,7 +81,7 @@ class AgentAdmin(ModelAdmin[Agent]):
     def enable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
         def action(agent: Agent) -> str:
             if not agent.is_disabled:
-                raise Refused("It is not disabled.")
+                raise Refused("The agent is not disabled.")
             agent_enable(agent=agent)
             return "is enabled."
 
@@ -156,7 +156,7 @@ class SubmissionAdmin(ReadOnlyAdmin[Submission]):
 
         def action(submission: Submission) -> str:
             if submission.deleted_at is not None:
-                raise Refused("It is deleted already.")
+                raise Refused("The archive is already deleted.")
             submission_delete(submission=submission)
             return "is deleted; its results stay."
 

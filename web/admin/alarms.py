@@ -1,4 +1,4 @@
-"""Alarms: what watches over the arena calls the organisers here."""
+"""Alarms that the watchdog and other checks raise for the organisers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AlarmAdmin(ReadOnlyAdmin[Alarm]):
     def view_on_site(self, alarm: Alarm) -> str:
         return alarm.address or reverse("admin:core_alarm_changelist")
 
-    @admin.action(description="Settle: it has been taken care of", permissions=["change"])
+    @admin.action(description="Settle: the cause has been dealt with", permissions=["change"])
     def settle(self, request: HttpRequest, queryset: QuerySet[Alarm]) -> None:
         def action(alarm: Alarm) -> str:
             alarm_settle(key=alarm.key)

@@ -1,4 +1,4 @@
-"""The audit log, for superusers to read."""
+"""The audit log, which only superusers may read."""
 
 from __future__ import annotations
 

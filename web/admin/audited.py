@@ -1,4 +1,4 @@
-"""Pages of the admin that write what is done on them into the audit log, whoever has written the page."""
+"""Writes every action on admin pages into the audit log, also on pages of other packages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Action = Callable[[Any, HttpRequest, QuerySet[Model]], HttpResponseBase | None]
 
 @dataclass(slots=True)
 class Deed:
-    """What is being done in a request. written: the rows that the log has already heard of."""
+    """What a request does. written: the rows that already have an entry in the audit log."""
 
     action: str = ""
     changes: Changes = field(default_factory=dict)
@@ -41,12 +41,12 @@ def deed_of(request: HttpRequest) -> Deed:
     deed: Deed | None = getattr(request, "_audit_deed", None)
     if deed is None:
         deed = Deed()
-        request._audit_deed = deed  # type: ignore[attr-defined]  # a request carries what belongs to it
+        request._audit_deed = deed  # type: ignore[attr-defined]  # stored on the request, because it belongs to that alone
     return deed
 
 
 def write_down(request: HttpRequest, action: str, row: Model, note: str = "", changes: Changes | None = None) -> None:
-    """Write down what was done to a row in the admin, or that it was refused."""
+    """Add an entry to the audit log: an action on a row in the admin, or its refusal."""
     deed_of(request).written.add(_key(row))
     operator = operator_of(request, AuditEntry.Channel.ADMIN)
     audit_record(operator=operator, action=action, row=row, note=note, changes=changes)
@@ -55,8 +55,8 @@ def write_down(request: HttpRequest, action: str, row: Model, note: str = "", ch
 class Audited(Page):
     """Mixed into every page of the organisers' site.
 
-    Forms, deletions and Django's own history come by the three `log_...`; actions are wrapped, so that one which logs
-    nothing itself is written down all the same.
+    Forms, deletions and Django's own history call the three `log_...` methods. Actions are wrapped, so that an action
+    that logs nothing itself still gets an entry.
     """
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
@@ -88,19 +88,19 @@ class Audited(Page):
 
 
 def audited(action: Action, name: str) -> Action:
-    """An action of a list that is written down for every row that was chosen."""
+    """Wrap an action of a list so that every chosen row gets an entry in the audit log."""
 
     @wraps(action)
     def run(page: Any, request: HttpRequest, queryset: QuerySet[Model]) -> HttpResponseBase | None:
         deed = deed_of(request)
         deed.action = name
-        # Rows of our own: an action may delete its.
+        # Separate objects, because the action may delete its own.
         rows = list(queryset.all())
         before = [row_values(row) for row in rows]
-        # Ours do row after row, each with its entry (web.admin.base.do_each); of others all is done together.
+        # Our own actions use a transaction for each row and its entry (web.admin.base.do_each). Others get one for all.
         with nullcontext() if action.__module__.startswith("core.") else transaction.atomic():
             response = action(page, request, queryset)
-            # A page in answer is a question, not a deed.
+            # A page as the answer asks a question first; the action has not been done yet.
             if response is None or response.status_code >= 300:
                 for row, values in zip(rows, before, strict=True):
                     if _key(row) not in deed.written:
@@ -111,7 +111,7 @@ def audited(action: Action, name: str) -> Action:
 
 
 def form_changes(form: BaseModelForm[Any], formsets: Iterable[Any]) -> Changes:
-    """What a form and those beside it have changed."""
+    """Return what a form and its formsets have changed."""
     changes: Changes = {
         name: [shown(name, form.initial.get(name)), shown(name, form.cleaned_data.get(name))]
         for name in form.changed_data

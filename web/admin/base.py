@@ -1,4 +1,4 @@
-"""What the organisers' pages share: read-only rows, actions that say what happened, and asking before they do it."""
+"""Shared parts of the organisers' pages: read-only rows, actions with messages, and questions before actions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from web.admin.audited import deed_of, write_down
 Row = TypeVar("Row", bound=Model)
 NAMES_SHOWN = 3
 PREDICATES = frozenset({"is", "has", "was", "waits", "begins", "ends", "may", "can"})
-"""The words that begin what is said of the row whose name stands before them; other sentences are whole."""
+"""First words of messages that continue the row's name; all other messages are whole sentences."""
 MOST_NUMBER = 10**6
 
 if TYPE_CHECKING:
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
 else:
 
     class ModelAdmin(admin.ModelAdmin):
-        """Generic for the type checker alone."""
+        """Lets code write ModelAdmin[Row], which Django supports only in its type stubs."""
 
         def __class_getitem__(cls, _: object) -> type:
             return cls
 
     class ReadOnlyInline(admin.TabularInline):
-        """As ModelAdmin."""
+        """Lets code write ReadOnlyInline[Row, Parent], like ModelAdmin."""
 
         def __class_getitem__(cls, _: object) -> type:
             return cls
 
 
 class NamedTimesAdmin(ModelAdmin[Row]):
-    """The two fields of a moment have names of their own: for screen readers Django gives them none.
+    """Gives the date and the time field of a moment names for screen readers, which Django does not.
 
-    Their clock offers times as the site writes them.
+    The clock beside them offers times in the site's format.
     """
 
     class Media:
@@ -64,13 +64,13 @@ class NamedTimesAdmin(ModelAdmin[Row]):
 
 
 class ReadOnlyAdmin(ModelAdmin[Row]):
-    """Rows that only services write. Actions stay: they go through services."""
+    """Rows that only services write. Actions are allowed, because they call services."""
 
     actions_on_bottom = True
     list_per_page = 50
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> list[str]:
-        """Every column, also those that no form may ever hold, then what is made for this page."""
+        """Return every column, including the non-editable ones, then the fields computed for this page."""
         hidden = set(self.exclude or ())
         return [*(field.name for field in self.opts.fields if field.name not in hidden), *self.readonly_fields]
 
@@ -78,8 +78,8 @@ class ReadOnlyAdmin(ModelAdmin[Row]):
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
-        # Without an object this is the right to run actions. With one it would be the right to save the row as it
-        # was when the page was drawn, over what a worker has written since.
+        # Without an object this is the right to run actions. With an object it would be the right to save the row,
+        # which would overwrite what a worker has written since the page was loaded.
         return obj is None and super().has_change_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
@@ -88,7 +88,7 @@ class ReadOnlyAdmin(ModelAdmin[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked before an action. number, reason: what the fields are for; empty when none is needed.
+    """A question before an action. number, reason: labels of the fields; empty for no such field.
 
     least, most: the range of the number.
     """
@@ -103,7 +103,7 @@ class Question:
 
 
 class QuestionForm(forms.Form):
-    """A number, and a sentence that people will read, as far as a question asks for them."""
+    """The fields of a question: a number, a reason that people will read, both or none."""
 
     number = forms.IntegerField()
     reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80}))
@@ -121,9 +121,9 @@ class QuestionForm(forms.Form):
 
 
 def ask(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], question: Question) -> HttpResponse | str:
-    """Ask before an action is done: the page with the question, or the reason once it has been given.
+    """Return the page with the question, or the reason once the form has been sent.
 
-    The number, where it was asked for, is in `number_given`.
+    `number_given` returns the number, if the question asks for one.
     """
     form = QuestionForm(question, request.POST if "answered" in request.POST else None)
     if form.is_valid():
@@ -146,12 +146,12 @@ def ask(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], questi
 
 
 def number_given(request: HttpRequest) -> int:
-    """The number of an answer that `ask` has found good."""
+    """Return the number of an answer that `ask` has accepted."""
     return int(request.POST["number"])
 
 
 def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], action: Callable[[Row], str]) -> None:
-    """Run `action` on every row and say what happened. It returns a sentence, or raises to say why not."""
+    """Run `action` on every row and show messages. It returns a sentence, or raises Refused with the reason."""
     news: dict[tuple[int, str], list[Row]] = {}
     given = request.POST.get("reason", "").strip() if "answered" in request.POST else ""
     reason = f" Reason: {given}" if given else ""
@@ -159,13 +159,16 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
     for row in rows:
         before = row_values(row)
         try:
-            # Together: nothing is done that is not written down.
+            # In one transaction, so that no action is missing from the audit log.
             with transaction.atomic():
                 level, sentence = messages.SUCCESS, action(row)
                 deed.changes = row_changes(row, before)
                 page.log_change(request, row, sentence + reason)
         except StaleJob:
-            level, sentence = messages.WARNING, "has moved on meanwhile, so nothing was done. Please look again."
+            level, sentence = (
+                messages.WARNING,
+                "has changed meanwhile, so nothing was done. Reload the page and try again.",
+            )
         except (Refused, IllegalTransition) as refusal:
             level, sentence = messages.ERROR, f"nothing was done. {refusal}"
         if level != messages.SUCCESS:
@@ -176,24 +179,24 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
 
 
 def text_block(text: str) -> SafeString:
-    """A log or trace as it was written."""
+    """Return a log or traceback with its line breaks."""
     return format_html("<pre>{}</pre>", text) if text else format_html("{}", "–")
 
 
 def links(*pairs: tuple[str, str]) -> SafeString:
-    """(address, title) pairs as links beside each other."""
+    """Return (address, title) pairs as links in one line."""
     return format_html_join(" · ", '<a href="{}">{}</a>', pairs)
 
 
 def _chosen_action(request: HttpRequest) -> str:
-    """What was chosen in the menu whose button was pressed: a list has one above and one below."""
+    """Return the action chosen in the menu whose button was pressed: a list has a menu above and one below."""
     actions = request.POST.getlist("action")
     index = request.POST.get("index", "0")
     return actions[int(index)] if index.isdecimal() and int(index) < len(actions) else actions[0]
 
 
 def _said(rows: list[Any], sentence: str) -> str:
-    """What happened to rows. Their names are people's own and stay as they are written."""
+    """Return the message about rows. Names keep their letter case, even at the start of the sentence."""
     is_predicate = sentence.partition(" ")[0] in PREDICATES
     if len(rows) == 1:
         return f"{rows[0]}{'' if is_predicate else ':'} {sentence}"

@@ -1,4 +1,4 @@
-"""Unrated duels that owners have asked for, to be looked at."""
+"""Challenges, read-only."""
 
 from __future__ import annotations
 

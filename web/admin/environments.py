@@ -1,4 +1,4 @@
-"""Environments, and the seeds that one-seat ones are played with."""
+"""Environments, and the seed lists of one-seat environments."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, li
 
 FINAL_PHASE = Question(
     title="Start the final phase",
-    consequence="New hidden seeds are drawn, once and for all: this cannot be taken back. Everyone's newest valid "
-    "version is evaluated on them, and from then on every new version, too. The hidden seeds until now are published.",
+    consequence="New hidden seeds are drawn; this happens only once and cannot be undone. The newest valid version of "
+    "every agent is evaluated on them, and so is every new version from then on. The old hidden seeds are published.",
     button="Draw new seeds and evaluate everyone",
 )
 REVEAL = Question(
     title="Reveal seeds",
-    consequence="Everyone can read these seeds from then on. This cannot be taken back.",
+    consequence="Everyone can read these seeds from then on. This cannot be undone.",
     button="Reveal the seeds",
 )
 OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "has_gate", "stops_early", "test_elo0", "test_elo1",
@@ -46,7 +46,7 @@ FIELDSETS: tuple[tuple[str | None, tuple[str, ...]], ...] = (
     ("What a player may use", ("cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
                                "duel_seconds", "validation_seconds")),
 )  # fmt: skip
-"""All other fields are quotas."""
+"""Fields in no group here are quotas."""
 
 if TYPE_CHECKING:
     EnvironmentModelForm = forms.ModelForm[Environment]
@@ -55,7 +55,7 @@ else:
 
 
 class EnvironmentForm(EnvironmentModelForm):
-    """What organisers may change about an environment: what fits the number of its seats."""
+    """The settings of an environment that organisers may change and that fit its number of seats."""
 
     def clean_matches_per_duel(self) -> int:
         return _even(self.cleaned_data["matches_per_duel"])
@@ -65,34 +65,36 @@ class EnvironmentForm(EnvironmentModelForm):
         return count if self.instance.is_scored else _even(count)
 
     def clean(self) -> dict[str, Any]:
-        # The database refuses it, too, but to say so is the form's business; it does not show all columns of that rule.
+        # The database has the same rules, but its constraints cannot name the field, and the form does not show all.
         for name in MORE_THAN_0:
             value = self.cleaned_data.get(name)
             if value is not None and value <= 0:
-                self.add_error(name, "This must be more than 0.")
+                self.add_error(name, "Enter a number above 0.")
         for name in NOT_BELOW_0:
             value = self.cleaned_data.get(name)
             if value is not None and value < 0:
-                self.add_error(name, "This must not be below 0.")
+                self.add_error(name, "Enter 0 or a number above 0.")
         low, high = self.cleaned_data.get("test_elo0"), self.cleaned_data.get("test_elo1")
         if low is not None and high is not None and not -200 <= low < high <= 200:
-            self.add_error("test_elo1", "The bounds must lie from -200 to 200, and this one above the lower one.")
+            self.add_error(
+                "test_elo1", "Both bounds must be between -200 and 200, and the upper bound must exceed the lower one."
+            )
         for name in ("test_alpha", "test_beta"):
             value = self.cleaned_data.get(name)
             if value is not None and not 0 < value < 0.5:
-                self.add_error(name, "This must be more than 0 and less than 0.5.")
+                self.add_error(name, "Enter a number above 0 and below 0.5.")
         return self.cleaned_data
 
     def clean_quota_upload_bytes(self) -> int | None:
         size: int | None = self.cleaned_data["quota_upload_bytes"]
         if size is not None and size > settings.MAX_UPLOAD_BYTES:
-            raise ValidationError(f"The site takes at most {settings.MAX_UPLOAD_BYTES} bytes (MAX_UPLOAD_BYTES).")
+            raise ValidationError(f"The site accepts at most {settings.MAX_UPLOAD_BYTES} bytes (MAX_UPLOAD_BYTES).")
         return size
 
     def clean_episodes_per_evaluation(self) -> int:
         count: int = self.cleaned_data["episodes_per_evaluation"]
         if count < FEWEST_HIDDEN_SEEDS:
-            raise ValidationError("At least two: a hidden seed that is alone could be found from its hash.")
+            raise ValidationError("Enter at least 2: a single hidden seed could be found from its hash.")
         return count
 
 
@@ -124,11 +126,11 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
         if {"play", "active_per_owner"} & set(form.changed_data):
             wake("tournament", TOURNAMENT_TASK, obj.pk)
         if obj.is_scored:
-            # The public seeds are as many as the row says.
+            # The number of public seeds follows the row.
             seed_lists_ensure(environment=obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # environments come from code: manage.py sync_environments
+        return False  # manage.py sync_environments creates environments from their specs
 
     def has_delete_permission(self, request: HttpRequest, obj: Environment | None = None) -> bool:
         return False
@@ -159,35 +161,37 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
 
         def action(environment: Environment) -> str:
             count = len(final_phase_start(environment=environment, by=user))
-            return f"the final phase has begun; {count} {'version is' if count == 1 else 'versions are'} evaluated."
+            return (
+                f"the final phase has begun; {count} {'version is' if count == 1 else 'versions are'} being evaluated."
+            )
 
         do_each(self, request, queryset, action)
         return None
 
 
 def start_tournament(environment: Environment) -> str:
-    """Ask the tournament manager for a new edition. Raises Refused for what is known already to prevent it."""
+    """Ask the tournament manager to start a new edition. Raises Refused if it is already clear that it cannot."""
     if environment.is_scored:
-        raise Refused("It is ranked by scores: nobody meets anybody there.")
+        raise Refused("It is ranked by scores, so there are no tournaments.")
     if not environment.is_active:
         raise Refused("The environment is not active.")
     if not environment.is_available:
         raise Refused(environment.unavailable_sentence)
     if environment.play == Play.LADDER:
-        raise Refused("It plays a ladder, which begins by itself.")
+        raise Refused("It plays a ladder, which starts by itself.")
     if environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).exists():
-        raise Refused("An edition is running; wait for its end or cancel it.")
+        raise Refused("An edition is running. Wait for its end or cancel it.")
     valid = Submission.objects.valid().filter(agent__environment=environment)
     if valid.values("agent").distinct().count() < 2:
-        raise Refused("A tournament needs two agents with a valid submission.")
+        raise Refused("A tournament needs two agents with a valid version.")
     Environment.objects.filter(pk=environment.pk).update(start_asked_at=Now())
     wake("tournament", TOURNAMENT_TASK, environment.pk)
-    return "the tournament manager was asked to start a new edition; it begins within seconds."
+    return "the tournament manager was asked to start a new edition, which begins within seconds."
 
 
 @admin.register(SeedList)
 class SeedListAdmin(ReadOnlyAdmin[SeedList]):
-    """Hidden seeds are shown to superusers alone; the hash that binds the arena to them to everyone here."""
+    """Seed lists. Only superusers see hidden seeds; every organiser sees the hash that the arena is committed to."""
 
     list_display = ("id", "environment", "purpose", "length", "is_public", "sha256", "created_by", "created_at",
                     "revealed_at")  # fmt: skip
@@ -204,7 +208,7 @@ class SeedListAdmin(ReadOnlyAdmin[SeedList]):
         return () if is_shown else ("seeds",)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        # By what an address may ask for, e.g. seeds__0__gt, anybody could find hidden seeds.
+        # With filters in the address, such as seeds__0__gt, organisers could find hidden seeds.
         return lookup.partition("__")[0] != "seeds" and super().lookup_allowed(lookup, value, request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: SeedList | None = None) -> list[str]:
@@ -230,7 +234,7 @@ class SeedListAdmin(ReadOnlyAdmin[SeedList]):
 
         def action(seed_list: SeedList) -> str:
             seed_list_reveal(seed_list=seed_list)
-            return "everyone can read its seeds now."
+            return "everyone can now read its seeds."
 
         do_each(self, request, queryset, action)
         return None
@@ -238,5 +242,5 @@ class SeedListAdmin(ReadOnlyAdmin[SeedList]):
 
 def _even(count: int) -> int:
     if count % 2:
-        raise ValidationError("Seats alternate, so this must be an even number.")
+        raise ValidationError("Enter an even number, because seats alternate.")
     return count

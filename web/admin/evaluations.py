@@ -1,4 +1,4 @@
-"""Evaluations and the recordings of their episodes: look into them, and have a submission evaluated again."""
+"""Evaluations and the recordings of their episodes, with an action to evaluate again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG = ("episodes", "metrics")
 
 
 def evaluate_again(submission: Submission) -> str:
-    """Start a new evaluation; what is over stays as it is. Raises Refused."""
+    """Start a new evaluation beside the old ones. Raises Refused."""
     return f"is evaluated again as evaluation {evaluation_again(submission=submission).pk}."
 
 
@@ -84,4 +84,4 @@ class RecordingAdmin(JobAdmin[Recording]):
         if recording.state != JobState.SUCCEEDED:
             return text_block("")
         address = reverse("web:episode", args=[recording.evaluation_id, recording.choice.lower()])
-        return links((address, "the episode as it is shown"))
+        return links((address, "the episode's page"))

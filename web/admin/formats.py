@@ -1,7 +1,7 @@
-"""The settings of formats on forms of organisers: a box each.
+"""The settings of tournament formats as form fields.
 
-A form has a box for every setting that there is, and a script shows those of the chosen format. Without scripts all are
-there, each with the formats that it is for; one that is filled in for another is refused, never dropped.
+A form has a field for every setting of every format, and a script shows those of the chosen format. Without the script
+all fields are visible and name their formats. A value for a setting of another format is refused, never dropped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django import forms
 from django.contrib.admin.widgets import AdminIntegerFieldWidget
 from django.utils.html import format_html, format_html_join
 
-from arena_kit.ranking.format_settings import FORMATS, Setting, setting_field, settings_checked
+from arena_kit.ranking.formats import FORMATS, Setting, setting_field, settings_checked, settings_of
 from core.errors import Refused
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ else:
     AnyModelForm = forms.ModelForm
 
 Fieldset = tuple[str | None, dict[str, Any]]
-# A setting of one name is the same in all formats that have it.
-SETTINGS: dict[str, Setting] = {setting.name: setting for card in FORMATS.values() for setting in card.settings}
+# A setting has the same meaning in all formats that have it.
+SETTINGS: dict[str, Setting] = {setting.name: setting for kind in FORMATS.values() for setting in settings_of(kind)}
 
 
 def box(setting: Setting) -> forms.Field:
-    """The field of a setting: a checkbox, or a whole number that may be left out."""
-    cards = [card for card in FORMATS.values() if setting in card.settings]
+    """Return the field of a setting: a checkbox, or an optional whole number."""
+    kinds = [kind for kind in FORMATS.values() if setting in settings_of(kind)]
     label = setting.name.replace("_", " ").capitalize()
     meaning = setting.meaning
     field: forms.Field
@@ -37,21 +37,21 @@ def box(setting: Setting) -> forms.Field:
         field = forms.BooleanField(required=False, label=label)
     else:
         bounds = f"from {setting.least} to {setting.most}"
-        left_empty = setting.worked_out if setting.default is None else setting.default
-        meaning = f"{meaning} A whole number {bounds}; left empty: {left_empty}."
+        left_empty = setting.worked_out or setting.default
+        meaning = f"{meaning} A whole number {bounds}. Default: {left_empty}."
         field = forms.IntegerField(
             required=False,
             label=label,
             min_value=setting.least,
             max_value=setting.most,
-            error_messages=dict.fromkeys(("invalid", "min_value", "max_value"), f"Make it a whole number {bounds}."),
+            error_messages=dict.fromkeys(("invalid", "min_value", "max_value"), f"Enter a whole number {bounds}."),
             widget=AdminIntegerFieldWidget,
         )
-    names = format_html_join(", ", "“{}”", ((card.name,) for card in cards))
+    names = format_html_join(", ", "“{}”", ((kind.name,) for kind in kinds))
     field.help_text = (
-        format_html("{} <span data-is-for>For {}.</span>", meaning, names) if len(cards) < len(FORMATS) else meaning
+        format_html("{} <span data-is-for>For {}.</span>", meaning, names) if len(kinds) < len(FORMATS) else meaning
     )
-    field.widget.attrs["data-formats"] = " ".join(card.slug for card in cards)
+    field.widget.attrs["data-formats"] = " ".join(kind.slug for kind in kinds)
     return field
 
 
@@ -59,9 +59,9 @@ BOXES = {setting_field(name): box(setting) for name, setting in SETTINGS.items()
 
 
 class FormatForm(AnyModelForm):
-    """A form of a row with a format and its settings, which are checked and put together here."""
+    """A form of a row with a format, which collects and checks the settings of that format."""
 
-    format = forms.ChoiceField(choices=[(card.slug, card.name) for card in FORMATS.values()])
+    format = forms.ChoiceField(choices=[(kind.slug, kind.name) for kind in FORMATS.values()])
 
     class Media:
         js = (forms.Script("core/planning.js", defer=True),)
@@ -75,24 +75,25 @@ class FormatForm(AnyModelForm):
         data = super().clean() or self.cleaned_data
         if "format" not in data:
             return data
-        card, given = FORMATS[data["format"]], {}
+        kind, given = FORMATS[data["format"]], {}
+        own = settings_of(kind)
         for name, setting in SETTINGS.items():
             value = data.get(setting_field(name))
             is_given = value is not None and value is not False
-            if setting in card.settings:
-                # Not ticked is what is left out, unless it was written down before.
+            if setting in own:
+                # An unticked checkbox counts as left out, unless the row already stores a value.
                 if is_given or (value is False and name in self.instance.settings):
                     given[name] = value
             elif is_given:
-                self.add_error(setting_field(name), f"There is no such setting in “{card.name}”: leave it out.")
+                self.add_error(setting_field(name), f"“{kind.name}” has no such setting: leave it empty.")
         try:
-            self.instance.settings = data["settings"] = settings_checked(card.slug, given)
+            self.instance.settings = data["settings"] = settings_checked(kind.slug, given)
         except Refused as refusal:
             self.refuse(refusal)
         return data
 
     def refuse(self, refusal: Refused) -> None:
-        """Say at its field what cannot be done."""
+        """Show a refusal at the field it concerns."""
         self.add_error(refusal.field if refusal.field in self.fields else None, str(refusal))
 
 
@@ -100,7 +101,7 @@ FormatForm.declared_fields.update(BOXES)
 
 
 def boxed(fieldsets: Iterable[Fieldset]) -> list[Fieldset]:
-    """The fieldsets of a page with boxes in the place of `settings`."""
+    """Return fieldsets with the fields of all settings in place of `settings`."""
 
     def fields(names: Sequence[str]) -> list[str]:
         return [field for name in names for field in (BOXES if name == "settings" else [name])]

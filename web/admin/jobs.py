@@ -1,4 +1,4 @@
-"""Background work: look into it, give it back to the workers, stop it, start it anew."""
+"""Jobs, with actions to requeue, prioritise, cancel and run them again."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Phase = TypeVar("Phase", Build, Validation, Publication)
 
 CANCEL = Question(
     title="Cancel",
-    consequence="This cannot be taken back: a cancelled job stays cancelled. A worker that runs it is stopped.",
+    consequence="A cancelled job stays cancelled: this cannot be undone. Running jobs are stopped.",
     button="Cancel them",
     reason="Reason, shown on the page",
 )
 VOID = Question(
     title="Void",
-    consequence="The result counts for neither side from now on. Records stay; the table is computed anew.",
+    consequence="From now on the results count for neither side, and the table is computed again. Records stay.",
     button="Void",
     reason="Reason, shown on the duel's page",
 )
@@ -43,8 +43,8 @@ VOID = Question(
 
 PRIORITY = Question(
     title="Set the priority",
-    consequence=f"Jobs that wait are taken earlier or later: each step is worth {TURNS_PER_PRIORITY} turns of their "
-    "line. So a job is overtaken by a limited number of others, and nothing waits for ever.",
+    consequence=f"Workers take these waiting jobs earlier or later: each step moves a job by {TURNS_PER_PRIORITY} "
+    "turns in its line. Only a limited number of jobs can overtake another one, so no job waits for ever.",
     button="Set it",
     number=f"Priority, from {-PRIORITIES} (after others) to {PRIORITIES} (before them)",
     least=-PRIORITIES,
@@ -53,7 +53,7 @@ PRIORITY = Question(
 
 
 class JobAdmin(ReadOnlyAdmin[AnyJob]):
-    """What all kinds of jobs show and offer."""
+    """Columns and actions that all kinds of jobs share."""
 
     list_filter: ClassVar[tuple[Any, ...]] = ("state", "fault", "error_code")
     date_hierarchy = "created_at"
@@ -68,13 +68,13 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
             return "–"
         return str(timedelta(seconds=round((job.ended_at - job.started_at).total_seconds())))
 
-    @admin.display(description="waits for", empty_value="–")
+    @admin.display(description="waits for")
     def wait(self, job: AnyJob) -> str:
-        """Why it is not being done."""
+        """Return why the job is waiting."""
         found = wait_of(job)
-        return "" if found is None else f"{found.sentence} ({found.code})"
+        return "–" if found is None else f"{found.sentence} ({found.code})"
 
-    @admin.display(description="attempts that came to nothing")
+    @admin.display(description="failed attempts")
     def attempts(self, job: AnyJob) -> SafeString:
         lines = [
             f"{row.number}  {row.started_at or row.ended_at:%Y-%m-%d %H:%M:%S} to {row.ended_at:%H:%M:%S} UTC  "
@@ -92,7 +92,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
         def action(job: AnyJob) -> str:
             if job.state == JobState.QUEUED:
                 job_wake(job=job)
-                return "was waiting already; the bell of its workers was rung."
+                return "was already waiting; its workers were woken."
             job_requeue(job=job, reason=f"Requeued by {request.user}.")
             return "waits for a worker again."
 
@@ -127,7 +127,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
 
 
 class PhaseAdmin(JobAdmin[Phase]):
-    """Jobs of a submission."""
+    """The jobs of a submission: build, validation, publication."""
 
     list_display = ("id", "submission", "environment", "owner", "state", "fault", "error_code", "attempt", "worker",
                     "created_at", "took")  # fmt: skip
@@ -150,7 +150,7 @@ class PhaseAdmin(JobAdmin[Phase]):
 
 
 def build_again(submission: Submission) -> str:
-    """Start a new build; what is over stays as it is. Raises Refused or StaleJob."""
+    """Start a new build beside the old ones. Raises Refused or StaleJob."""
     build = submission_rebuild(submission=submission)
     return f"is built and validated again as build {build.pk}."
 
@@ -270,7 +270,7 @@ class DuelAdmin(JobAdmin[Duel]):
         do_each(self, request, queryset, action)
         return None
 
-    @admin.action(description="Run again: play a void duel's pair anew", permissions=["change"])
+    @admin.action(description="Run again: play a new duel of the same pair", permissions=["change"])
     def run_again(self, request: HttpRequest, queryset: QuerySet[Duel]) -> None:
         assert isinstance(request.user, User)
         user = request.user

@@ -1,4 +1,4 @@
-"""The ledger and what follows from it. Nobody edits these: corrections are made by voiding a duel."""
+"""The ledger and the tables derived from it, read-only. Corrections are made by voiding a duel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people were told, and how they want to be, to be looked at."""
+"""Notices, people's choices about them, and letters, read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The organisers' rooms, one module per concept. What is derived or append-only can be read, never edited."""
+"""Loads all admin pages, one module per concept. Derived and append-only rows are read-only."""
 
 from django.conf import settings
 from django.contrib import admin

@@ -1,4 +1,4 @@
-"""Forms by which organisers plan tournaments: one by one, again and again, and in seasons."""
+"""Forms to plan tournaments: single ones, schedules of recurring ones, and seasons."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from web.admin.base import ModelAdmin, NamedTimesAdmin
 from web.admin.formats import BOXES, Fieldset, FormatForm, boxed
 
 PER_OWNER = (
-    " Each owner registers at most as many agents as “Active per owner” of the environment says; where there is no "
-    "registration, all of their agents play."
+    " Each owner may register as many agents as the environment's “Active per owner” allows. Without registration, "
+    "all of their agents play."
 )
 
 
 class TeamsField(forms.CharField):
-    """Names, one a line; a list in the row."""
+    """A list of names, entered one per line."""
 
     widget = forms.Textarea(attrs={"rows": 3, "cols": 40})
 
@@ -49,7 +49,7 @@ def teams_field(help_text: str) -> TeamsField:
 
 
 def hide_teams(form: FormatForm) -> None:
-    """Ask for no teams where this arena has none, unless the row names some already."""
+    """Hide the fields about teams if this arena has no teams, unless the row already names some."""
     if settings.TEAMS or form.initial.get("teams"):
         return
     if "teams" in form.fields:
@@ -60,18 +60,18 @@ def hide_teams(form: FormatForm) -> None:
 
 
 class PlanForm(FormatForm):
-    """A tournament that has not begun; what cannot be played is refused here, at its field."""
+    """A planned tournament. A plan that cannot be played is refused at the field that is wrong."""
 
     name = forms.CharField(max_length=100)
     seed = forms.IntegerField(
         required=False,
         min_value=0,
         max_value=2**31 - 1,
-        help_text="Empty or 0: drawn. All seeds of duels follow from it.",
+        help_text="Empty or 0: drawn at random. The seeds of all duels follow from it.",
     )
     teams = teams_field(
-        "With “members of certain teams”: their names, one a line. People choose their team themselves: to decide who "
-        "comes in, invite."
+        "For “members of certain teams”: the teams' names, one per line. People choose their own team, so use "
+        "invitations if you want to decide who takes part."
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -97,9 +97,9 @@ class PlanForm(FormatForm):
 
 
 class ScheduleForm(FormatForm):
-    """Tournaments again and again."""
+    """A schedule of recurring tournaments."""
 
-    teams = teams_field("Names as in the profiles, one a line; none: everybody may take part.")
+    teams = teams_field("Names as in people's profiles, one per line. Empty: everybody may take part.")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -109,7 +109,7 @@ class ScheduleForm(FormatForm):
         hide_teams(self)
 
     def clean_name(self) -> str:
-        """As it is stored: of names that look the same there is one."""
+        """Return the name as it is stored, so that two names never look the same."""
         return plain_line(self.cleaned_data["name"])
 
     def clean(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ SCHEDULE_FIELDSETS: list[Fieldset] = [
 
 @admin.register(TournamentSchedule)
 class TournamentScheduleAdmin(ModelAdmin[TournamentSchedule]):
-    """What organisers may change of a schedule; django-q's own, which can call anything, are for superusers."""
+    """Schedules of tournaments. Only superusers see django-q's own schedules, which can call any function."""
 
     form = ScheduleForm
     list_display = ("name", "environment", "cron", "format", "is_active", "next_time", "last_note")
@@ -186,7 +186,7 @@ class SeasonAdmin(NamedTimesAdmin[Season]):
         return form
 
     def get_readonly_fields(self, request: HttpRequest, obj: Season | None = None) -> tuple[str, ...]:
-        # Its tournaments are of one environment.
+        # The tournaments of a season all belong to its environment.
         return () if obj is None else ("environment",)
 
     def view_on_site(self, season: Season) -> str:
@@ -201,5 +201,5 @@ class SeasonAdmin(NamedTimesAdmin[Season]):
 
 
 def played_environments() -> QuerySet[Environment]:
-    """Environments in which there can be tournaments."""
+    """Return the environments that can have tournaments."""
     return Environment.objects.filter(seats__gt=1).order_by("name")

@@ -1,4 +1,4 @@
-"""New versions that are tested against the active one, to be looked at."""
+"""Promotions, the tests of new versions against the active one, read-only."""
 
 from __future__ import annotations
 

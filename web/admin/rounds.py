@@ -1,4 +1,4 @@
-"""What organisers do with the rounds of a tournament."""
+"""Actions on the rounds of a tournament."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from web.admin.base import NamedTimesAdmin, Question, ask, do_each, number_given
 
 VOID_ROUND = Question(
     title="Void a round",
-    consequence="Its results count for neither side from now on, and it is played again with the same seeds. What "
-    "depends on it, as later rounds of a Swiss tournament do, is void too and drawn anew. A tournament that has "
-    "ended goes on. Records stay.",
+    consequence="From now on the results of the round count for neither side, and the round is played again with the "
+    "same seeds. Rounds that depend on it, such as later rounds of a Swiss tournament, become void too and are drawn "
+    "again. A tournament that has ended continues. Records stay.",
     button="Void the round",
     number="Round",
     reason="Reason, shown on the pages of the duels",
@@ -22,7 +22,7 @@ VOID_ROUND = Question(
 
 
 class RoundsAdmin(NamedTimesAdmin[Tournament]):
-    """Mixed into the page of tournaments."""
+    """The part of the tournaments' page that acts on rounds."""
 
     @admin.action(description="Void a round, with a reason", permissions=["change"])
     def void_round(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:

@@ -1,4 +1,4 @@
-"""Second factors: who has one. Deleting one is the way back for somebody who has lost phone and recovery codes."""
+"""Second factors. Deleting one lets a person who has lost phone and recovery codes log in again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Device = TypeVar("Device", TOTPDevice, StaticDevice)
 
 
 class DeviceAdmin(ModelAdmin[Device]):
-    """Nobody sees the secret; only its owner makes one."""
+    """A second factor. No page shows its secret, and only its owner can create it."""
 
     list_display = ("user", "name", "confirmed", "created_at", "last_used_at", "throttling_failure_count")
     list_filter = ("confirmed",)
@@ -38,7 +38,7 @@ class DeviceAdmin(ModelAdmin[Device]):
 
 @admin.register(TOTPDevice)
 class TOTPDeviceAdmin(DeviceAdmin[TOTPDevice]):
-    """Apps that show codes."""
+    """Authenticator apps."""
 
 
 @admin.register(StaticDevice)

@@ -1,4 +1,4 @@
-"""The organisers' site: who is let in, and that nothing is done there without being written down."""
+"""The organisers' site: access, and an audit log of everything done there."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ else:
     Page = object
 
 FOR_SUPERUSERS = frozenset({"auth.group", "django_q.schedule"})
-"""Pages on which somebody could give themselves every right: a group holds rights, a schedule calls any function."""
+"""Pages on which organisers could give themselves any right: groups hold rights, schedules call any function."""
 
 
 class ForSuperusers(Page):
-    """Mixed into a page that nobody else may see, whatever rights they have been given."""
+    """Restricts a page to superusers, regardless of other rights."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return super().has_module_permission(request) and request.user.is_superuser
@@ -46,19 +46,19 @@ class ForSuperusers(Page):
 
 
 class OrganiserConfig(AdminConfig):
-    """Django's admin on the arena's own site."""
+    """Makes Django's admin use the arena's own site."""
 
     default_site = "web.admin.site.OrganiserSite"
 
     def ready(self) -> None:
-        # Before any other package registers pages: django_otp leaves those of its devices to us then.
+        # Before other packages register their pages: django_otp registers none for models that already have one.
         import web.admin.pages  # noqa: F401
 
         super().ready()
 
 
 class OrganiserSite(AdminSite):
-    """Every page that is registered here, of whatever package, writes into the audit log."""
+    """An admin site whose pages, of all packages, write into the audit log."""
 
     def register(
         self,
@@ -66,7 +66,7 @@ class OrganiserSite(AdminSite):
         admin_class: type[ModelAdmin[Any]] | None = None,
         **options: Any,
     ) -> None:
-        # Here: this module is loaded before there are models.
+        # Imported here because this module is loaded before the models.
         from django.contrib.admin import ModelAdmin
 
         from web.admin.audited import Audited
@@ -76,24 +76,31 @@ class OrganiserSite(AdminSite):
             reserved = (ForSuperusers,) if model._meta.label_lower in FOR_SUPERUSERS else ()
             super().register(model, type(page.__name__, (Audited, *reserved, page), {}), **options)
 
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Return the pages grouped by what they are for; those of one application unchanged."""
+        from web.admin.index import grouped
+
+        found = super().get_app_list(request, app_label)
+        return found if app_label else grouped(found, resolve_url("admin:index"))
+
     def has_permission(self, request: HttpRequest) -> bool:
-        """Active staff that has shown its second factor, if it has or needs one."""
+        """Return whether the user is active staff and has passed the second factor, if one is set or required."""
         from core.people.second_factor_selectors import second_factor_missing
 
         assert request.user.is_anonymous or hasattr(request.user, "is_staff")
         return super().has_permission(request) and not second_factor_missing(request.user)
 
-    def password_change(  # type: ignore[override]  # the stubs know Django's page alone
+    def password_change(  # type: ignore[override]  # the stubs expect Django's own page
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The site's own page."""
+        """Redirect to the site's own page."""
         return redirect("web:password_change")
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The site's own login, which asks for the second factor and counts wrong tries."""
+        """Redirect to the site's own login, which asks for the second factor and counts failed attempts."""
         wanted = request.GET.get("next", "") or resolve_url("admin:index")
         if self.has_permission(request):
             return redirect("admin:index")
         if request.user.is_authenticated and not request.user.is_staff:
-            raise PermissionDenied("These pages are for organisers, and your account is none.")
+            raise PermissionDenied("These pages are for organisers only.")
         return redirect(f"{resolve_url(settings.LOGIN_URL)}?{urlencode({'next': wanted})}")

@@ -1,4 +1,4 @@
-"""Editions, and who takes part."""
+"""Tournaments, participants and registrations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from web.admin.rounds import RoundsAdmin
 
 CANCEL = Question(
     title="Cancel tournaments",
-    consequence="What has been played stays in the table; all other duels of the tournament are cancelled for good.",
+    consequence="Finished duels stay in the table. All other duels of the tournament are cancelled for good.",
     button="Cancel the tournament",
     reason="Reason, shown on the cancelled duels",
 )
@@ -40,20 +40,19 @@ CANCEL = Question(
 
 BEGIN = Question(
     title="Begin tournaments now",
-    consequence="Registration ends. Whoever is registered takes part with the newest version that may play; without a "
-    "registration every agent does.",
+    consequence="Registration ends. Every registered agent takes part with its newest version that may play; without "
+    "registration, every agent does.",
     button="Begin now",
 )
 CALL_OFF = Question(
     title="Call off planned tournaments",
-    consequence="They will not take place. Their pages stay and give the reason.",
+    consequence="The tournaments will not take place. Their pages stay and show the reason.",
     button="Call it off",
     reason="Reason, shown on the page of the tournament",
 )
 RELEASE = Question(
     title="Release results",
-    consequence="Everybody sees tables, duels and replays from then on, and those of rated tournaments count for "
-    "ratings.",
+    consequence="From then on everybody sees tables, duels and replays, and rated tournaments count for the ratings.",
     button="Release the results",
 )
 RELABELLED = ("name", "season", "results")
@@ -64,14 +63,14 @@ PLAN_FIELDSETS: list[Fieldset] = [
         "When",
         {
             "fields": ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at"),
-            "description": "All times are UTC. Without a registration every agent that may play takes part. Without a "
-            "time to start it begins when you say so, by the action “Begin now”.",
+            "description": "All times are UTC. Without registration, every agent that may play takes part. Without a "
+            "start time, the tournament begins when you run the action “Begin now”.",
         },
     ),
     ("Who takes part", {"fields": ("eligibility", "teams", "invited", "max_participants")}),
     (
         "Who sees results",
-        {"fields": ("results",), "description": "Until they are released they are not behind ratings either."},
+        {"fields": ("results",), "description": "Results do not count for ratings until they are released."},
     ),
 ]
 COURSE_FIELDSET: Fieldset = (
@@ -112,19 +111,19 @@ class RegistrationInline(ReadOnlyInline[Registration, Tournament]):
 
 @admin.register(Tournament)
 class TournamentAdmin(RoundsAdmin):
-    """A planned one can be changed as a whole, any other only in what does not touch what is played."""
+    """Tournaments. A planned one can be changed freely, any other only in what does not affect its matches."""
 
     form = PlanForm
     actions_on_bottom = True
     list_per_page = 50
     list_display = ("__str__", "environment", "edition", "state", "format", "results", "participants", "duels", "void",
                     "starts_at", "started_at", "ended_at")  # fmt: skip
-    # Environments that rank by scores have none.
+    # Environments that rank by scores have no tournaments, so the filter leaves them out.
     list_filter = (("environment", admin.RelatedOnlyFieldListFilter), "state", "results", "is_automatic")
     list_select_related = ("environment",)
     search_fields = ("=edition", "environment__name", "environment__slug")
     date_hierarchy = "started_at"
-    # Planned ones first, on every database.
+    # nulls_first: planned tournaments come first on every database.
     ordering = (F("started_at").desc(nulls_first=True),)
     autocomplete_fields = ("invited",)
     actions = ("begin_now", "call_off", "cancel", "end_ladder", "release", "void_round")
@@ -133,7 +132,6 @@ class TournamentAdmin(RoundsAdmin):
         self, request: HttpRequest, obj: Tournament | None = None, change: bool = False, **kwargs: Any
     ) -> type[forms.ModelForm[Tournament]]:
         if obj is not None and not _is_planned(obj):
-            # Nothing is left to plan.
             kwargs["form"] = forms.ModelForm
         form = super().get_form(request, obj, change, **kwargs)
         for name, rows in (("environment", played_environments()), ("season", _seasons(obj))):
@@ -155,7 +153,7 @@ class TournamentAdmin(RoundsAdmin):
             return ["environment"]
         open_fields = set(RELABELLED if obj.state != TournamentState.CANCELLED else ())
         if obj.results == Audience.PUBLIC:
-            # What everybody has seen cannot be held back any more.
+            # Results that everybody has seen can no longer be held back.
             open_fields.discard("results")
         shown = [name for _, options in (*PLAN_FIELDSETS, COURSE_FIELDSET) for name in options["fields"]]
         return [name for name in shown if name not in open_fields]
@@ -169,7 +167,7 @@ class TournamentAdmin(RoundsAdmin):
         return False  # its duels are in the ledger; a planned one is called off
 
     def save_model(self, request: HttpRequest, obj: Tournament, form: Any, change: bool) -> None:
-        # Columns of the form alone: workers write the others.
+        # Services save only the columns of the form, because workers write the others.
         data = form.cleaned_data
         try:
             if not change:
@@ -183,7 +181,7 @@ class TournamentAdmin(RoundsAdmin):
                     tournament=obj, name=data["name"], season=data["season"], results=data.get("results", obj.results)
                 )
         except Refused as refusal:
-            # The form has checked it: it has begun since.
+            # The form was valid, so the tournament has begun since it was checked.
             raise PermissionDenied(f"Nothing was saved. {refusal}") from None
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tournament]:
@@ -221,9 +219,9 @@ class TournamentAdmin(RoundsAdmin):
     def end_ladder(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> None:
         def action(tournament: Tournament) -> str:
             if not tournament.is_ladder or tournament.state != TournamentState.RUNNING:
-                raise Refused("It is no ladder that runs.")
+                raise Refused("It is not a running ladder.")
             ladder_stop(environment=tournament.environment)
-            return "ends within seconds; its environment plays nothing by itself until you choose what."
+            return "ends within seconds. Its environment then plays nothing until you choose what to play."
 
         do_each(self, request, queryset, action)
 
@@ -250,7 +248,7 @@ class TournamentAdmin(RoundsAdmin):
         def action(tournament: Tournament) -> str:
             _planned(tournament)
             if not tournament_call_off(tournament=tournament, reason=answer):
-                raise Refused("It has begun meanwhile: cancel it instead.")
+                raise Refused("It has begun meanwhile. Cancel it instead.")
             return "is called off."
 
         do_each(self, request, queryset, action)
@@ -264,7 +262,7 @@ class TournamentAdmin(RoundsAdmin):
 
         def action(tournament: Tournament) -> str:
             results_release(tournament=tournament)
-            return "everybody sees its results now."
+            return "everybody can now see its results."
 
         do_each(self, request, queryset, action)
         return None
@@ -279,7 +277,7 @@ class TournamentAdmin(RoundsAdmin):
             if tournament.state != TournamentState.RUNNING:
                 raise Refused("It is not running.")
             tournament_cancel(tournament=tournament, reason=answer)
-            return "is cancelled; what has been played stays."
+            return "is cancelled; finished duels stay."
 
         do_each(self, request, queryset, action)
         return None
@@ -307,7 +305,7 @@ def _is_planned(tournament: Tournament) -> bool:
 
 def _planned(tournament: Tournament) -> None:
     if not _is_planned(tournament):
-        raise Refused("It is not planned any more.")
+        raise Refused("It is no longer planned.")
 
 
 def _seasons(tournament: Tournament | None) -> QuerySet[Season]:
@@ -316,7 +314,7 @@ def _seasons(tournament: Tournament | None) -> QuerySet[Season]:
 
 
 def _count(rows: QuerySet[Participant] | QuerySet[Duel]) -> Coalesce:
-    """How many of the rows belong to each tournament of the outer query: one join each, not their product."""
+    """Count the rows of each tournament by a subquery, because several joins would multiply each other's rows."""
     grouped = rows.filter(tournament=OuterRef("pk")).order_by().values("tournament").annotate(count=Count("pk"))
     return Coalesce(Subquery(grouped.values("count"), output_field=IntegerField()), 0)
 

@@ -1,4 +1,4 @@
-"""People."""
+"""Accounts, failed logins and API tokens."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ else:
 
 BAN = Question(
     title="Ban people",
-    consequence="Their sessions end and their tokens are refused at once. What is built, validated, evaluated or "
-    "played for them is cancelled, and their agents are taken out of running editions. Their results stay; the ban "
-    "can be lifted.",
+    consequence="Their sessions end and their tokens stop working at once. Their unfinished jobs are cancelled, and "
+    "their agents are withdrawn from running editions. Their results stay. You can lift the ban.",
     button="Ban",
     reason="Reason, shown to them when they try to log in",
 )
@@ -42,7 +41,7 @@ RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
 @admin.register(User)
 class UserAdmin(BaseUserAdmin):
-    """Django's own page, with what the arena knows about a person."""
+    """Django's own page of users, with the arena's fields and actions."""
 
     list_display = ("username", "email", "email_confirmed_at", "team", "github", "is_active", "is_staff", "date_joined",
                     "last_login")  # fmt: skip
@@ -58,13 +57,14 @@ class UserAdmin(BaseUserAdmin):
             "Quotas",
             {
                 "fields": QUOTAS,
-                "description": "For every environment; of the account of anonymous clients: for all of them together.",
+                "description": "They apply to every environment. For the account of anonymous clients, they apply to "
+                "all these clients together.",
             },
         ),
         ("Rights", {"fields": RIGHTS}),
         ("Times", {"fields": ("email_confirmed_at", "date_joined", "last_login")}),
     )
-    # Banning does more than this flag: see the actions of the list.
+    # Banning does more than set this flag, so it is an action of the list.
     readonly_fields = ("is_active", "ban_reason", "email_confirmed_at", "date_joined", "last_login")
     add_fieldsets = (
         (None, {"fields": ("email", "username", "team", "github", "usable_password", "password1", "password2")}),
@@ -73,10 +73,10 @@ class UserAdmin(BaseUserAdmin):
     def view_on_site(self, user: User) -> str:
         return reverse("web:user", args=[user.username])
 
-    # Whoever may change people would otherwise be whoever they like: by rights for themselves, or by the password or
-    # the e-mail of somebody who has them.
+    # Otherwise an organiser who may change accounts could gain every right: by giving it to their own account, or by
+    # changing the password or e-mail of an account that has it.
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
-        """Rights are given by superusers alone."""
+        """Make rights read-only for everybody but superusers."""
         fixed = tuple(super().get_readonly_fields(request, obj))
         return fixed if request.user.is_superuser else (*fixed, *RIGHTS)
 
@@ -87,12 +87,12 @@ class UserAdmin(BaseUserAdmin):
         return super().has_delete_permission(request, obj) and _is_theirs_to_change(request, obj)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002  (Django's name)
-        # Together with its entry in the audit log; Django itself sees to that on its other pages.
+        # One transaction with the entry in the audit log; Django has one on its other pages, but not here.
         with transaction.atomic():
             return super().user_change_password(request, id, form_url)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Another e-mail has to be confirmed like the first one."""
+        """Ask for confirmation of a changed e-mail address, as for the first one."""
         if "email" in form.changed_data:
             obj.email_confirmed_at = None
         super().save_model(request, obj, form, change)
@@ -107,9 +107,9 @@ class UserAdmin(BaseUserAdmin):
 
         def action(user: User) -> str:
             if user.pk == request.user.pk:
-                raise Refused("Nobody bans themselves.")
+                raise Refused("You cannot ban yourself.")
             if user.is_superuser and not request.user.is_superuser:
-                raise Refused("Only a superuser bans a superuser.")
+                raise Refused("Only a superuser can ban a superuser.")
             user_ban(user=user, reason=answer)
             return "is banned."
 
@@ -128,14 +128,14 @@ class UserAdmin(BaseUserAdmin):
     def unlock_logins(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         def action(user: User) -> str:
             if not login_unlock(user=user):
-                raise Refused("No wrong password is counted.")
+                raise Refused("No wrong passwords are counted.")
             return "can log in again from everywhere."
 
         do_each(self, request, queryset, action)
 
 
 def _is_theirs_to_change(request: HttpRequest, person: User | None) -> bool:
-    """Whether this organiser may change or delete this account: that of another organiser only as a superuser."""
+    """Return whether the user may change or delete an account. Only superusers may change other organisers'."""
     if person is None or request.user.is_superuser or person.pk == request.user.pk:
         return True
     return not (person.is_staff or person.is_superuser)
@@ -143,7 +143,7 @@ def _is_theirs_to_change(request: HttpRequest, person: User | None) -> bool:
 
 @admin.register(AccessAttempt)
 class LoginFailureAdmin(ReadOnlyAdmin[AccessAttempt]):
-    """Wrong passwords, by account and address, as long as they count. Deleting a row unlocks its pair."""
+    """Wrong passwords that still count, by account and address. Deleting a row unlocks this pair."""
 
     list_display = ("username", "ip_address", "failures_since_start", "is_locked", "attempt_time", "path_info")
     search_fields = ("username", "ip_address")
@@ -162,7 +162,7 @@ class LoginFailureAdmin(ReadOnlyAdmin[AccessAttempt]):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ModelAdmin[ApiToken]):
-    """Tokens can be looked at and revoked (deleted) here; only their owners make them."""
+    """API tokens. Organisers can see and delete (revoke) them; only owners create them."""
 
     list_display = ("name", "owner", "hint", "created_at", "expires_at", "last_used_at")
     search_fields = ("name", "owner__username", "owner__email")

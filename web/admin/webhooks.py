@@ -1,4 +1,4 @@
-"""Webhooks of organisers, and what was sent to them."""
+"""Webhooks of organisers, and their deliveries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = [(kind.value, kind.label) for kind in EventKind if kind != EventKind.TES
 
 
 class WebhookForm(WebhookModelForm):
-    """The address is never drawn again: a new one can be given in its place."""
+    """The form of a webhook. It never shows the stored address, but accepts a new one."""
 
     kinds = forms.MultipleChoiceField(choices=KINDS, widget=forms.CheckboxSelectMultiple, label="Events")
 
@@ -35,10 +35,12 @@ class WebhookForm(WebhookModelForm):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        # Whoever may only look gets no fields.
+        # Organisers without the right to change get a form without fields.
         if "secret_url" in self.fields and not self.instance._state.adding:
             self.fields["secret_url"].required = False
-            self.fields["secret_url"].help_text = f"At {self.instance.host}. Empty: stays as it is."
+            self.fields[
+                "secret_url"
+            ].help_text = f"The current address is at {self.instance.host}. Leave empty to keep it."
 
     def clean_secret_url(self) -> str:
         url: str = self.cleaned_data["secret_url"].strip()
@@ -59,13 +61,13 @@ class WebhookAdmin(ModelAdmin[Webhook]):
     actions = ("send_test",)
 
     def get_fields(self, request: HttpRequest, obj: Webhook | None = None) -> tuple[str, ...]:
-        """Who may only look sees columns in place of the form: not the one that is secret."""
+        """Leave out the secret address for organisers who may only view: they get columns instead of the form."""
         fields = ("name", "format", "secret_url", "kinds", "environment", "is_active")
         is_form = obj is None or self.has_change_permission(request, obj)
         return fields if is_form else tuple(name for name in fields if name != "secret_url")
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What was sent goes with a webhook, although nobody may delete it alone."""
+        """Allow deleting a webhook with its deliveries, which cannot be deleted separately."""
         rows, counts, forbidden, protected = super().get_deleted_objects(objs, request)
         return rows, counts, forbidden - {Delivery._meta.verbose_name}, protected
 
@@ -85,7 +87,9 @@ class WebhookAdmin(ModelAdmin[Webhook]):
             assert isinstance(request.user, User)
             secret = webhook_prepare(webhook=obj, created_by=request.user)
             self.message_user(
-                request, f"Its secret is {secret} – copy it now, it is never shown again.", messages.WARNING
+                request,
+                f"The secret of this webhook is {secret}. Copy it now: it is never shown again.",
+                messages.WARNING,
             )
         super().save_model(request, obj, form, change)
 
@@ -93,7 +97,7 @@ class WebhookAdmin(ModelAdmin[Webhook]):
     def send_test(self, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
         def action(webhook: Webhook) -> str:
             delivery = webhook_test(webhook=webhook)
-            return f"a test is on its way: delivery {delivery.pk} shows what comes of it."
+            return f"a test is on its way. Delivery {delivery.pk} shows its result."
 
         do_each(self, request, queryset, action)
 

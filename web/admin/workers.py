@@ -1,4 +1,4 @@
-"""Workers: who is there, on what, and how each of them fares; above them the queues."""
+"""Workers with their state and current job, below a table of the queues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.times import since
 from web.admin.base import ReadOnlyAdmin
 
 FAULT_SHOWN = 200
-"""Characters of a fault in the list; the worker's own page has all of them."""
+"""Length in characters of a fault in the list; the worker's own page shows all of it."""
 
 
 @admin.register(Worker)
@@ -36,11 +36,11 @@ class WorkerAdmin(ReadOnlyAdmin[Worker]):
         return worker_rows()
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """Those that live first: alive, lost, stopped."""
+        """Order by state: alive, lost, stopped."""
         return ("state", "queue", "host", "pid")
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The list, below a table of the queues."""
+        """Show the list below a table of the queues."""
         queues = [(row, _ago(row.oldest_at), _ago(row.finished_at)) for row in queue_statuses()]
         extra = {"queues": queues, "watchdog_runs": watchdog_runs(), "title": "Workers"}
         return super().changelist_view(request, {**(extra_context or {}), **extra})
@@ -66,7 +66,7 @@ class WorkerAdmin(ReadOnlyAdmin[Worker]):
 
     @admin.display(description="last fault", empty_value="–")
     def trouble(self, worker: Worker) -> str:
-        """What troubles it now, or did last."""
+        """Return the current fault of the engine, or the last fault of the worker."""
         if worker.engine_error:
             return worker.engine_error
         return f"{worker.last_fault[:FAULT_SHOWN]} ({_ago(worker.last_fault_at)})" if worker.last_fault else ""

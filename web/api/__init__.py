@@ -1,1 +1,1 @@
-"""The interface for programs: what clients of older systems know, and everything of the arena under /api/v1/."""
+"""The API: the addresses that clients of older systems know, and the arena's own under /api/v1/."""

@@ -1,4 +1,4 @@
-"""Who a program acts for, by its token."""
+"""Authentication of programs by a token."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 SCHEMES = ("bearer", "token")
 BAD_HEADER = "The Authorization header must be: Bearer, a space, and your token."
-BAD_TOKEN = "This token is wrong, was revoked or has expired. Make a new one on your profile page."  # noqa: S105
-NO_SECOND_FACTOR = "Organisers need a second factor here, and this account has none. Set it up on your profile page."
+BAD_TOKEN = "This token is wrong, revoked or expired. Create a new one on your profile page."  # noqa: S105
+NO_SECOND_FACTOR = "Organisers need a second factor, and this account has none. Set it up on your profile page."
 HOW_TO_GET_ONE = (
-    "Send a token: Authorization: Bearer TOKEN. You get one on your profile page, or by POST /api/v1/tokens/ with the "
-    "e-mail and password of your account."
+    "Send a token in the header: Authorization: Bearer TOKEN. You get one on your profile page, or by POST "
+    "/api/v1/tokens/ with the e-mail and password of your account."
 )
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Bearer TOKEN`, or `Token TOKEN` as some clients are used to."""
+    """Reads `Authorization: Bearer TOKEN`; some clients send `Token TOKEN`."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         try:
             return self._authenticate(request)
         except AuthenticationFailed:
-            # Views ask their throttles only when it is known who comes.
+            # A view checks its throttles only after authentication, so wrong tokens have their own.
             throttle = BadTokenThrottle()
             if not throttle.allow(request):
                 raise Throttled(throttle.wait()) from None
@@ -61,7 +61,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the description says it."""
+    """The description of this authentication in the schema."""
 
     target_class = TokenAuthentication
     name = "token"
@@ -71,6 +71,6 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 def viewer_of(request: Request) -> User | AnonymousUser:
-    """Who looks, for selectors that ask."""
+    """Return the user of a request with the type that selectors expect."""
     assert isinstance(request.user, User | AnonymousUser)
     return request.user

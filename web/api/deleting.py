@@ -1,4 +1,4 @@
-"""Deleting a submission: its owner may, and an organiser, who is written down."""
+"""Deleting a submission, by its owner, or by an organiser with an entry in the audit log."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from core.submissions.services import submission_delete
 
 
 def delete(request: Request, account: User, submission: Submission) -> None:
-    """Delete archive and image; nothing happens where that has been done. Raises PermissionDenied."""
+    """Delete archive and image; do nothing if they are already deleted. Raises PermissionDenied."""
     is_own = submission.agent.owner_id == account.pk
     if not is_own and not account.is_staff:
         raise PermissionDenied("Only the owner of a submission may delete it.")
     if submission.deleted_at is not None:
         return
-    # Together, so that nothing is done that is not written down.
+    # In one transaction, so that no deletion is missing from the audit log.
     with transaction.atomic():
         submission_delete(submission=submission)
         if not is_own:

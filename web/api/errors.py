@@ -1,4 +1,4 @@
-"""Whatever goes wrong is answered in JSON: {"detail": a sentence}, or a list of sentences for each field."""
+"""Errors as JSON: {"detail": a sentence}, or a list of sentences for each field."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from core.tournaments.results import HeldBack
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
 
-NOTHING_HERE = "There is nothing here. /api/docs lists every address."
+NOTHING_HERE = "This address does not exist. /api/docs lists every address."
 
 
 class Conflict(APIException):
-    """It cannot be done as things are."""
+    """The current state does not allow the request."""
 
     status_code = status.HTTP_409_CONFLICT
-    default_detail = "This cannot be done at the moment."
+    default_detail = "This is not possible at the moment."
     default_code = "conflict"
 
 
 class QuotaReached(APIException):
-    """An upload is more than its owner may use. 429 where waiting helps, 409 where something has to be deleted.
+    """An upload exceeds a quota: 429 if waiting helps, 409 if the owner has to delete something first.
 
-    An archive that is too large is a bad request, as it is where the site itself takes none so large.
+    An archive above the quota's size is a 400, like one above the site's own limit.
     """
 
     def __init__(self, refusal: QuotaExceeded) -> None:
@@ -47,17 +47,17 @@ class QuotaReached(APIException):
 
 
 class Gone(APIException):
-    """What is asked for was there, and is not kept any longer."""
+    """The data existed but is no longer stored."""
 
     status_code = status.HTTP_410_GONE
     default_code = "gone"
 
 
 def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """The answer to an error; None lets it through to the log and the answer of the site."""
+    """Return the answer to an error; None passes it on to the site's own handling, which logs it."""
     match error:
         case NotAuthenticated():
-            # With the header that says how: it is the view that knows it.
+            # The original exception is kept because the view has put the WWW-Authenticate header into it.
             error.detail = type(error.detail)(HOW_TO_GET_ONE) if isinstance(error.detail, str) else error.detail
         case HeldBack():
             error = PermissionDenied(str(error))
@@ -82,5 +82,5 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
 
 @csrf_exempt
 def not_found(request: HttpRequest) -> JsonResponse:
-    """For every address under /api/ that is none."""
+    """Answer 404 in JSON for every unknown address under /api/."""
     return JsonResponse({"detail": NOTHING_HERE}, status=404)

@@ -1,4 +1,4 @@
-"""Parts that many answers share."""
+"""Fields and serializers that many answers share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ JOB_STATES = [(state.value, state.label) for state in JobState]
 FAULTS = [(fault.value, fault.label) for fault in JobFault]
 
 
-AS_OF = "A day (its end) or a moment in UTC: 2026-05-31 or 2026-05-31T18:30. Empty for now."
+AS_OF = "A day, which stands for its end, or a moment, in UTC: 2026-05-31 or 2026-05-31T18:30. Empty: now."
 
 
 class MomentText(serializers.CharField):
-    """A day, which means its end, or a moment of the past."""
+    """A day, which stands for its end, or a moment of the past."""
 
     def to_internal_value(self, data: Any) -> Any:
         try:
@@ -27,14 +27,14 @@ class MomentText(serializers.CharField):
 
 
 class BriefField(serializers.FloatField):
-    """A measured figure, in as many digits as it was measured with."""
+    """A measured figure with four significant digits, which is all that the measurement gives."""
 
     def to_representation(self, value: Any) -> Any:
         return float(f"{super().to_representation(value):.4g}")
 
 
 class AgentName(serializers.Serializer[Any]):
-    """An agent, named."""
+    """An agent: id, name and owner."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -42,7 +42,7 @@ class AgentName(serializers.Serializer[Any]):
 
 
 class Version(serializers.Serializer[Any]):
-    """A submission, named."""
+    """A submission: id, number and agent."""
 
     id = serializers.UUIDField(source="public_id")
     number = serializers.IntegerField()
@@ -50,11 +50,11 @@ class Version(serializers.Serializer[Any]):
 
 
 class JobFields(serializers.Serializer[Any]):
-    """How far a job is."""
+    """The state of a job."""
 
     id = serializers.IntegerField()
     state = serializers.ChoiceField(choices=JOB_STATES)
-    attempt = serializers.IntegerField(help_text="Times it was begun.")
+    attempt = serializers.IntegerField(help_text="How often the job has been started.")
     fault = serializers.ChoiceField(choices=FAULTS, help_text="Who is to blame for a failure.")
     error_code = serializers.CharField()
     created_at = serializers.DateTimeField()

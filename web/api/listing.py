@@ -1,4 +1,4 @@
-"""Lists: pages, filters, order. All are checked before the database sees them."""
+"""Pages, filters and order of lists, all checked before they reach the database."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 
 if TYPE_CHECKING:
-    # At run time it would be a circle: views ask the settings for these classes.
+    # At run time this import would be circular: views load these classes by the settings.
     from rest_framework.views import APIView
 
 MAX_ROW_ID = 2**63 - 1
 
 
 class Leaf(Paginator):  # type: ignore[type-arg]  # at run time it takes no argument
-    """Looks for the keys of a page first, then reads those rows: what is read along with a row is dear.
+    """Reads the keys of a page first and then these rows, because the joins of a row are expensive.
 
-    In one question PostgreSQL would join eight tables for all rows, also for those before the page or filtered out.
+    In a single query PostgreSQL would join eight tables for all rows, also for those outside the page.
     """
 
     def page(self, number: int | str) -> Page[Any]:
@@ -33,19 +33,19 @@ class Leaf(Paginator):  # type: ignore[type-arg]  # at run time it takes no argu
         begin = (found.number - 1) * self.per_page
         keys = list(self.object_list.values_list("pk", flat=True)[begin : begin + self.per_page])
         rows = self.object_list.in_bulk(keys)
-        # A row that has gone between these questions is left out.
+        # A row that was deleted between the two queries is left out.
         return Page([rows[key] for key in keys if key in rows], found.number, self)
 
 
 class Pages(PageNumberPagination):
-    """?page=N&page_size=N."""
+    """Reads ?page=N&page_size=N."""
 
     django_paginator_class = Leaf
     page_size = 50
     max_page_size = 100
     page_size_query_param = "page_size"
-    page_size_query_description = f"Rows on a page, at most {max_page_size}."
-    page_query_description = "Page, from 1."
+    page_size_query_description = f"Rows per page, at most {max_page_size}."
+    page_query_description = "Number of the page, from 1."
 
     def get_page_size(self, request: Request) -> int:
         asked = request.query_params.get(self.page_size_query_param)
@@ -57,7 +57,7 @@ class Pages(PageNumberPagination):
 
 
 class RowFilter(filters.Filter):
-    """The id of a row."""
+    """Filters by the id of a row."""
 
     field_class = forms.IntegerField
 
@@ -66,11 +66,11 @@ class RowFilter(filters.Filter):
 
 
 class Filters(filters.DjangoFilterBackend):
-    """What of a list is wanted, by the view's `filterset_class`."""
+    """Filters a list by the view's `filterset_class`."""
 
 
 class Ordering(OrderingFilter):
-    """?ordering=FIELD or -FIELD, of those that a view names; equal rows by their ids."""
+    """Orders by ?ordering=FIELD or -FIELD, of the fields that a view names; ties by id."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: APIView) -> QuerySet[Any]:
         asked = request.query_params.get(self.ordering_param)
@@ -78,7 +78,9 @@ class Ordering(OrderingFilter):
         if asked is None:
             return queryset
         if asked.removeprefix("-") not in allowed:
-            raise ValidationError({self.ordering_param: [f"One of {', '.join(allowed)}, or with - before it."]})
+            raise ValidationError(
+                {self.ordering_param: [f"Use one of {', '.join(allowed)}, with or without a leading -."]}
+            )
         return queryset.order_by(asked, "-pk" if asked.startswith("-") else "pk")
 
     def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
@@ -90,7 +92,7 @@ class Ordering(OrderingFilter):
                 "name": self.ordering_param,
                 "required": False,
                 "in": "query",
-                "description": "By what the rows are ordered; - before it: downwards.",
+                "description": "Field to order by; a leading - reverses the order.",
                 "schema": {"type": "string", "enum": [f"{sign}{name}" for name in names for sign in ("", "-")]},
             }
         ]

@@ -1,4 +1,4 @@
-"""What requests may hold. Answers are JSON, whatever was asked for."""
+"""Parsers of requests with bounds. Answers are always JSON."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rest_framework.parsers import BaseParser, FormParser, JSONParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-TOO_LARGE = "The request is larger than this address takes."
+TOO_LARGE = "The request is too large for this address."
 
 
 class BoundedJSONParser(JSONParser):
-    """A JSON object, at most as large as a form may be without its files."""
+    """Parses a JSON object, at most as large as a form without its files."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
@@ -32,7 +32,7 @@ class BoundedJSONParser(JSONParser):
 
 
 class BoundedFormParser(FormParser):
-    """A form without files, as programs send it that have forgotten them."""
+    """Parses a form without files, so that a program that forgot its files gets a helpful error."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
@@ -42,16 +42,16 @@ class BoundedFormParser(FormParser):
 
 
 def check_length(parser_context: Mapping[str, Any] | None) -> None:
-    """Raise ParseError before a body is read into memory that is too large for it."""
+    """Raise ParseError if the body is too large, before it is read into memory."""
     request: Request = (parser_context or {})["request"]
-    # Django reads as much as the header says; without the header nothing.
+    # Django reads as many bytes as the header says, and none without it.
     length = str(request.META.get("CONTENT_LENGTH") or "0")
     if not length.isdecimal() or int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         raise ParseError(TOO_LARGE)
 
 
 class OnlyJSON(BaseContentNegotiation):
-    """The first parser that fits, and the first renderer always."""
+    """Chooses the parser by the content type, and always the first renderer."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         kind = (request.content_type or "").partition(";")[0].strip().lower()

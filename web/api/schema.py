@@ -1,4 +1,4 @@
-"""The API's description of itself (OpenAPI), and the page that shows it."""
+"""The OpenAPI description of the API, and the page that shows it."""
 
 from __future__ import annotations
 
@@ -16,57 +16,61 @@ from drf_spectacular.openapi import AutoSchema
 Json = dict[str, Any]
 PROBLEM: Json = {
     "type": "object",
-    "description": "What went wrong: `detail` is a sentence; else every field that is wrong has a list of sentences.",
+    "description": "What went wrong: `detail` is a sentence; otherwise each wrong field has a list of sentences.",
     "properties": {
         "detail": {"type": "string"},
         "code": {
-            "description": "Of quotas and limits: which one, e.g. quota_uploads_per_day. A list of sentences is about "
-            "the field of this name, in which a second factor is sent.",
+            "description": "The quota or limit that was reached, e.g. quota_uploads_per_day. A list of sentences "
+            "concerns the field `code` of a request, which holds the second factor.",
             "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
         },
     },
     "additionalProperties": {},
 }
+OUR_TAGS = ("environments", "agents", "submissions", "evaluations", "duels", "challenges", "tournaments", "ratings",
+            "jobs", "inbox", "tokens")  # fmt: skip
+"""The groups of the description in order; the compatible addresses follow them."""
 BODIES = ("post", "put", "patch", "delete")
 METHODS = ("get", *BODIES)
 
 
 class DescribedView(AutoSchema):
-    """Views say what they are in their docstrings, and are grouped by what they are about."""
+    """Describes views by their docstrings and groups them by their tags."""
 
     def get_tags(self) -> list[str]:
-        # Every view of the API has one.
-        return [getattr(self.view, "tag")]  # noqa: B009  (APIView does not know of it)
+        return [getattr(self.view, "tag")]  # noqa: B009  (APIView declares no tag)
 
     def get_summary(self) -> str:
-        """The first sentence of the description."""
+        """Return the first sentence of the description."""
         return re.split(r"[.;:]", self.get_description(), maxsplit=1)[0]
 
     def get_operation_id(self) -> str:
-        # "AgentVersions" is agent_versions: every view has one address.
+        # The name of the view is unique, because every view has one address: AgentVersions gives get_agent_versions.
         return f"{self.method.lower()}_{re.sub(r'(?<!^)(?=[A-Z])', '_', type(self.view).__name__).lower()}"
 
 
 @require_safe
 def schema(request: HttpRequest) -> HttpResponse:
-    """The description, as JSON."""
+    """Return the description as JSON."""
     return HttpResponse(schema_text(), content_type="application/vnd.oai.openapi+json")
 
 
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
-    """The description, to read and to try."""
+    """Show the page on which the API can be read and tried."""
     return render(request, "web/api/docs.html")
 
 
 @cache
 def schema_text() -> str:
-    """The whole description; the same as long as the process lives."""
+    """Return the whole description, which never changes while the process lives."""
     return json.dumps(SchemaGenerator().get_schema(request=None, public=True))  # type: ignore[no-untyped-call]
 
 
 def add_shared_answers(result: Json, generator: object, **_: object) -> Json:
-    """Describe what any address may answer when something is wrong with a request."""
+    """Add the order of the groups and the errors that any address may answer to the description."""
+    older = {"name": "compatible", "description": "Addresses that clients of older systems know"}
+    result["tags"] = [*({"name": name} for name in OUR_TAGS), older]
     result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = PROBLEM
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
@@ -80,21 +84,21 @@ def add_shared_answers(result: Json, generator: object, **_: object) -> Json:
 
 def _shared(path: str, method: str, operation: Json) -> list[tuple[str, str]]:
     answers = [
-        ("401", "The token is wrong, or one is needed."),
-        ("429", "Too many requests. Retry-After says in how many seconds to ask again."),
+        ("401", "The token is wrong or missing."),
+        ("429", "Too many requests. Retry-After gives the seconds to wait."),
     ]
     if operation.get("parameters") or "requestBody" in operation:
-        answers.append(("400", "Something in the request is wrong."))
+        answers.append(("400", "The request is invalid."))
     if "{" in path or any(one["name"] == "page" for one in operation.get("parameters", [])):
-        answers.append(("404", "There is no such thing."))
+        answers.append(("404", "There is no such object."))
     if "/matches/" in path or "/episodes/{" in path:
-        answers.append(("410", "The records of this are not kept any longer."))
+        answers.append(("410", "The records are no longer stored."))
     if path.endswith("/standing/"):
         answers.append(("403", "Results are held back until the organisers release them."))
     if method in BODIES:
-        answers.append(("403", "This is not yours, or the CSRF token is missing."))
+        answers.append(("403", "The object is not yours, or the CSRF token is missing."))
     if "requestBody" in operation:
-        answers.append(("415", "The body is of a kind that this address does not take."))
+        answers.append(("415", "This address does not accept the content type of the body."))
     return answers
 
 

@@ -1,4 +1,4 @@
-"""Every address of the API. Each is good with and without a slash at its end: no program is sent elsewhere."""
+"""Every address of the API. Each works with and without a final slash, so that no program is redirected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from web.tournaments import standing_api as standings
 
 
 class EnvironmentId(StringConverter):
-    """An id of Gymnasium: some have a name space, like ALE/Pong-v5."""
+    """An id of Gymnasium; some have a namespace, like ALE/Pong-v5."""
 
     regex = "[^/]+(?:/[^/]+)*"
 
@@ -38,9 +38,9 @@ register_converter(EnvironmentId, "env_id")
 
 
 def both(route: str, view: type[APIView], name: str) -> list[URLPattern]:
-    """An address and its twin; only the first is described."""
+    """Return an address with and without a final slash; only the one given is in the schema."""
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
-    # drf-spectacular leaves out views without a schema.
+    # drf-spectacular omits views without a schema.
     hidden: dict[str, Any] = {"schema": None}
     return [path(route, view.as_view(), name=name), path(twin, view.as_view(**hidden))]
 
@@ -110,6 +110,6 @@ routes = [
     path("api/docs/", docs),
     path("api/schema", schema, name="schema"),
     path("api/schema/", schema),
-    # With JSON, and never sent to the same address with a slash.
+    # Unknown addresses get JSON instead of a redirect to the same address with a slash.
     re_path(r"^api(?:/.*)?$", not_found),
 ]

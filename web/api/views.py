@@ -1,4 +1,4 @@
-"""What the views of lists and of single things have in common."""
+"""Base classes of API views, and what their methods share."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Listed(generics.ListAPIView[Row]):
-    """A list in pages, filtered and ordered."""
+    """A paginated list that can be filtered and ordered."""
 
     tag: ClassVar[str]
     ordering_fields: ClassVar[tuple[str, ...]] = ()
 
 
 class Shown(generics.RetrieveAPIView[Row]):
-    """A single thing."""
+    """A single object."""
 
     tag: ClassVar[str]
 
 
 class Acting(APIView):
-    """Something that only an account may do."""
+    """An action that needs an account."""
 
     tag: ClassVar[str]
 
     def account(self, request: Request) -> User:
-        """Who does it. Raises NotAuthenticated, which says how to get a token."""
+        """Return the account of the request. Raises NotAuthenticated, which says how to get a token."""
         account = account_of(request)
         if account is None:
             raise NotAuthenticated
@@ -49,7 +49,7 @@ class Acting(APIView):
 
 
 def one(rows: QuerySet[Row], **condition: Any) -> Row:
-    """The row, or a 404 with a sentence."""
+    """Return the row. Raises Http404 with a sentence."""
     try:
         return rows.get(**condition)
     except ObjectDoesNotExist:
@@ -57,7 +57,7 @@ def one(rows: QuerySet[Row], **condition: Any) -> Row:
 
 
 def checked(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
-    """What a request sends, checked. Raises ValidationError."""
+    """Return the validated data of a request. Raises ValidationError."""
     sent = form(data=request.data, context={"request": request})
     sent.is_valid(raise_exception=True)
     data: dict[str, Any] = sent.validated_data
@@ -66,11 +66,11 @@ def checked(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Say what a service refuses at the field that it belongs to."""
+    """Turn a service's Refused into a ValidationError at the field it concerns."""
     try:
         yield
     except QuotaExceeded:
-        # With a status and a code of its own.
+        # to_response gives it its own status and code.
         raise
     except Refused as refusal:
         raise ValidationError({refusal.field or "detail": [str(refusal)] if refusal.field else str(refusal)}) from None

@@ -1,4 +1,4 @@
-"""Duels, their matches, and replays of these."""
+"""API of duels, their matches and their replays."""
 
 from __future__ import annotations
 
@@ -23,29 +23,31 @@ from web.api.fields import JobFields, Version
 from web.api.listing import Pages, RowFilter
 from web.api.views import Listed, Shown, one
 
-HELD_BACK = OpenApiResponse(description="Its results are held back from you.")
-NOT_PLAYED = OpenApiResponse(description="It has not been played, or could not be.")
-BY_PLAYER = "Of player 1 and player 2."
+HELD_BACK = OpenApiResponse(description="The results are held back from you.")
+NOT_PLAYED = OpenApiResponse(description="The duel has not been played, or could not be played.")
+BY_PLAYER = "Two values: of player 1 and of player 2."
 
 
 class DuelAnswer(JobFields):
-    tournament = serializers.IntegerField(source="tournament_id", allow_null=True, help_text="None: it is not rated.")
+    tournament = serializers.IntegerField(source="tournament_id", allow_null=True, help_text="null: it is unrated.")
     promotion = serializers.IntegerField(
-        source="promotion_id", allow_null=True, help_text="Of a new version that is tested; it is not rated."
+        source="promotion_id",
+        allow_null=True,
+        help_text="Id of the promotion: the duel tests a new version and is unrated.",
     )
     environment = serializers.CharField(source="environment.slug")
     environment_version = serializers.CharField()
-    number = serializers.IntegerField(help_text="In the schedule, from 1.")
+    number = serializers.IntegerField(help_text="Place in the schedule, from 1.")
     round = serializers.IntegerField()
     player_1 = Version()
     player_2 = Version()
     expected = serializers.FloatField(
-        allow_null=True, help_text="Predicted share of the points for player 1 when it was made, 0 to 1."
+        allow_null=True, help_text="Share of the points for player 1, 0 to 1, as predicted before the duel."
     )
-    is_void = serializers.BooleanField(help_text="It counts for nobody.")
+    is_void = serializers.BooleanField(help_text="Whether the duel counts for neither side.")
     outcome = serializers.ChoiceField(choices=DuelOutcome.choices, allow_blank=True)
     reason = serializers.CharField(help_text="Why the two meet; may be empty.")
-    match_count = serializers.IntegerField(help_text="With a test, the most there may be.")
+    match_count = serializers.IntegerField(help_text="With a sequential test, the maximum.")
     matches_done = serializers.IntegerField()
     player_1_wins = serializers.IntegerField()
     player_2_wins = serializers.IntegerField()
@@ -54,14 +56,15 @@ class DuelAnswer(JobFields):
     player_2_errors = serializers.IntegerField()
     player_1_score = serializers.FloatField()
     player_2_score = serializers.FloatField()
-    test = serializers.JSONField(allow_null=True, help_text="The sequential test that may end it early.")
+    test = serializers.JSONField(allow_null=True, help_text="The sequential test that may end the duel early.")
     test_result = serializers.JSONField(
-        allow_null=True, help_text="What it found: state, pairs, counts of these by half points, llr, sentence."
+        allow_null=True,
+        help_text="Its result: state, pairs, counts (pairs by half points), llr (log-likelihood ratio), sentence.",
     )
     seed = serializers.IntegerField()
     player_1_digest = serializers.CharField(help_text="Content id of the image that played.")
     player_2_digest = serializers.CharField()
-    record_sha256 = serializers.CharField(help_text="Over the play: docs/contributor/architecture.md.")
+    record_sha256 = serializers.CharField(help_text="Hash of the play, see docs/contributor/architecture.md.")
     verdict = serializers.ChoiceField(choices=Verdict.choices, allow_blank=True)
 
 
@@ -79,20 +82,20 @@ class DuelFilter(filters.FilterSet):
         fields = ["tournament", "environment", "state", "outcome"]
 
     def of_agent(self, rows: QuerySet[Duel], name: str, value: int) -> QuerySet[Duel]:
-        # Two looks into an index each: no database has one for either of two columns.
+        # Two queries that each use an index: a condition on either of two columns could use neither.
         first, second = (Duel.objects.filter(**{f"{player}__agent": value}) for player in ("player_1", "player_2"))
         return rows.filter(pk__in=first.order_by().values("pk").union(second.order_by().values("pk")))
 
 
 def shown_duel(request: Request, pk: int) -> Duel:
-    """A duel whose results may be seen. Raises HeldBack, which is a 403."""
+    """Return a duel whose results the viewer may see. Raises HeldBack, which becomes a 403."""
     row = one(duel_rows(), pk=pk)
     duel_check(row, viewer_of(request))
     return row
 
 
 class DuelList(Listed[Duel]):
-    """All duels, newest first; without those of tournaments whose results are held back from you."""
+    """All duels, newest first. Tournaments whose results are held back from you are left out."""
 
     tag = "duels"
     queryset = duel_rows()
@@ -118,7 +121,7 @@ class DuelShown(Shown[Duel]):
 
 
 class MatchLine(serializers.Serializer[Any]):
-    """A match in the index of its duel. first_player: 1 or 2. faulty_player: 1 or 2, who forfeited."""
+    """A match in the index of its duel. first_player: 1 or 2. faulty_player: who forfeited, 1 or 2; null for none."""
 
     number = serializers.IntegerField()
     outcome = serializers.CharField()
@@ -166,7 +169,7 @@ class MatchList(APIView):
 
 
 class MatchAnswer(serializers.Serializer[Any]):
-    """A match, complete: with the rules of its version it can be played again. Players are 1 and 2."""
+    """The complete record of a match: with the rules of its version it can be replayed. Players are 1 and 2."""
 
     number = serializers.IntegerField()
     seed = serializers.IntegerField()
@@ -175,9 +178,11 @@ class MatchAnswer(serializers.Serializer[Any]):
     outcome = serializers.CharField()
     scores = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
     fault = serializers.CharField()
-    faulty_player = serializers.SerializerMethodField(help_text="Who forfeited.")
+    faulty_player = serializers.SerializerMethodField(help_text="The player that forfeited; null for none.")
     error_code = serializers.CharField()
-    error = serializers.SerializerMethodField(help_text="A sentence, and for who may see the source a traceback.")
+    error = serializers.SerializerMethodField(
+        help_text="A sentence; people who may see the source also get a traceback."
+    )
     move_counts = serializers.ListField(child=serializers.IntegerField(), help_text=BY_PLAYER)
     thinking_seconds = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
     slowest_move_seconds = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
@@ -209,7 +214,7 @@ class MatchShown(APIView):
 
 
 class FrameAnswer(serializers.Serializer[Any]):
-    """One state of a match. moves: [seat, action] of whoever acted to get here. scores: so far, by seat."""
+    """One state of a match. moves: the [seat, action] pairs that led to it. scores: so far, by seat."""
 
     frame = serializers.JSONField(help_text="What the viewer draws; its form depends on the environment.")
     text = serializers.CharField(help_text="The same in words.")
@@ -223,7 +228,7 @@ class ReplayAnswer(serializers.Serializer[Any]):
 
 
 class MatchReplay(APIView):
-    """All states of a match, derived by playing its record again."""
+    """All states of a match, made by replaying its record."""
 
     tag = "duels"
 

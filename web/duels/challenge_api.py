@@ -1,4 +1,4 @@
-"""Challenges: asked for, listed, reported."""
+"""API of challenges: create, list, show, cancel."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ from web.api.views import Acting, Listed, Shown, checked, one, refusals
 
 
 class TallyAnswer(serializers.Serializer[Any]):
-    """Matches from the challenger's side; forfeits count as won or lost."""
+    """Matches as the challenger sees them; forfeits count as won or lost."""
 
     won = serializers.IntegerField()
     drawn = serializers.IntegerField()
     lost = serializers.IntegerField()
-    share = serializers.FloatField(allow_null=True, help_text="Of the points, a draw half; null before any match.")
-    low = serializers.FloatField(allow_null=True, help_text="Begin of its 95% interval, as if matches never repeated.")
+    share = serializers.FloatField(
+        allow_null=True, help_text="Share of the points, a draw is half; null before any match."
+    )
+    low = serializers.FloatField(
+        allow_null=True, help_text="Lower end of its 95% interval; assumes that no match repeats."
+    )
     high = serializers.FloatField(allow_null=True)
 
 
@@ -61,15 +65,19 @@ class ChallengeAnswer(serializers.Serializer[Any]):
 
 
 class ChallengeRequest(serializers.Serializer[Any]):
-    agent = serializers.IntegerField(min_value=1, max_value=MAX_ROW_ID, help_text="Id of an agent of yours.")
+    agent = serializers.IntegerField(min_value=1, max_value=MAX_ROW_ID, help_text="Id of one of your agents.")
     opponent = serializers.IntegerField(
-        min_value=1, max_value=MAX_ROW_ID, default=None, allow_null=True, help_text="Id of an agent; null: the top ten."
+        min_value=1,
+        max_value=MAX_ROW_ID,
+        default=None,
+        allow_null=True,
+        help_text="Id of its opponent; null for the top ten.",
     )
 
 
 class ChallengeFilter(filters.FilterSet):
     environment = filters.CharFilter(field_name="submission__agent__environment__slug", help_text="Slug.")
-    agent = RowFilter(field_name="submission__agent", help_text="Id of the agent that challenges.")
+    agent = RowFilter(field_name="submission__agent", help_text="Id of the challenging agent.")
     user = filters.CharFilter(field_name="user__username", lookup_expr="iexact")
 
     class Meta:
@@ -87,10 +95,10 @@ class ChallengeList(Listed[Challenge], Acting):
 
     @extend_schema(
         request=ChallengeRequest,
-        responses={201: ChallengeAnswer, 403: OpenApiResponse(description="It is not yours.")},
+        responses={201: ChallengeAnswer, 403: OpenApiResponse(description="The agent is not yours.")},
     )
     def post(self, request: Request) -> Response:
-        """Let the active version of an agent of yours play that of another, or of the top ten, unrated."""
+        """Start unrated duels between your agent and another one, or the top ten. Active versions play."""
         account = self.account(request)
         form = checked(ChallengeRequest, request)
         wanted = {key: form[key] for key in ("agent", "opponent") if form[key] is not None}
@@ -100,7 +108,7 @@ class ChallengeList(Listed[Challenge], Acting):
                 raise ValidationError({name: ["There is no such agent."]})
         agent = found[form["agent"]]
         if agent.owner_id != account.pk:
-            raise PermissionDenied("Only the owner of an agent may let it challenge somebody.")
+            raise PermissionDenied("Only the owner of an agent may challenge others with it.")
         with refusals():
             made = challenge_create(user=account, agent=agent, opponent=found.get(form["opponent"]))
         return Response(ChallengeAnswer(challenge_rows().get(pk=made.pk)).data, status=201)
@@ -115,17 +123,20 @@ class ChallengeShown(Shown[Challenge]):
 
 
 class ChallengeCancel(Acting):
-    """Stop what you have asked for."""
+    """Cancelling a challenge."""
 
     tag = "challenges"
 
-    @extend_schema(request=None, responses={200: ChallengeAnswer, 403: OpenApiResponse(description="It is not yours.")})
+    @extend_schema(
+        request=None,
+        responses={200: ChallengeAnswer, 403: OpenApiResponse(description="The challenge is not yours.")},
+    )
     def post(self, request: Request, pk: int) -> Response:
-        """Cancel the duels of a challenge of yours that wait or are played."""
+        """Cancel the unfinished duels of your challenge."""
         account = self.account(request)
         row = one(challenge_rows(), pk=pk)
         if row.user_id != account.pk:
-            raise PermissionDenied("Only the person who has asked for a challenge may cancel it.")
+            raise PermissionDenied("Only the person who made a challenge may cancel it.")
         with refusals():
             challenge_cancel(challenge=row, operator=operator_of(request, AuditEntry.Channel.API, account))
         return Response(ChallengeAnswer(challenge_rows().get(pk=pk)).data)

@@ -1,4 +1,4 @@
-"""Challenges on the page of an agent: what its owner can ask for, and what others can ask of it."""
+"""The panel of challenges on an agent's page, for its owner and for owners of other agents."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from web.people.quota_parts import QuotaLine, challenge_quotas
 
 @dataclass(frozen=True, slots=True)
 class ChallengePart:
-    """What is shown beside an agent.
+    """What the panel shows.
 
-    hindrance: why its owner cannot ask, empty where they can. rivals: the top ten, to be chosen of. own: a visitor's
-    agents that may ask.
+    hindrance: why the owner cannot challenge anyone; empty if they can. rivals: the top ten, offered as opponents.
+    own: the visitor's agents that may challenge this one.
     """
 
     hindrance: str
@@ -35,7 +35,7 @@ class ChallengePart:
 
 
 def challenge_part(viewer: User | AnonymousUser, agent: Agent) -> ChallengePart | None:
-    """What a visitor sees of challenges on an agent's page; None: nothing."""
+    """Return what a visitor sees of challenges on an agent's page; None if they see nothing."""
     if not isinstance(viewer, User) or agent.environment.is_scored:
         return None
     quotas = challenge_quotas(viewer, agent.environment)

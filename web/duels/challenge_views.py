@@ -1,4 +1,4 @@
-"""Challenges: asked for by owners, their reports seen by everybody, as duels are."""
+"""Pages of challenges: owners make them, everybody may read their reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from web.submissions.views import agent_page
 
 
 def challenge(request: HttpRequest, challenge_id: int) -> HttpResponse:
-    """The report of a challenge; asked by htmx, the part that changes while it is played."""
+    """Show the report of a challenge; for htmx only the part that changes while duels are played."""
     try:
         report = challenge_get(challenge_id)
     except Challenge.DoesNotExist:
@@ -41,7 +41,7 @@ def challenge(request: HttpRequest, challenge_id: int) -> HttpResponse:
 
 @login_required
 def create(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask for a challenge; who comes here from the login, the form being lost, gets the page of the environment."""
+    """Make a challenge. A GET comes from the login, which drops the form, and leads to the environment's page."""
     environment = get_object_or_404(Environment, slug=slug)
     if request.method != "POST":
         return redirect("web:environment", slug)
@@ -51,11 +51,11 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, "Choose one of your agents.")
         return redirect("web:environment", slug)
     if agent.owner_id != request.user.pk:
-        raise PermissionDenied("Only the owner of an agent may let it challenge somebody.")
+        raise PermissionDenied("Only the owner of an agent may challenge others with it.")
     name = request.POST.get("opponent", "").strip()
     opponent = _agent(environment, name)
     if opponent is None and "top" not in request.POST:
-        said = f"There is no agent “{name[:50]}” here." if name else "Say whom to challenge."
+        said = f"There is no agent “{name[:50]}” here." if name else "Enter an opponent."
         return _refused(request, agent, name, Refused(said, field="opponent"))
     try:
         made = challenge_create(user=request.user, agent=agent, opponent=None if "top" in request.POST else opponent)
@@ -67,21 +67,21 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def cancel(request: HttpRequest, challenge_id: int) -> HttpResponse:
-    """Cancel what is left of a challenge, for the owner who has asked for it."""
+    """Cancel the unfinished duels of a challenge, for the person who made it."""
     row = get_object_or_404(Challenge, pk=challenge_id)
     if row.user_id != request.user.pk:
-        raise PermissionDenied("Only the person who has asked for a challenge may cancel it.")
+        raise PermissionDenied("Only the person who made a challenge may cancel it.")
     try:
         count = challenge_cancel(challenge=row, operator=operator_of(request, AuditEntry.Channel.SITE))
     except Refused as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"{count} duel{'s are' if count > 1 else ' is'} cancelled.")
+        messages.success(request, f"Cancelled {count} duel{'s' if count > 1 else ''}.")
     return redirect("web:challenge", row.pk)
 
 
 def _refused(request: HttpRequest, agent: Agent, name: str, refusal: Refused) -> HttpResponse:
-    """The page on which the form stood, with what was filled in and why it cannot be: one's own agent's, or another."""
+    """Show the page that had the form again, with what was entered and the refusal."""
     asked_on = _agent(agent.environment, request.POST.get("page", "")) or agent
     refused = {"challenge_error": str(refusal), "challenge_opponent": name, "challenge_agent": agent.name}
     form = archive_form(agent.environment)()
@@ -90,5 +90,5 @@ def _refused(request: HttpRequest, agent: Agent, name: str, refusal: Refused) ->
 
 def _agent(environment: Environment, name: str) -> Agent | None:
     rows = environment.agents.select_related("environment", "owner")
-    # A name that a database cannot hold belongs to no agent.
+    # PostgreSQL refuses strings with a null character.
     return rows.filter(name__iexact=name).first() if name and "\x00" not in name else None

@@ -1,4 +1,4 @@
-"""The course of the sequential test that may end a duel: what it asks, how it went, and what came out."""
+"""The sequential test that may end a duel, as the duel's page shows it: question, course and result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCORES = ("lost both", "lost one, drew one", "one each, or drew both", "won one,
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """A test on its duel's page. pairs: how many player 1 ended how. plot: None before it is played."""
+    """A test on its duel's page. pairs: (result of player 1, number of pairs). plot: None before any pair is played."""
 
     question: str
     most_pairs: int
@@ -35,7 +35,7 @@ class Course:
 
 
 def course_of(duel: Duel, names: tuple[str, str], matches: Sequence[MatchSummary]) -> Course | None:
-    """None for a duel without a test. matches: of its record, in their order; empty where there is none."""
+    """Return the test of a duel, or None. matches: from its record, in order; empty if there is no record."""
     if duel.test is None:
         return None
     test = SequentialTest(**duel.test)

@@ -1,4 +1,4 @@
-"""Files: always attachments of a fixed type, never shown by the browser as something else."""
+"""Downloads. Every file is an attachment with a fixed content type, so that no browser renders it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEXT, ZIP, GZIP, JSON = "text/plain; charset=utf-8", "application/zip", "applica
 
 @explained
 def duel_results(request: HttpRequest, duel_id: int) -> HttpResponseBase:
-    """The classic duel document, made from the records, and what it can be checked by."""
+    """Send the classic duel document, made from the records, with the digests and the hash to check it by."""
     row = get_duel(request, duel_id)
     check: dict[str, object] = {
         "environment": row.environment_version,
@@ -51,7 +51,7 @@ def duel_results(request: HttpRequest, duel_id: int) -> HttpResponseBase:
 
 @explained
 def duel_records(request: HttpRequest, duel_id: int) -> HttpResponseBase:
-    """The records. Traces of an agent whose source this person may not see are left out: they quote it."""
+    """Send the records, without the tracebacks of agents whose source the viewer may not see: tracebacks quote it."""
     row = get_duel(request, duel_id)
     errors = (row.player_1_errors, row.player_2_errors)
     hidden = [
@@ -68,7 +68,7 @@ def duel_records(request: HttpRequest, duel_id: int) -> HttpResponseBase:
 
 @explained
 def duel_log(request: HttpRequest, duel_id: int, log: str) -> HttpResponseBase:
-    """The arena's log for everyone; a player's log for those who may see its agent's source."""
+    """Send the arena's log to everyone, a player's log to people who may see its agent's source."""
     row = get_duel(request, duel_id)
     name = f"duel-{duel_id}-{log}.log"
     if log == "arena":
@@ -81,7 +81,7 @@ def duel_log(request: HttpRequest, duel_id: int, log: str) -> HttpResponseBase:
 
 @explained
 def submission_archive(request: HttpRequest, submission_id: int) -> HttpResponseBase:
-    """The uploaded zip."""
+    """Send the uploaded zip."""
     row = get_submission(request, submission_id)
     if row.deleted_at is not None:
         raise NotStored("This version has been deleted by its owner.")
@@ -90,18 +90,18 @@ def submission_archive(request: HttpRequest, submission_id: int) -> HttpResponse
 
 @explained
 def submission_sbom(request: HttpRequest, submission_id: int) -> HttpResponseBase:
-    """The bill of materials of the image (CycloneDX)."""
+    """Send the bill of materials of the image (CycloneDX)."""
     row = get_submission(request, submission_id)
     build = row.latest_build
     if build is None or not build.sbom:
-        raise NotStored("This version has no bill of materials: it has no image, or one that is older than they are.")
+        raise NotStored("This version has no bill of materials: it has no image, or its image was built without one.")
     file = file_get(build.sbom, "This bill of materials is")
     return attachment(file, f"{row.agent.name}-v{row.number}-sbom.json", JSON)
 
 
 @explained
 def submission_log(request: HttpRequest, submission_id: int, log: str) -> HttpResponseBase:
-    """Logs of a submission's phases, and what both players printed while it played against itself."""
+    """Send the log of a submission's phase, or what a player printed while the submission played against itself."""
     row = get_submission(request, submission_id)
     name = f"{row.agent.name}-v{row.number}-{log}.log"
     validation = row.latest_validation
@@ -120,7 +120,7 @@ def submission_log(request: HttpRequest, submission_id: int, log: str) -> HttpRe
 
 
 def get_submission(request: HttpRequest, submission_id: int) -> Submission:
-    """A submission whose source this person may see; others do not learn that it exists."""
+    """Return a submission whose source the viewer may see. Raises Http404, also if it exists but is private."""
     rows = Submission.objects.select_related("agent__owner").prefetch_related("builds", "validations", "publications")
     try:
         row = rows.get(pk=submission_id)
@@ -132,7 +132,7 @@ def get_submission(request: HttpRequest, submission_id: int) -> Submission:
 
 
 def attachment(file: IO[bytes], name: str, kind: str) -> FileResponse:
-    """A file to keep. The response closes it."""
+    """Return a file as a download. The response closes the file."""
     return FileResponse(file, as_attachment=True, filename=name, content_type=kind)
 
 
@@ -142,9 +142,9 @@ def text(content: str, name: str) -> HttpResponse:
 
 
 def gzipped(chunks: Iterable[str]) -> IO[bytes]:
-    """Compressed text, whole before its first byte is sent: what goes wrong on the way is said on a page.
+    """Compress text completely before its first byte is sent, so that an error can still become a page.
 
-    There is no time in the header, so equal documents are equal files.
+    The header has no time, so equal documents give equal files.
     """
     file = cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))  # noqa: SIM115  (the response closes it)
     try:

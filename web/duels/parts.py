@@ -1,4 +1,4 @@
-"""A duel's matches by kind of result: what they are called, which are shown, and the bar of their shares."""
+"""A duel's matches grouped by result: titles, filter, and the bar of shares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """A kind of result on the page. count: all its matches, shown or not."""
+    """A kind of result on the page. count: all its matches, including those that the filter hides."""
 
     key: str
     title: str
@@ -33,7 +33,7 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of the bar, in matches from its left end."""
+    """A part of the bar. start: matches from its left end. length: in matches."""
 
     key: str
     start: int
@@ -48,7 +48,7 @@ def group_views(groups: Sequence[MatchGroup], names: tuple[str, str], wanted: Ma
 
 
 def segments(duel: Duel) -> Iterator[Segment]:
-    """What fell to player 1 on the left, what fell to player 2 on the right, draws between them."""
+    """Yield the parts of the bar: points of player 1 on the left, of player 2 on the right, draws between them."""
     counts = {
         "player_1": duel.player_1_wins,
         "player_2_error": duel.player_2_errors,
@@ -64,7 +64,7 @@ def segments(duel: Duel) -> Iterator[Segment]:
 
 
 def match_filter(query: QueryDict) -> MatchFilter:
-    """What an address asks for; what is not understood counts as not asked."""
+    """Read the filter from an address. Unknown values are ignored."""
     result, first = query.get("result", ""), query.get("first", "")
     return MatchFilter(
         result=result if result in GROUPS else "",

@@ -1,9 +1,10 @@
-"""What the viewer shows of a match: every state as a picture, a text and a sentence."""
+"""The states of a match as the viewer shows them: a picture, a text and a sentence each."""
 
 from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from typing import Any
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
@@ -16,7 +17,7 @@ ORDINALS = ("first", "second", "third", "fourth")
 
 @dataclass(frozen=True, slots=True)
 class FrameView:
-    """One state of a match. seats: who acted to get here; caption: the same as a sentence."""
+    """One state of a match. seats: the seats whose moves led to it. caption: these moves as a sentence."""
 
     svg: str
     text: str
@@ -25,13 +26,13 @@ class FrameView:
 
     @property
     def picture(self) -> str:
-        """The picture as an address, for pages without scripts."""
+        """The picture as a data URL, for pages without scripts."""
         return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class SeatView:
-    """Who sat where. number: from 1. player: 1 or 2."""
+    """A seat and its player. number: from 1. player: 1 or 2."""
 
     number: int
     player: int
@@ -46,7 +47,7 @@ class SeatView:
 
 
 def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, str]) -> list[FrameView]:
-    """All states of a match in order. Raises NotStored when the record does not fit the rules."""
+    """Return all states of a match in order. Raises NotStored if the record does not fit the rules."""
     views: list[FrameView] = []
     try:
         for step in replay(spec, record):
@@ -54,7 +55,7 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
             caption = moves or f"Start. {names[record.seats[0]]} moves first"
             views.append(FrameView(spec.render(step.frame), step.text, caption, tuple(seat for seat, _ in step.moves)))
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
-        # A damaged record can hold anything; the rules stumble over it in their own ways.
+        # A damaged record can hold anything, and each environment's rules fail on it with their own exceptions.
         raise NotStored(f"The record of match {record.number} does not fit its rules, so it cannot be drawn.") from None
     last = views[-1]
     views[-1] = FrameView(last.svg, last.text, f"{last.caption}. {ending(record, names)}", last.seats)
@@ -62,7 +63,7 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
 
 
 def ending(record: MatchRecord, names: tuple[str, str]) -> str:
-    """How a match ended, as a sentence."""
+    """Return how a match ended, as a sentence without a full stop."""
     if record.fault is Fault.PLAYER and record.faulty_player is not None:
         loser, winner = names[record.faulty_player], names[1 - record.faulty_player]
         return f"{loser} forfeits, {winner} wins"
@@ -72,7 +73,7 @@ def ending(record: MatchRecord, names: tuple[str, str]) -> str:
 
 
 def seat_views(record: MatchRecord, names: tuple[str, str]) -> list[SeatView]:
-    """Seats in order of play."""
+    """Return the seats in order of play."""
     return [
         SeatView(
             number=seat + 1,
@@ -84,3 +85,17 @@ def seat_views(record: MatchRecord, names: tuple[str, str]) -> list[SeatView]:
         )
         for seat, player in enumerate(record.seats)
     ]
+
+
+def match_parts(record: MatchRecord, names: tuple[str, str], *, with_trace: bool) -> dict[str, Any]:
+    """Return what the page of a match shows besides its states. with_trace: whether the viewer may see a traceback."""
+    sentence, _, trace = record.error.partition("\n")
+    return {
+        "match": record,
+        "names": names,
+        "title": f"{names[0]} against {names[1]}",
+        "ending": ending(record, names),
+        "seats": seat_views(record, names),
+        "error": sentence,
+        "trace": trace if with_trace else "",
+    }

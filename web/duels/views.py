@@ -1,4 +1,4 @@
-"""Duels, and every match of them."""
+"""Pages of duels and their matches."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check
 from web.duels.course_parts import course_of
 from web.duels.parts import group_views, match_filter, segments
-from web.duels.replays import ending, frame_views, seat_views
+from web.duels.replays import frame_views, match_parts
 from web.site.refusals import explained, status_of
 
 Context = dict[str, Any]
+Names = tuple[str, str]
 FRAMES_OF = {"web:match": "web:match_frames", "web:validation_match": "web:validation_frames"}
 
 
 @explained
 def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
-    """A duel with all its matches by result; asked by htmx, the part that changes while it is played."""
+    """Show a duel and its matches by result; for htmx only the part that changes while it is played."""
     row = get_duel(request, duel_id)
     context: Context = {
         "duel": row,
@@ -65,7 +66,7 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
 
 @explained
 def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
-    """The viewer on one match of a duel."""
+    """Show one match of a duel in the viewer."""
     row = get_duel(request, duel_id)
     record, count = match_get(row, number)
     names = duel_names(row)
@@ -86,14 +87,14 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
 
 @explained
 def match_frames(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
-    """All states of a match as JSON."""
+    """Return all states of a match as JSON."""
     row = get_duel(request, duel_id)
     return frames(request, row, number, duel_names(row))
 
 
 @explained
 def validation_match(request: HttpRequest, validation_id: int, number: int) -> HttpResponseBase:
-    """The viewer on one match of a submission against itself, for those who may see its logs."""
+    """Show one match of a submission against itself, to people who may see its logs."""
     row = get_validation(request, validation_id)
     record, count = match_get(row, number)
     agent = row.submission.agent
@@ -115,27 +116,13 @@ def validation_frames(request: HttpRequest, validation_id: int, number: int) -> 
 
 
 def viewer(
-    request: HttpRequest,
-    job: PlayedJob,
-    record: MatchRecord,
-    count: int,
-    names: tuple[str, str],
-    page: str,
-    context: Context,
+    request: HttpRequest, job: PlayedJob, record: MatchRecord, count: int, names: Names, page: str, context: Context
 ) -> HttpResponse:
-    """The page around a match. It shows one state by itself and all of them with JavaScript."""
-    sentence, _, trace = record.error.partition("\n")
+    """Show the page of a match: one state without JavaScript, all of them with it."""
     number = record.number
-    context |= {
-        "match": record,
+    context |= match_parts(record, names, with_trace=context["can_see_trace"]) | {
         "match_count": count,
-        "names": names,
-        "title": f"{names[0]} against {names[1]}",
         "environment_version": job.environment_version,
-        "ending": ending(record, names),
-        "seats": seat_views(record, names),
-        "error": sentence,
-        "trace": trace if context["can_see_trace"] else "",
         "frames_url": reverse(FRAMES_OF[page], args=[job.pk, number]),
         "previous_url": reverse(page, args=[job.pk, number - 1]) if number > 1 else "",
         "next_url": reverse(page, args=[job.pk, number + 1]) if number < count else "",
@@ -150,8 +137,8 @@ def viewer(
 
 
 @gzip_page
-def frames(request: HttpRequest, job: PlayedJob, number: int, names: tuple[str, str]) -> JsonResponse:
-    """{"frames": [{"svg", "text", "caption", "seats"}]}, or {"error"} with a sentence."""
+def frames(request: HttpRequest, job: PlayedJob, number: int, names: Names) -> JsonResponse:
+    """Return {"frames": [{"svg", "text", "caption", "seats"}]}, or {"error": a sentence}."""
     try:
         record, _ = match_get(job, number)
         states = frame_views(spec_get(job), record, names)
@@ -161,14 +148,14 @@ def frames(request: HttpRequest, job: PlayedJob, number: int, names: tuple[str, 
 
 
 def frame_number(request: HttpRequest, count: int) -> int:
-    """The state that an address asks for with ?frame=N, made possible: 0 .. count - 1."""
+    """Return N of ?frame=N, limited to 0 .. count - 1; 0 if it is missing or not a number."""
     asked = request.GET.get("frame", "")
     wanted = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
     return min(wanted, count - 1)
 
 
 def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
-    """The way to what a duel is played for: its tournament, the agent that has a new version, or a challenge."""
+    """Return the breadcrumbs to what the duel belongs to: a tournament, the agent of a promotion, or a challenge."""
     if row.tournament is not None:
         place = [row.environment.slug, row.tournament.edition]
         return [(reverse("web:edition", args=place), row.tournament.in_words)]
@@ -181,11 +168,11 @@ def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
     return []
 
 
-def duel_names(row: Duel) -> tuple[str, str]:
+def duel_names(row: Duel) -> Names:
     return str(row.player_1), str(row.player_2)
 
 
-def validation_names(row: Validation) -> tuple[str, str]:
+def validation_names(row: Validation) -> Names:
     return f"{row.submission} (player 1)", f"{row.submission} (player 2)"
 
 
@@ -195,7 +182,7 @@ def source_visible(request: HttpRequest, agent: Agent) -> bool:
 
 
 def get_duel(request: HttpRequest, duel_id: int) -> Duel:
-    """A duel whose results this person may see. Raises HeldBack."""
+    """Return a duel whose results the viewer may see. Raises Http404 and HeldBack."""
     try:
         row = duel_get(duel_id)
     except Duel.DoesNotExist:
@@ -206,7 +193,7 @@ def get_duel(request: HttpRequest, duel_id: int) -> Duel:
 
 
 def get_validation(request: HttpRequest, validation_id: int) -> Validation:
-    """A validation that this person may look into; others do not learn that it exists."""
+    """Return a validation that the viewer may see. Raises Http404, also if it exists but is private."""
     try:
         row = validation_get(validation_id)
     except Validation.DoesNotExist:

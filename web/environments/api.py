@@ -1,4 +1,4 @@
-"""Environments and their boards."""
+"""The API of environments, their seeds and their leaderboards."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ from web.api.views import Listed, Shown, one
 
 class EnvironmentAnswer(serializers.Serializer[Any]):
     slug = serializers.CharField()
-    env_id = serializers.CharField(help_text="Its name for clients of older systems.")
-    version = serializers.CharField(source="spec_id", help_text="Of the rules that new duels are played with.")
+    env_id = serializers.CharField(help_text="Id of the environment for clients of older systems.")
+    version = serializers.CharField(source="spec_id", help_text="Version of the rules that new duels use.")
     name = serializers.CharField()
     description = serializers.CharField(help_text="Markdown.")
     seats = serializers.IntegerField()
-    is_active = serializers.BooleanField(help_text="Whether it takes uploads.")
-    is_available = serializers.BooleanField(help_text="Whether this arena can play it; if not, uploads are refused.")
-    is_scored = serializers.BooleanField(help_text="Ranked by score, not by duels.")
+    is_active = serializers.BooleanField(help_text="Whether the environment accepts uploads.")
+    is_available = serializers.BooleanField(
+        help_text="Whether this arena can play the environment; if not, it refuses uploads."
+    )
+    is_scored = serializers.BooleanField(help_text="Whether agents are ranked by score, not by duels.")
     takes_scripts = serializers.BooleanField()
     matches_per_duel = serializers.IntegerField()
     episodes_per_evaluation = serializers.IntegerField()
@@ -55,7 +57,7 @@ class EnvironmentFilter(filters.FilterSet):
 
 
 class EnvironmentList(Listed[Environment]):
-    """All environments, by name."""
+    """All environments, ordered by name."""
 
     tag = "environments"
     queryset = environment_rows()
@@ -74,13 +76,13 @@ class EnvironmentShown(Shown[Environment]):
 
 
 class SeedsAnswer(serializers.Serializer[Any]):
-    """A list of seeds; `sha256` binds the arena to those that nobody may know yet."""
+    """A list of seeds; `sha256` commits the arena to seeds that are still hidden."""
 
     id = serializers.IntegerField()
     purpose = serializers.CharField()
     seed_count = serializers.SerializerMethodField()
-    sha256 = serializers.CharField(help_text="Of the seeds as decimal numbers, each ended by a line feed.")
-    seeds = serializers.SerializerMethodField(help_text="null while they are hidden.")
+    sha256 = serializers.CharField(help_text="Hash of the seeds as decimal numbers, each followed by a line feed.")
+    seeds = serializers.SerializerMethodField(help_text="null while the seeds are hidden.")
     revealed_at = serializers.DateTimeField(allow_null=True)
 
     def get_seed_count(self, row: SeedList) -> int:
@@ -91,7 +93,7 @@ class SeedsAnswer(serializers.Serializer[Any]):
 
 
 class EnvironmentSeeds(APIView):
-    """The seeds of practice, and those that the board is ranked by now."""
+    """The practice seeds, and the seeds that rank the board now."""
 
     tag = "environments"
 
@@ -109,16 +111,16 @@ class Difference(serializers.Serializer[Any]):
 
 
 class BoardRowAnswer(serializers.Serializer[Any]):
-    """rank, medal: in the whole board. Scores with the 95% interval of their mean."""
+    """A row of a board. `rank` and `medal` count the whole board; scores have the 95% interval of their mean."""
 
     rank = serializers.IntegerField()
     medal = serializers.CharField(allow_blank=True)
     submission = serializers.UUIDField(source="public_id")
     evaluation = serializers.IntegerField(source="evaluation_id")
     agent = serializers.CharField()
-    number = serializers.IntegerField(help_text="Version of the agent.")
+    number = serializers.IntegerField(help_text="Number of the version.")
     owner = serializers.CharField()
-    user_label = serializers.CharField(allow_blank=True, help_text="Who an anonymous client says it is.")
+    user_label = serializers.CharField(allow_blank=True, help_text="Name that an anonymous client gave.")
     algorithm = serializers.CharField(allow_blank=True)
     is_verified = serializers.BooleanField()
     score = serializers.FloatField()
@@ -130,50 +132,55 @@ class BoardRowAnswer(serializers.Serializer[Any]):
     seconds_per_move = serializers.FloatField(allow_null=True)
     episode_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()
-    difference = Difference(allow_null=True, help_text="To the row above, on common seeds.")
+    difference = Difference(allow_null=True, help_text="Mean difference from the row above on common seeds.")
 
 
 class BoardAnswer(serializers.Serializer[Any]):
-    count = serializers.IntegerField(source="total", help_text="Rows that the filter lets through.")
+    count = serializers.IntegerField(source="total", help_text="Number of rows that match the filter.")
     results = BoardRowAnswer(source="rows", many=True)
 
 
 class NativeBoardQuery(BoardQuery):
     as_of = MomentText(default=None, help_text=AS_OF)
-    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, help_text="Rows to leave out.")
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, help_text="Number of rows to skip.")
 
 
 class LeaderboardQuery(serializers.Serializer[Any]):
     as_of = MomentText(default=None, help_text=AS_OF)
-    limit = serializers.IntegerField(default=50, min_value=1, max_value=100, help_text="Rows, 1 to 100.")
-    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, help_text="Rows to leave out.")
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=100, help_text="Number of rows, 1 to 100.")
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=1_000_000, help_text="Number of rows to skip.")
 
 
 class LeaderboardRow(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(allow_null=True, help_text="Ties share: 1, 1, 3. Null where none was kept.")
-    best_rank = serializers.IntegerField(allow_null=True, help_text="First of the ranks that it may truly have.")
-    worst_rank = serializers.IntegerField(allow_null=True, help_text="Last of them.")
+    rank = serializers.IntegerField(
+        allow_null=True, help_text="Ties share a rank: 1, 1, 3. null where no rank was saved."
+    )
+    best_rank = serializers.IntegerField(allow_null=True, help_text="Best rank that is plausible for the version.")
+    worst_rank = serializers.IntegerField(allow_null=True, help_text="Worst rank that is plausible for the version.")
     submission = Version()
     value = serializers.FloatField(help_text="Strength in points of the Elo scale, fitted to all rated matches.")
-    low = serializers.FloatField(allow_null=True, help_text="Begin of its 95% interval.")
-    high = serializers.FloatField(allow_null=True, help_text="End of its 95% interval.")
-    live = serializers.FloatField(allow_null=True, help_text="Elo.")
+    low = serializers.FloatField(allow_null=True, help_text="Lower end of the 95% interval.")
+    high = serializers.FloatField(allow_null=True, help_text="Upper end of the 95% interval.")
+    live = serializers.FloatField(allow_null=True, help_text="Live Elo rating.")
 
 
 class LeaderboardAnswer(serializers.Serializer[Any]):
-    """is_connected, first_seat: of the last fit; null in leaderboards of the past."""
+    """A leaderboard. `is_connected` and `first_seat` come from the last fit and are null in past leaderboards."""
 
-    at = serializers.DateTimeField(allow_null=True, help_text="Of the fit behind it; null: nothing was kept by then.")
-    is_connected = serializers.BooleanField(
-        allow_null=True, help_text="Whether opponents link all; else ratings of groups that never met are guesses."
+    at = serializers.DateTimeField(
+        allow_null=True, help_text="Time of the fit; null if no leaderboard had been saved by then."
     )
-    first_seat = Difference(allow_null=True, help_text="Points that going first is worth, with its 95% interval.")
-    count = serializers.IntegerField(help_text="Agents that stand there.")
+    is_connected = serializers.BooleanField(
+        allow_null=True,
+        help_text="Whether chains of opponents link all agents; if not, ratings between unlinked groups are guesses.",
+    )
+    first_seat = Difference(allow_null=True, help_text="Points that going first is worth, with the 95% interval.")
+    count = serializers.IntegerField(help_text="Number of agents on the leaderboard.")
     results = LeaderboardRow(many=True)
 
 
 class EnvironmentLeaderboard(APIView):
-    """Who stands where in an environment with duels, by ratings; now, or as it was kept by a moment."""
+    """The leaderboard by ratings of an environment with duels, now or as it was saved by a given time."""
 
     tag = "environments"
 
@@ -212,7 +219,7 @@ def _leaderboard_then(environment: Environment, moment: datetime, shown: slice) 
 
 
 class EnvironmentBoard(APIView):
-    """Who stands where in an environment that is ranked by score; at most a second old."""
+    """The board of an environment that is ranked by score; at most one second old."""
 
     tag = "environments"
 

@@ -1,4 +1,4 @@
-"""How an agent for a task is written: its state and actions in words, and code to begin with, all from the spec."""
+"""How to write an agent for a task: state and actions in words, and starter code, all made from the spec."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ MOST_NAMES = 32
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What the guide of a task says. trial_code is empty where Gymnasium cannot make the environment."""
+    """What the guide of a task shows. `trial_code` is empty if Gymnasium cannot make the environment."""
 
     state: str
     state_names: tuple[str, ...]
     action: str
     action_names: tuple[tuple[int, str], ...]
     is_array: bool
-    """Whether an action is an array; then there are no valid actions to choose from."""
+    """Whether an action is an array; `valid_actions` is then empty."""
     player_code: str
     trial_code: str
     script_id: str
-    """What a script is given: Gymnasium's own id, by which it can make the environment."""
+    """The id that a script gets as its argument: the one of Gymnasium, so that the script can make the environment."""
     script_code: str
 
 
 def contract(spec: EnvironmentSpec, practice_seeds: Sequence[int]) -> Contract:
-    """The player contract with the observation and action of this environment."""
+    """Return the player contract with the observation and action of an environment."""
     names = spec.action_names[:MOST_NAMES]
     script_id = spec.gymnasium.id if spec.gymnasium else spec.public_id
     return Contract(
@@ -46,7 +46,7 @@ def contract(spec: EnvironmentSpec, practice_seeds: Sequence[int]) -> Contract:
 
 
 def array_words(array: ArraySpec) -> str:
-    """`an array of 4 numbers (float32)`, `an array of 84 × 84 × 4 whole numbers (uint8)`."""
+    """Describe an array: `an array of 4 numbers (float32)`, `an array of 84 × 84 × 4 whole numbers (uint8)`."""
     kind = "number" if array.dtype.startswith("float") else "whole number"
     shape = " × ".join(str(size) for size in array.shape)
     plural = "" if shape == "1" else "s"
@@ -94,18 +94,18 @@ def _is_run(seeds: Sequence[int]) -> bool:
 
 
 PLAYER = '''\
-{imports}# Load your model here: this is done once for many episodes.
+{imports}# Load your model here: this code runs once for many episodes.
 
 class Player:
     def __init__(self, train_mode):
-        """Many episodes run at once, each with an object of its own, which later ones use again."""
+        """Episodes that run side by side have a Player each."""
 
     def start(self, state, valid_actions):
-        """The first step of an episode."""
+        """Begin an episode, perhaps after another one. Return the first action."""
         return self.act(state)
 
     def step(self, state, valid_actions, prev_reward):
-        """Every later step; prev_reward is what your last action has earned."""
+        """Return the next action. prev_reward: reward for your last action."""
         return self.act(state)
 
     def end(self, state, prev_reward):
@@ -153,5 +153,5 @@ for seed in range(episodes):
         state, reward, terminated, truncated, _ = environment.step(action)
         total, over = total + float(reward), terminated or truncated
 
-# The last line that is printed counts.
+# The last printed line counts.
 print(json.dumps({{"score": total / episodes, "metrics": [], "episodes": episodes}}))"""

@@ -1,11 +1,10 @@
-"""An environment and its editions."""
+"""Pages of an environment and its editions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.conf import settings
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -19,44 +18,35 @@ from core.tournaments.seasons import season_list
 from core.tournaments.selectors import (
     edition_window,
     environment_groups,
-    own_place_list,
-    rating_pool_get,
     tournament_latest,
     tournament_progress,
 )
-from core.tournaments.tables import DEFAULT_SORT, table_rows
+from web.environments.parts import edition_table
 from web.evaluations.board_views import scored_page
-from web.evaluations.parts import page_number
 from web.forms import AgentForm, agent_form
 from web.people.quota_parts import upload_quotas
 from web.ratings.as_of import AsOfForm
-from web.ratings.parts import with_ratings
 from web.ratings.past_views import past_page
 from web.site.fragments import render_page
 from web.site.refusals import explained
 from web.tournaments.bracket_views import tournament_page
 from web.tournaments.ladder_views import TABLE, ladder_page, ladder_table
-from web.tournaments.table_parts import SORT_TITLES, TableForm
 
 FRAGMENTS = {
     "leaderboard": "web/environments/leaderboard.html",
     "own-agents": "web/environments/own_agents.html",
 }
 
-PARTICIPANTS_A_PAGE = 50
-OWN_PLACES = 5
-"""Of one's own agents on other pages, so many are named: the best."""
-
 
 def environment(request: HttpRequest, slug: str) -> HttpResponse:
-    """Description, upload, own agents, and the newest edition."""
+    """Show the description, the upload form, the viewer's agents and the newest edition."""
     row = get_object_or_404(Environment, slug=slug)
     return environment_page(request, row, agent_form(row)())
 
 
 @explained
 def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
-    """The same page on one edition."""
+    """Show the page of an environment with one edition."""
     row = get_object_or_404(Environment, slug=slug)
     tournament = (
         Tournament.objects.select_related("environment", "season").filter(environment=row, edition=edition).first()
@@ -78,7 +68,7 @@ def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
 
 
 def environment_page(request: HttpRequest, row: Environment, form: AgentForm, status: int = 200) -> HttpResponse:
-    """The page on the board or the newest edition. It is live while anything can still change it."""
+    """Render the page with the board or the newest edition; it refreshes itself while results can still change."""
     if row.is_scored:
         return scored_page(request, _common(request, row, form), status)
     if request.GET.get("as_of"):
@@ -96,7 +86,7 @@ def environment_page(request: HttpRequest, row: Environment, form: AgentForm, st
 
 
 def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
-    """An example player as a zip; what it has learned for `?environment=` is in it when the arena has trained it."""
+    """Send an example player as a zip, with what the arena has trained it on for `?environment=`, if anything."""
     environment = request.GET.get("environment", "")
     try:
         archive = make_archive(name, environment, store=settings.DATA_DIR / "examples")
@@ -122,45 +112,26 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
 
 
 def _address(request: HttpRequest, base: str) -> dict[str, str]:
-    """base: of the page. page: the same with what was asked for, to be asked again."""
+    """Return the page's address as `base`, and with the query string as `page`, from which live parts refresh."""
     return {"base": base, "page": f"{base}?{request.GET.urlencode()}" if request.GET else base}
 
 
 def _table(request: HttpRequest, row: Environment, tournament: Tournament | None, *, is_newest: bool) -> dict[str, Any]:
-    """A page of an edition's table, and where one's own agents are that it does not show."""
+    """Return the table of an edition or ladder, or why its results are held back."""
     if tournament is None:
         return {"tournament": None, "is_running": False}
     assert request.user.is_anonymous or isinstance(request.user, User)
-    if not results_visible(tournament, request.user):
-        return {
-            "tournament": tournament,
-            "is_running": tournament.state == TournamentState.RUNNING,
-            "held_back": held_back_because(tournament),
-            "progress": tournament_progress(tournament),
-            "window": edition_window(row, tournament.edition),
-        }
-    if tournament.is_ladder:
+    is_visible = results_visible(tournament, request.user)
+    if is_visible and tournament.is_ladder:
         return ladder_table(request, tournament)
-    form = TableForm(request.GET, auto_id="table_%s")
-    wanted = form.wanted
-    rows = table_rows(tournament, wanted, is_newest=is_newest)
-    table = Paginator(rows, PARTICIPANTS_A_PAGE).get_page(page_number(request.GET))
-    # Places are counted in the whole table, by rank.
-    is_whole = not wanted.is_filtered and wanted.sort == DEFAULT_SORT
-    own = own_place_list(tournament, request.user) if is_whole and isinstance(request.user, User) else []
-    elsewhere = [place for place in own if not table.start_index() <= place.row <= table.end_index()]
+    if is_visible:
+        shown = edition_table(request.GET, request.user, tournament, is_newest=is_newest)
+    else:
+        shown = {"held_back": held_back_because(tournament)}
     return {
+        **shown,
         "tournament": tournament,
         "is_running": tournament.state == TournamentState.RUNNING,
-        "rows": with_ratings(table.object_list, is_newest=is_newest),
-        "is_newest": is_newest,
-        "pool": rating_pool_get(row) if is_newest else None,
-        "as_of": AsOfForm(),
-        "table": table,
-        "wanted": wanted,
-        "sorts": SORT_TITLES,
-        "filter": form,
-        "own_elsewhere": [(place, -(-place.row // PARTICIPANTS_A_PAGE)) for place in elsewhere[:OWN_PLACES]],
         "progress": tournament_progress(tournament),
         "window": edition_window(row, tournament.edition),
     }

@@ -1,4 +1,4 @@
-"""Evaluations and their episodes. Hidden seeds never come out of here, nor what tells of them."""
+"""The API of evaluations and their episodes. It never shows hidden seeds, nor data from which they follow."""
 
 from __future__ import annotations
 
@@ -23,50 +23,58 @@ from web.api.fields import BriefField, JobFields, Version
 from web.api.listing import Pages, RowFilter
 from web.api.views import Listed, Shown, one
 
-HIDDEN = "The actions would tell the hidden seeds. They can be read once these are revealed."
+HIDDEN = "The actions would give away the hidden seeds. You can read them once the seeds are revealed."
 HIDDEN_EPISODES = (
-    "Results of single episodes are hidden as long as the seeds are. The evaluation itself tells their distribution."
+    "Results of single episodes are hidden as long as the seeds are. The evaluation shows their distribution."
 )
 
 
 class EvaluationAnswer(JobFields):
-    """score and the rest: null until it has succeeded. is_current: the agent stands on the board with it."""
+    """An evaluation. Scores are null until it has succeeded; the current evaluation places the agent on the board."""
 
     submission = Version()
     environment = serializers.CharField(source="environment.slug")
     environment_version = serializers.CharField()
-    is_verified = serializers.BooleanField(help_text="The arena itself held the environment.")
+    is_verified = serializers.BooleanField(help_text="Whether the arena itself ran the environment.")
     is_current = serializers.BooleanField()
     seeds_sha256 = serializers.CharField(source="seed_list.sha256", default=None, allow_null=True)
     episode_count = serializers.IntegerField()
     episodes_done = serializers.IntegerField()
     score = serializers.FloatField(allow_null=True)
-    score_low = serializers.FloatField(allow_null=True, help_text="Of the mean's 95% interval.")
+    score_low = serializers.FloatField(allow_null=True, help_text="Lower end of the mean's 95% interval.")
     score_high = serializers.FloatField(allow_null=True)
     interquartile_mean = serializers.FloatField(allow_null=True)
     median = serializers.FloatField(allow_null=True)
     worst_decile = serializers.FloatField(allow_null=True)
     seconds_per_move = BriefField(allow_null=True)
     record_sha256 = serializers.CharField()
-    player_digest = serializers.CharField(help_text="Content id of the image that played.")
+    player_digest = serializers.CharField(help_text="Digest of the image that played.")
     verdict = serializers.ChoiceField(
-        choices=Verdict.choices, allow_blank=True, help_text="What came of playing its record again."
+        choices=Verdict.choices, allow_blank=True, help_text="Result of playing the record again."
     )
 
 
 class DistributionAnswer(serializers.Serializer[Any]):
-    edges = serializers.ListField(child=serializers.FloatField(), help_text="Of equal bins, one more than counts.")
-    counts = serializers.ListField(child=serializers.IntegerField(), help_text="Episodes with a score in each bin.")
+    edges = serializers.ListField(
+        child=serializers.FloatField(), help_text="Edges of bins of equal width, one more than there are counts."
+    )
+    counts = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Number of episodes with a score in each bin."
+    )
 
 
 class EvaluationFullAnswer(EvaluationAnswer):
-    rank = serializers.SerializerMethodField(help_text="On the board, null when it does not stand there.")
-    error = serializers.SerializerMethodField(help_text="Why it failed, as far as you may know.")
-    metrics = serializers.JSONField(help_text="What a script reported beside its score.")
+    rank = serializers.SerializerMethodField(
+        help_text="Rank on the board; null for an evaluation that is not on the board."
+    )
+    error = serializers.SerializerMethodField(help_text="Why the evaluation failed, as far as you may know.")
+    metrics = serializers.JSONField(help_text="Other figures that a script reported.")
     runtime = serializers.CharField(help_text="Versions of the environment's packages.")
-    distribution = serializers.SerializerMethodField(help_text="Of the scores; null before it has succeeded.")
+    distribution = serializers.SerializerMethodField(
+        help_text="Distribution of the scores; null until the evaluation has succeeded."
+    )
     order_secret = serializers.SerializerMethodField(
-        help_text="The order of the episodes follows from it (docs/reference/referee.md); null while seeds are hidden."
+        help_text="Secret that sets the order of the episodes (docs/reference/referee.md); null while seeds are hidden."
     )
 
     def get_rank(self, row: Evaluation) -> int | None:
@@ -120,9 +128,9 @@ class EvaluationShown(Shown[Evaluation]):
 class EpisodeAnswer(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     score = serializers.FloatField()
-    length = serializers.IntegerField(help_text="Steps.")
+    length = serializers.IntegerField(help_text="Number of steps.")
     thinking_seconds = BriefField()
-    seed = serializers.IntegerField(allow_null=True, help_text="null while it is hidden.")
+    seed = serializers.IntegerField(allow_null=True, help_text="null while the seed is hidden.")
 
 
 class EpisodesAnswer(serializers.Serializer[Any]):
@@ -133,7 +141,7 @@ class EpisodesAnswer(serializers.Serializer[Any]):
 
 
 class EpisodeList(APIView):
-    """The finished episodes of an evaluation, while it runs, too; on hidden seeds once these are public."""
+    """The finished episodes of an evaluation, also while it runs; on hidden seeds only once these are public."""
 
     tag = "evaluations"
 
@@ -154,12 +162,12 @@ class EpisodeList(APIView):
 
 
 class EpisodeFullAnswer(serializers.Serializer[Any]):
-    """An episode, complete: with the rules of its version it can be played again."""
+    """A complete episode; the environment version's rules can play it again."""
 
     number = serializers.IntegerField()
     seed = serializers.IntegerField()
     score = serializers.FloatField()
-    truncated = serializers.BooleanField(help_text="Whether a limit of steps ended it.")
+    truncated = serializers.BooleanField(help_text="Whether a limit on steps ended the episode.")
     length = serializers.IntegerField()
     actions = serializers.JSONField(help_text="Whole numbers, or lists of numbers where an action is an array.")
 

@@ -1,4 +1,4 @@
-"""A board as its page shows it: what an address asks for, its rows on one scale, its pages; and comparisons."""
+"""What a board's page shows: the filter, rows on one scale, pages and comparisons."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from django.http import QueryDict
 from arena_kit.ranking.scores import Interval
 from core.evaluations.board import COMPARED, SORTS, BoardFilter, BoardRow, board_page
 from core.models import Environment, Evaluation
-from web.evaluations.charts import Series, Whisker, overlaid, whiskers
+from web.evaluations.charts import Series, overlaid
 from web.evaluations.parts import page_number
+from web.evaluations.whiskers import Whisker, whiskers
 from web.ratings.as_of import MomentField
 from web.site.plots import Plot
 
@@ -26,12 +27,12 @@ LOOKS = (
     ("C", "--third", (2, 3)),
     ("D", "--fourth", (9, 3, 2, 3)),
 )
-"""Of those compared: by their colours, and without any."""
+"""Letter, colour and dash pattern of each compared agent, so that they differ without colour too."""
 SORT_TITLES = {"score_desc": "Best first", "date_desc": "Newest first", "date_asc": "Oldest first"}
 
 
 class BoardForm(forms.Form):
-    """The filter of a board, with the names that the API has for it; what is wrong is said and not applied."""
+    """The filter of a board, with the API's field names. A wrong value is reported and not applied."""
 
     user = forms.CharField(required=False, max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     algorithm = forms.CharField(required=False, max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off"}))
@@ -42,16 +43,16 @@ class BoardForm(forms.Form):
     id_query = forms.CharField(
         required=False, max_length=40, label="Id", widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
-    as_of = MomentField(required=False, label="As it stood on (UTC)")
+    as_of = MomentField(required=False, label="Board as of (UTC)")
     verified = forms.BooleanField(required=False, label="Verified only")
 
     def clean_verified(self) -> bool | None:
-        """A box that is not ticked asks for nothing. It is no False: that equals a bound of 0, which does."""
+        """Return None for an empty box: it sets no filter. False would equal 0, which `wanted` keeps as a bound."""
         return self.cleaned_data["verified"] or None
 
     @property
     def wanted(self) -> BoardFilter:
-        """What of the address is understood."""
+        """The filter and order that the address asks for, without values that are wrong."""
         self.full_clean()
         found = {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
         sort = self.data.get("sort", "")
@@ -60,7 +61,7 @@ class BoardForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class RowView:
-    """A row with its place on the scale that all rows share."""
+    """A row with its whisker on the scale that all rows share."""
 
     row: BoardRow
     whisker: Whisker | None
@@ -71,7 +72,7 @@ class RowView:
 class BoardView:
     """A page of a board.
 
-    solved_at: where on the scale a task counts as solved, None where nobody has said. as_of: None for now.
+    solved_at: place on the scale where the task counts as solved, None if the spec does not say. as_of: None for now.
     """
 
     rows: Sequence[RowView]
@@ -86,7 +87,7 @@ class BoardView:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One of the submissions side by side. letter: by which the differences name it. colour, dash: of its line."""
+    """One of the compared submissions. letter: its name among the differences. colour, dash: those of its line."""
 
     letter: str
     colour: str
@@ -96,7 +97,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two of them on the same seeds. difference: None where the seeds differ; better, worse, equal: episodes."""
+    """Two compared submissions. difference: None if their seeds differ. better, worse, equal: numbers of episodes."""
 
     first: Compared
     second: Compared
@@ -107,7 +108,10 @@ class Pair:
 
 
 def board_view(environment: Environment, query: QueryDict, username: str, solved: float | None) -> BoardView:
-    """The rows that an address asks for. username: whose rows are marked; solved: score from which a task is solved."""
+    """Return the rows that an address asks for.
+
+    username: the user whose rows are marked. solved: score at which the task counts as solved.
+    """
     wanted = BoardForm(query).wanted
     number = page_number(query)
     page = board_page(environment, wanted, offset=(number - 1) * PAGE_ROWS, limit=PAGE_ROWS)
@@ -125,7 +129,7 @@ def board_view(environment: Environment, query: QueryDict, username: str, solved
 
 
 def public_ids(query: QueryDict) -> list[UUID]:
-    """The submissions that an address names with ?id=…&id=…; what is no id is left out."""
+    """Return the submissions that an address names with `?id=…&id=…`, without words that are not ids."""
     found = []
     for word in query.getlist("id")[: 4 * COMPARED]:
         try:
@@ -136,11 +140,12 @@ def public_ids(query: QueryDict) -> list[UUID]:
 
 
 def side_by_side(evaluations: Sequence[Evaluation]) -> list[Compared]:
+    """Give each evaluation its letter, colour and dash pattern."""
     return [Compared(*look, evaluation) for look, evaluation in zip(LOOKS, evaluations, strict=False)]
 
 
 def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Interval | None]]) -> list[Pair]:
-    """Every two of them, with the mean of the differences seed by seed and its 95% interval."""
+    """Pair every two submissions, with the mean difference seed by seed and its 95% interval."""
     return [
         _pair(compared[row], compared[column], differences[row][column])
         for row, column in combinations(range(len(compared)), 2)
@@ -148,7 +153,7 @@ def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Interval 
 
 
 def distributions(compared: Sequence[Compared]) -> Plot | None:
-    """The scores of all of them in one chart; None when no episode of any is known."""
+    """Draw the scores of all submissions in one chart; None if no episodes are known."""
     return overlaid(
         [
             Series(one.letter, str(one.evaluation.submission), scores(one.evaluation), one.colour, one.dash)
@@ -158,6 +163,7 @@ def distributions(compared: Sequence[Compared]) -> Plot | None:
 
 
 def scores(evaluation: Evaluation) -> list[float]:
+    """Return the scores of an evaluation's episodes, in order."""
     return [float(score) for _, score, _, _ in evaluation.episodes]
 
 

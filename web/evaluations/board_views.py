@@ -1,4 +1,4 @@
-"""Environments that are ranked by score: the board, and submissions side by side."""
+"""Pages of environments that are ranked by score: the board, and comparisons of submissions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FRAGMENTS = {"leaderboard": "web/evaluations/board.html", "own-agents": "web/env
 
 
 def scored_page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
-    """The page of an environment whose agents are ranked by score. context: what all environments' pages have."""
+    """Render the page of an environment that is ranked by score. context: that of every environment's page."""
     row: Environment = context["environment"]
     spec = spec_or_none(row.spec_id)
     solved = spec.solved_score if spec else None
@@ -56,10 +56,10 @@ def scored_page(request: HttpRequest, context: Context, status: int = 200) -> Ht
 
 
 def comparison(request: HttpRequest, slug: str) -> HttpResponse:
-    """Up to four submissions of an environment side by side."""
+    """Compare up to four submissions of an environment."""
     row = get_object_or_404(Environment, slug=slug)
     if not row.is_scored:
-        raise Http404(f"{row} is not ranked by score; its duels compare agents.")
+        raise Http404(f"{row} is ranked by duels, so it has no scores to compare.")
     asked = public_ids(request.GET)
     found = compare(row, asked)
     compared = side_by_side(found.evaluations)

@@ -1,7 +1,7 @@
-"""Charts of scores, as plots for the chart library with the tables behind them, and whiskers of boards. Pure.
+"""Charts of scores with the tables behind them. Pure functions.
 
-Scores are what an environment gave, and may be any numbers: what is none, or too large for an axis, stands in the table
-and is left out of the drawing (`web.site.plots.drawable`).
+Scores come from environments and may be any float: those that are not a number, or too large for an axis, appear in the
+table but not in the drawing (`web.site.plots.drawable`).
 """
 
 from __future__ import annotations
@@ -13,44 +13,25 @@ from itertools import pairwise
 
 import numpy as np
 
-from arena_kit.ranking.scores import as_equal, bin_edges
+from arena_kit.ranking.scores import bin_edges
 from web.site.plots import LARGEST, Axis, Line, Mark, Plot, Span, Table, drawable
 
 Z_95 = 1.96
 MOST_POINTS = 400
-"""Of a line: more could not be told apart."""
+"""Points of a line; more would be indistinguishable."""
 MOST_DOTS = 1000
-"""Of a chart that is sent anew every few seconds while it grows."""
+"""Dots of a chart that the page loads again every few seconds while it grows."""
 OF_SCORES = "Score of an episode"
 TABLE_ROWS = 20
-"""Of a line, in the table behind it: about so many are read by somebody."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Maps low .. high to the width of a whisker's place in per cent, with some room at both ends; low < high."""
-
-    low: float
-    high: float
-
-    def __call__(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
-        return round(3 + 94 * min(1.0, max(0.0, share)), 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Whisker:
-    """A value with its interval on a scale that all rows of a board share, in per cent of its width."""
-
-    low: float
-    value: float
-    high: float
+"""Rows of the table behind a line; people read about this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One distribution among others. letter: what the chart calls it; name: what the table does. colour, dash: as of a
-    `Line`."""
+    """One distribution among others.
+
+    letter: its name in the chart. name: its name in the table. colour, dash: as in `Line`.
+    """
 
     letter: str
     name: str
@@ -60,41 +41,13 @@ class Series:
 
 
 def short(value: float) -> str:
-    """A number for a table or a sentence: 0, 2.5, −12, 12346, 2.5e+06."""
+    """Write a number for a table or a sentence: 0, 2.5, −12, 12346, 2.5e+06."""
     text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}" if value else "0"
     return text.replace("-", "−")
 
 
-def scale_of(values: Sequence[float]) -> Scale:
-    """A scale on which all values fit with some room at both ends; equal values stand in its middle."""
-    low, high = min(values), max(values)
-    margin = max(abs(high) * 0.5, 0.5) if as_equal(low, high) else (high - low) * 0.06
-    return Scale(low - margin, high + margin)
-
-
-def whiskers(
-    rows: Sequence[tuple[float, float, float]], *marks: float, scaled_by: Sequence[bool] = ()
-) -> tuple[list[Whisker | None], list[float]]:
-    """Means with their intervals (low, value, high) and single marks, all on one scale, in per cent.
-
-    scaled_by: which rows make the scale, all where none do; None stands for another row that does not fit on it. A
-    script may print any number: it must not squeeze the others into a point.
-    """
-    if not rows:
-        return [], []
-    making = [row for row, makes in zip(rows, scaled_by, strict=False) if makes] or rows
-    scale = scale_of([*(value for row in making for value in row), *marks])
-    if not math.isfinite(scale.high - scale.low):
-        return [None] * len(rows), []
-    placed = [
-        Whisker(scale(low), scale(value), scale(high)) if scale.low <= low and high <= scale.high else None
-        for low, value, high in rows
-    ]
-    return placed, [scale(mark) for mark in marks]
-
-
 def running_means(scores: Sequence[float]) -> list[tuple[float, float]]:
-    """Mean of the first 1, 2, … scores, each with 1.96 standard errors (0 for the first)."""
+    """Return the mean of the first 1, 2, … scores, each with 1.96 standard errors (0 for the first)."""
     values = np.asarray(scores, dtype=float)
     counts = np.arange(1, len(values) + 1)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -106,9 +59,9 @@ def running_means(scores: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def formation(scores: Sequence[float], episode_count: int) -> Plot | None:
-    """How a score forms: episodes as dots, the mean so far as a line in its band. None without any episode.
+    """Draw episodes as dots and the mean so far as a line in its band; None if there are no episodes.
 
-    Of very many episodes about MOST_DOTS are drawn; the mean is always that of all.
+    The chart draws about MOST_DOTS episodes at most; the mean always includes all of them.
     """
     if not scores:
         return None
@@ -146,15 +99,15 @@ def formation(scores: Sequence[float], episode_count: int) -> Plot | None:
 
 
 def _edges(values: Sequence[float]) -> list[float]:
-    """Edges of bins over values that can be drawn; those around a single one must not go beyond what can."""
+    """Return edges of bins over drawable values; the edges themselves stay drawable too."""
     edges: list[float] = np.clip(bin_edges(values), -LARGEST, LARGEST).tolist()
     return edges
 
 
 def histogram(scores: Sequence[float], mean: float, low: float, high: float, solved: float | None) -> Plot | None:
-    """How scores are distributed, with their mean and its interval, and the score from which a task is solved.
+    """Draw the distribution of scores, their mean with its interval, and the score at which the task is solved.
 
-    That is left out where it lies so far off that the bars would be squeezed. None where there is nothing to draw.
+    A solved score far outside the bars is left out, because it would squeeze them. None if no score is drawable.
     """
     drawn = [score for score in scores if drawable(score)]
     if not drawn:
@@ -176,7 +129,7 @@ def histogram(scores: Sequence[float], mean: float, low: float, high: float, sol
     return Plot(
         summary=f"Distribution of {len(scores)} scores from {short(min(scores))} to {short(max(scores))}; most, "
         f"{counts[most]}, lie from {short(edges[most])} to {short(edges[most + 1])}. Mean {short(mean)}."
-        + (f" Not drawn: {left_out} that no chart has a place for." if left_out else ""),
+        + (f" {left_out} of them cannot be drawn." if left_out else ""),
         x=Axis(OF_SCORES, "number", left, right),
         y=Axis("Episodes", "whole", 0),
         xs=edges,
@@ -193,7 +146,7 @@ def histogram(scores: Sequence[float], mean: float, low: float, high: float, sol
 
 
 def overlaid(series: Sequence[Series]) -> Plot | None:
-    """Several distributions in the same bins, as shares of their episodes: outlines over each other."""
+    """Draw several distributions in the same bins as overlaid outlines, each as shares of its episodes."""
     drawn = [(one, [value for value in one.values if drawable(value)]) for one in series]
     shown = [(one, values) for one, values in drawn if values]
     if not shown:
@@ -226,13 +179,13 @@ def _with_room(values: Sequence[float]) -> tuple[float, float]:
 
 
 def over_time(values: Sequence[float], name: str) -> Plot | None:
-    """A figure of an episode step by step. name: what it is, e.g. return."""
+    """Draw a figure of an episode step by step. name: of the figure, for example return."""
     if not values:
         return None
     kept = thinned(len(values))
     fifths = [values[max(0, round(len(values) * part / 5) - 1)] for part in range(1, 6)]
     return Plot(
-        summary=f"{name.capitalize()} over {len(values)} steps. After each fifth of them: "
+        summary=f"{name.capitalize()} over {len(values)} steps. After each fifth of the steps: "
         + ", ".join(short(value) for value in fifths)
         + ".",
         x=Axis("Step", "whole", 0, len(values)),
@@ -248,12 +201,12 @@ def over_time(values: Sequence[float], name: str) -> Plot | None:
 
 
 def rounded(values: Iterable[float]) -> list[float]:
-    """More digits than anybody sees would only make pages longer."""
+    """Round to nine significant digits: more are invisible and only make pages larger."""
     return [float(f"{value:.9g}") for value in values]
 
 
 def thinned(count: int, most: int = MOST_POINTS) -> list[int]:
-    """Indices of at most about `most` of so many points, the last one always among them."""
+    """Return indices of at most about `most` of `count` points; the last point is always among them."""
     stride = max(1, math.ceil(count / most))
     kept = list(range(0, count, stride))
     return kept if not count or kept[-1] == count - 1 else [*kept, count - 1]

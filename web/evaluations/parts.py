@@ -1,4 +1,4 @@
-"""An evaluation's episodes and recordings as its page shows them."""
+"""What an evaluation's page shows of its episodes and recordings."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from web.site.plots import Plot
 PAGE_ROWS = 25
 ORDERS = {"number": "By number", "best": "Best first", "worst": "Worst first", "longest": "Longest first"}
 CHOICES = (Recording.Choice.BEST, Recording.Choice.MEDIAN, Recording.Choice.WORST)
-WAITS = "Not drawn yet."
+WAITS = "The recording is not ready yet."
 SENTENCES = {
-    JobState.RUNNING: "Is being drawn.",
-    JobState.FAILED: "Could not be drawn. The score stands.",
-    JobState.CANCELLED: "Will not be drawn. The score stands.",
+    JobState.RUNNING: "The recording is being made.",
+    JobState.FAILED: "The recording failed. The score is not affected.",
+    JobState.CANCELLED: "The recording was cancelled. The score is not affected.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodePage:
-    """One page of the table of episodes. order: key of ORDERS."""
+    """One page of the table of episodes. order: a key of ORDERS."""
 
     episodes: Sequence[Episode]
     order: str
@@ -44,9 +44,10 @@ class EpisodePage:
 
 @dataclass(frozen=True, slots=True)
 class RecordingView:
-    """A recorded episode. video_type: empty while there is no video. sentence: what there is instead.
+    """A recorded episode.
 
-    plots: what it earned, step by step, each by the name of its figure.
+    video_type: empty while there is no video. sentence: what the page says in place of the video.
+    plots: pairs of the name of a figure (return, reward) and its chart step by step.
     """
 
     recording: Recording
@@ -64,7 +65,7 @@ class RecordingView:
 
 
 def episode_page(episodes: Sequence[Episode], query: QueryDict) -> EpisodePage:
-    """The part of the episodes that an address asks for; what is not understood counts as not asked."""
+    """Return the page of episodes that an address asks for; values that are wrong count as absent."""
     order = query.get("order", "")
     order = order if order in ORDERS else "number"
     keys = {
@@ -80,13 +81,13 @@ def episode_page(episodes: Sequence[Episode], query: QueryDict) -> EpisodePage:
 
 
 def page_number(query: QueryDict) -> int:
-    """Which page an address asks for with ?page=N, from 1."""
+    """Return the number of the page that `?page=N` asks for, from 1."""
     asked = query.get("page", "")
     return max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 1
 
 
 def recording_views(evaluation: Evaluation, viewer: Viewer, choice: str = "") -> list[RecordingView]:
-    """The recordings that a person may see of an evaluation: best, median, worst; `choice` asks for one alone."""
+    """Return the recordings of an evaluation that a person may see: best, median, worst, or only `choice`."""
     rows = {row.choice: row for row in evaluation.recordings.all() if recording_visible(row, viewer)}
     wanted = [row for key in CHOICES if (row := rows.get(key)) and choice in ("", key)]
     if not choice:
@@ -99,7 +100,7 @@ def recording_views(evaluation: Evaluation, viewer: Viewer, choice: str = "") ->
 
 
 def _by_number(evaluation: Evaluation, practice: Validation | None) -> dict[int, Episode]:
-    """The episodes that recordings show, of the evaluation or of the practice before it."""
+    """Return the episodes of the evaluation, or of the practice before it, by number."""
     if practice is None:
         return {episode.number: episode for episode in episode_list(evaluation)}
     try:
@@ -109,15 +110,15 @@ def _by_number(evaluation: Evaluation, practice: Validation | None) -> dict[int,
 
 
 def _apart(rows: Sequence[Recording]) -> list[Recording]:
-    """Each recorded episode once: where all scored the same, the best one is the median and the worst as well."""
+    """Keep each recorded episode once: if all scores are equal, one episode is best, median and worst."""
     first = {row.episode_number: row for row in reversed(rows)}
     return [row for row in rows if first[row.episode_number] is row]
 
 
 def episode_frames(spec: EnvironmentSpec | None, replay: TextReplay) -> list[FrameView]:
-    """Every state of an episode of text, as the viewer of matches shows states. Raises NotStored."""
+    """Return every state of an episode of text for the viewer of matches. Raises NotStored."""
     if spec is None:
-        raise NotStored("This was played with rules that this arena no longer has, so it cannot be drawn.")
+        raise NotStored("This arena no longer has the rules of this episode, so it cannot be drawn.")
     views = []
     for step, (text, action, total) in enumerate(zip(replay.frames, replay.actions, replay.returns, strict=True)):
         is_last = step == len(replay.frames) - 1

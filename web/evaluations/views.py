@@ -1,4 +1,4 @@
-"""Evaluations: how a score forms, what it is made of, its episodes and files."""
+"""Pages of evaluations: the score, its episodes, recordings and files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHOICES = ("best", "median", "worst")
 
 
 def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
-    """An evaluation; asked by htmx, the part that changes while it runs or is drawn."""
+    """Show an evaluation, or the part of it that htmx refreshes."""
     row, viewer = get_evaluation(evaluation_id), viewer_of(request)
     can_see_episodes = visibility.episodes_visible(row, viewer)
     episodes = selectors.episode_list(row) if can_see_episodes else []
@@ -66,7 +66,7 @@ def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
 
 @explained
 def episode(request: HttpRequest, evaluation_id: int, choice: str) -> HttpResponseBase:
-    """The viewer on a recorded episode of text."""
+    """Show the viewer with a recorded episode of text."""
     row = get_evaluation(evaluation_id)
     viewer = viewer_of(request)
     view = _recording(row, viewer, choice)
@@ -87,7 +87,7 @@ def episode(request: HttpRequest, evaluation_id: int, choice: str) -> HttpRespon
 
 @gzip_page
 def episode_states(request: HttpRequest, evaluation_id: int, choice: str) -> JsonResponse:
-    """{"frames": [{"svg", "text", "caption", "seats"}]}, or {"error"} with a sentence."""
+    """Answer `{"frames": [{"svg", "text", "caption", "seats"}]}`, or `{"error"}` with a sentence."""
     row = get_evaluation(evaluation_id)
     try:
         states = _states(row, _recording(row, viewer_of(request), choice))
@@ -98,7 +98,7 @@ def episode_states(request: HttpRequest, evaluation_id: int, choice: str) -> Jso
 
 @explained
 def recording_file(request: HttpRequest, evaluation_id: int, choice: str, name: str) -> HttpResponseBase:
-    """The video of an episode, or the picture that stands for it until it plays."""
+    """Send the video of an episode, or the poster that the page shows until the video plays."""
     view = _recording(get_evaluation(evaluation_id), viewer_of(request), choice)
     fields = {"video": view.recording.video, "poster": view.recording.poster}
     if name not in fields:
@@ -108,16 +108,18 @@ def recording_file(request: HttpRequest, evaluation_id: int, choice: str, name: 
 
 @explained
 def records(request: HttpRequest, evaluation_id: int) -> HttpResponseBase:
-    """The records, once their seeds are public."""
+    """Send the records, once their seeds are public."""
     row = get_evaluation(evaluation_id)
     if not visibility.records_visible(row, viewer_of(request)):
-        raise PermissionDenied("The records name the hidden seeds. They can be downloaded once these are revealed.")
+        raise PermissionDenied(
+            "The records contain the hidden seeds. You can download them once the seeds are revealed."
+        )
     return attachment(file_get(row.records, "The records are"), f"evaluation-{row.pk}-records.zip", ZIP)
 
 
 @explained
 def log(request: HttpRequest, evaluation_id: int, log: str) -> HttpResponseBase:
-    """The arena's log, and what the player or script printed, each for those who may read it."""
+    """Send the arena's log, or the output of the player or script, to people who may read it."""
     row = get_evaluation(evaluation_id)
     viewer = viewer_of(request)
     name = f"evaluation-{row.pk}-{log}.log"
@@ -125,10 +127,11 @@ def log(request: HttpRequest, evaluation_id: int, log: str) -> HttpResponseBase:
         return text(row.log, name)
     if log == "player" and visibility.player_log_visible(row, viewer):
         return attachment(file_get(row.player_log, "Nothing was printed, or the log is"), name, TEXT)
-    raise Http404("There is no such log, or it is not for everyone.")
+    raise Http404("There is no such log, or it is not public.")
 
 
 def get_evaluation(evaluation_id: int) -> Evaluation:
+    """Return an evaluation. Raises Http404."""
     try:
         return selectors.evaluation_get(evaluation_id)
     except Evaluation.DoesNotExist:
@@ -136,6 +139,7 @@ def get_evaluation(evaluation_id: int) -> Evaluation:
 
 
 def viewer_of(request: HttpRequest) -> Viewer:
+    """Return the user or visitor that a request comes from."""
     assert request.user.is_anonymous or isinstance(request.user, User)
     return request.user
 
@@ -152,7 +156,7 @@ def _common(row: Evaluation) -> Context:
 
 
 def _visible(row: Evaluation, viewer: Viewer) -> Context:
-    """What of it this person may read and download."""
+    """Return what a person may read and download of an evaluation."""
     return {
         "error": visibility.error_shown(row, viewer, can_see_source=agent_source_visible(row.submission.agent, viewer)),
         "can_see_records": visibility.records_visible(row, viewer),
@@ -162,12 +166,12 @@ def _visible(row: Evaluation, viewer: Viewer) -> Context:
 
 
 def _charts(row: Evaluation, *, can_see_episodes: bool) -> Context:
-    """What forms the score while it runs, and how it is made up afterwards."""
+    """Return the chart of the mean so far and, after the end, the distribution of scores."""
     scores = [float(score) for _, score, _, _ in row.episodes]
     is_over = row.state == JobState.SUCCEEDED
     context: Context = {}
     context["all_equal"] = is_over and len(scores) > 1 and min(scores) == max(scores)
-    # A line of one value says nothing.
+    # Equal scores need a sentence, not a chart.
     is_drawn = can_see_episodes and not context["all_equal"]
     context["formation"] = formation(scores, row.episode_count) if is_drawn else None
     spec = selectors.spec_or_none(row.environment_version)

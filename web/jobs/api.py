@@ -1,4 +1,4 @@
-"""Jobs: what waits, runs, or went wrong."""
+"""API of jobs: state, waiting, faults, logs, cancelling."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ KIND = OpenApiParameter("kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=so
 
 class JobAnswer(JobFields):
     kind = serializers.CharField(source="KIND")
-    not_before = serializers.DateTimeField(allow_null=True, help_text="It rests until then after a fault.")
-    submission = serializers.SerializerMethodField(help_text="null for a duel: see /api/v1/duels/ID/.")
-    error = serializers.SerializerMethodField(help_text="A sentence, as far as you may know.")
+    not_before = serializers.DateTimeField(allow_null=True, help_text="After a fault, the job is delayed until then.")
+    submission = serializers.SerializerMethodField(help_text="null for a duel, see /api/v1/duels/ID/.")
+    error = serializers.SerializerMethodField(help_text="A sentence; without the details that only the owner may read.")
 
     def get_submission(self, row: Job) -> str | None:
         submission = submission_of(row)
@@ -50,8 +50,8 @@ class JobAnswer(JobFields):
 class WaitAnswer(serializers.Serializer[Any]):
     code = serializers.ChoiceField(choices=WaitCode.choices)
     sentence = serializers.CharField()
-    is_stuck = serializers.BooleanField(help_text="Patience alone does not help; the organisers have to act.")
-    until = serializers.DateTimeField(allow_null=True, help_text="When it is tried again, where that is known.")
+    is_stuck = serializers.BooleanField(help_text="Waiting longer does not help: the organisers have to act.")
+    until = serializers.DateTimeField(allow_null=True, help_text="Time of the next attempt, if it is known.")
 
 
 class AttemptAnswer(serializers.Serializer[Any]):
@@ -63,10 +63,10 @@ class AttemptAnswer(serializers.Serializer[Any]):
 
 
 class JobFullAnswer(JobAnswer):
-    queue_place = serializers.SerializerMethodField(help_text="Among the waiting jobs of its kind, from 1.")
-    wait = serializers.SerializerMethodField(help_text="Why it is not being done; null when it is, or is over.")
+    queue_place = serializers.SerializerMethodField(help_text="Place among the waiting jobs of its kind, from 1.")
+    wait = serializers.SerializerMethodField(help_text="Why the job is waiting; null once it runs or is over.")
     history = serializers.SerializerMethodField(
-        help_text="Attempts that came to nothing; null for those who may not read its log."
+        help_text="Attempts that failed; null for people who may not read the log."
     )
 
     _wait: Wait | None = None
@@ -99,20 +99,20 @@ class JobFilter(filters.FilterSet):
 
 
 class OfKind:
-    """Rows of the kind that the address names."""
+    """Restricts a view to jobs of the kind that the address names."""
 
     kwargs: dict[str, Any]
 
     def get_queryset(self) -> QuerySet[Job]:
         kind = self.kwargs.get("kind", "build")
         if kind not in JOB_MODELS:
-            raise Http404(f"There is no such kind of job. There are: {', '.join(sorted(JOB_MODELS))}.")
+            raise Http404(f"There is no such kind of job. The kinds are {', '.join(sorted(JOB_MODELS))}.")
         return job_rows(kind)
 
 
 @extend_schema(parameters=[KIND])
 class JobList(OfKind, Listed[Job]):
-    """The jobs of a kind, newest first."""
+    """All jobs of a kind, newest first."""
 
     tag = "jobs"
     serializer_class = JobAnswer
@@ -123,7 +123,7 @@ class JobList(OfKind, Listed[Job]):
         rows = super().get_queryset()
         if rows.model is not Duel:
             return rows
-        # When a duel ends says something of how it went.
+        # The time at which a duel ends already tells something about its result.
         held_back = held_back_from(viewer_of(self.request))
         return rows.exclude(pk__in=Duel.objects.filter(tournament__in=held_back))
 
@@ -138,7 +138,6 @@ class JobShown(OfKind, Shown[Job]):
     def get_object(self) -> Job:
         row = super().get_object()
         if isinstance(row, Duel):
-            # As in the list.
             duel_check(row, viewer_of(self.request))
         return row
 
@@ -148,7 +147,7 @@ class LogAnswer(serializers.Serializer[Any]):
 
 
 class JobLog(OfKind, APIView):
-    """The log of a job; of a private agent for its owner alone."""
+    """The log of a job. Only the owner may read the log of a private agent."""
 
     tag = "jobs"
 
@@ -163,7 +162,7 @@ class JobLog(OfKind, APIView):
 
 
 class JobCancel(Acting):
-    """Stop what you have asked for."""
+    """Cancelling a job."""
 
     tag = "jobs"
 
@@ -174,17 +173,19 @@ class JobCancel(Acting):
             )
         ],
         request=None,
-        responses={200: JobFullAnswer, 403: OpenApiResponse(description="It is not yours.")},
+        responses={200: JobFullAnswer, 403: OpenApiResponse(description="The agent is not yours.")},
     )
     def post(self, request: Request, kind: str, pk: int) -> Response:
-        """Cancel a build, validation or evaluation of an agent of yours. Other jobs cannot be cancelled by owners."""
+        """Cancel a build, validation or evaluation of your agent. Owners cannot cancel other jobs."""
         account = self.account(request)
         if kind not in {model.KIND for model in PHASES}:
-            raise Http404("Owners cancel builds, validations and evaluations; a challenge has an address of its own.")
+            raise Http404(
+                "Only builds, validations and evaluations are cancelled here; a challenge has its own address."
+            )
         row = one(job_rows(kind), pk=pk)
         assert isinstance(row, PHASES)
         if row.submission.agent.owner_id != account.pk:
-            raise PermissionDenied("Only the owner of an agent may cancel what is done with its versions.")
+            raise PermissionDenied("Only the owner of an agent may cancel its jobs.")
         with refusals():
             phase_cancel(job=row, operator=operator_of(request, AuditEntry.Channel.API, account))
         return Response(JobFullAnswer(one(job_rows(kind), pk=pk), context={"request": request}).data)
@@ -197,7 +198,7 @@ class QueueAnswer(serializers.Serializer[Any]):
 
 
 class Queues(APIView):
-    """How many jobs of each kind wait and run."""
+    """How many jobs of each kind are waiting and running."""
 
     tag = "jobs"
 

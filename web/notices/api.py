@@ -1,4 +1,4 @@
-"""Your inbox: what the arena tells you."""
+"""The API of the inbox."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NoticeAnswer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=NoticeKind.choices)
     title = serializers.CharField()
     text = serializers.CharField()
-    url = serializers.SerializerMethodField(help_text="The page that shows more.")
+    url = serializers.SerializerMethodField(help_text="Page with the details.")
     created_at = serializers.DateTimeField()
     read_at = serializers.DateTimeField(allow_null=True)
 
@@ -37,7 +37,7 @@ class NoticeAnswer(serializers.Serializer[Any]):
 
 class NoticeFilter(filters.FilterSet):
     kind = filters.ChoiceFilter(choices=NoticeKind.choices)
-    unread = filters.BooleanFilter(field_name="read_at", lookup_expr="isnull", help_text="true: only unread ones.")
+    unread = filters.BooleanFilter(field_name="read_at", lookup_expr="isnull", help_text="true: only unread notices.")
 
     class Meta:
         model = Notice
@@ -45,7 +45,7 @@ class NoticeFilter(filters.FilterSet):
 
 
 class InboxRead(serializers.Serializer[Any]):
-    read = serializers.IntegerField(help_text="How many had not been read.")
+    read = serializers.IntegerField(help_text="Number of notices that were unread.")
 
 
 class Inbox(Listed[Notice], Acting):
@@ -64,18 +64,18 @@ class Inbox(Listed[Notice], Acting):
 
     @extend_schema(request=None, responses=InboxRead)
     def post(self, request: Request) -> Response:
-        """Mark all of your inbox as read."""
+        """Mark your whole inbox as read."""
         return Response({"read": notices_read(user=self.account(request), now=timezone.now())})
 
 
 class NoticeRead(Acting):
-    """One notice of yours."""
+    """One of your notices."""
 
     tag = "inbox"
 
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is read.")})
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="The notice is read.")})
     def post(self, request: Request, pk: int) -> Response:
-        """Mark a notice of yours as read."""
+        """Mark one of your notices as read."""
         account = self.account(request)
         if not inbox(account).filter(pk=pk).exists():
             raise Http404("You have no such notice.")

@@ -1,4 +1,4 @@
-"""What somebody is told: their inbox, how they want to hear of what, and the way out of mails."""
+"""Pages of the inbox, of the choices of notices, and of unsubscribing from e-mails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTICES_A_PAGE = 30
 
 @login_required
 def inbox(request: HttpRequest) -> HttpResponse:
-    """Everything that somebody was told, newest first."""
+    """Show the notices of the account, newest first."""
     assert isinstance(request.user, User)
     page = Paginator(notices.inbox(request.user), NOTICES_A_PAGE).get_page(request.GET.get("page"))
     return render(request, "web/people/inbox.html", {"page": page, "has_unread": notices.unread_count(request.user)})
@@ -32,14 +32,14 @@ def inbox(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def read(request: HttpRequest, notice_id: int) -> HttpResponse:
-    """Mark a notice as read, and lead to what it is about where that is wanted."""
+    """Mark a notice as read, and with `open` redirect to the page that it is about."""
     assert isinstance(request.user, User)
     row = get_object_or_404(notices.inbox(request.user), pk=notice_id)
     notices_read(user=request.user, notice_id=row.pk)
     is_ours = url_has_allowed_host_and_scheme(row.address, None)
     if "open" in request.POST and row.address and is_ours:
         return redirect(row.address)
-    # Back to the same notice: who goes by keyboard goes on from there.
+    # Back to the same notice, so that people who use the keyboard continue from there.
     number = request.POST.get("page", "")
     page = f"?page={number}" if number.isascii() and number.isdecimal() and len(number) < 9 and number != "1" else ""
     return redirect(f"{reverse('web:inbox')}{page}#notice-{row.pk}")
@@ -56,22 +56,24 @@ def read_all(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def choices(request: HttpRequest) -> HttpResponse:
-    """Save how somebody wants to hear of what. Who comes here from the login gets the table."""
+    """Save which notices go to the inbox and which by e-mail. GET, as after a login, redirects to the table."""
     assert isinstance(request.user, User)
     if request.method == "POST":
         wanted = {kind: (f"{kind}-inbox" in request.POST, f"{kind}-mail" in request.POST) for kind in NoticeKind}
         choices_save(user=request.user, wanted=wanted)
-        messages.success(request, "Saved how you want to be told.")
+        messages.success(request, "Your choice of notices is saved.")
     return redirect(f"{reverse('web:profile')}#notices")
 
 
-@csrf_exempt  # the signed link is the permission: mail programs send this without a page of ours (RFC 8058)
+@csrf_exempt  # the signed link is the permission: mail programs post it without a page of ours (RFC 8058)
 @never_cache
 def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
-    """Stop mails of one kind, or all, by a link in one of them. Opening the link alone changes nothing."""
+    """Stop e-mails of one kind, or all, by the link in an e-mail. GET changes nothing."""
     found = unsubscribe_find(token)
     if found is None:
-        raise Http404("This link is not complete, or its account is gone. Your profile page has all settings.")
+        raise Http404(
+            "This link is incomplete, or its account no longer exists. Your profile page has all notice settings."
+        )
     user, kind = found
     if request.method == "POST":
         mail_stop(user=user, kinds=NoticeKind if "all" in request.POST else [kind])

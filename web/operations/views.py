@@ -1,4 +1,4 @@
-"""For those who operate the arena: whether this process lives, and what is counted."""
+"""Addresses for operators: liveness of this process, and metrics."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from core.operations.figures import ArenaFigures
 @csrf_exempt
 @require_safe
 def live(request: HttpRequest) -> HttpResponse:
-    """This process answers; whatever it needs may be down."""
+    """Answer that this process lives, even if the database or other services are down."""
     return JsonResponse({"status": "alive"})
 
 
 @csrf_exempt
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """What Prometheus scrapes; refused to strangers."""
+    """Return the metrics for Prometheus; 403 for requests that may not read them."""
     authorization, address = request.headers.get("Authorization", ""), request.META.get("REMOTE_ADDR", "")
     if not may_read(authorization=authorization, address=address, is_forwarded="X-Forwarded-For" in request.headers):
         return HttpResponse(REFUSED, content_type="text/plain; charset=utf-8", status=403)

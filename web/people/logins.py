@@ -1,4 +1,4 @@
-"""Guesses of passwords, counted by django-axes: whose they are, and what is answered when there were too many."""
+"""Failed logins, which django-axes counts: the account that they are for, and the answer to too many of them."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from web.site.addresses import client_network
 from web.site.too_many import TooMany, too_many
 
 KNOWN_SECONDS = 30 * 24 * 3600
-"""How long an address is remembered from which somebody has logged in."""
+"""How long the arena remembers that an account was logged in to from an address."""
 MOST_CHARACTERS = 254
 
 
 def account_named(request: HttpRequest | Request, credentials: Mapping[str, Any] | None = None) -> str:
-    """The account that somebody tries to log in to, in one spelling that every database can hold."""
+    """Return the account that a login is for, in one spelling that every database can store."""
     name = str((credentials or {}).get("username") or "").replace("\0", "")
     return name[:MOST_CHARACTERS].encode("utf-8", "replace").decode().casefold()
 
 
 def typed_account(request: HttpRequest | Request) -> str:
-    """The account that a login form, or a program that asks for a token, names.
+    """Return the account that a login form, or a program that requests a token, names.
 
-    By the one field that each reads, and cleaned as it is there: neither a second field nor spaces, wide letters or
-    other spellings make another account of it.
+    Reads the one field that each of them reads, and cleans it in the same way, so that a second field, spaces, wide
+    letters or other spellings do not count as another account.
     """
     sent, field = (request.data, "email") if isinstance(request, Request) else (request.POST, "username")
     named = str(sent.get(field) or "") if isinstance(sent, Mapping) else ""
@@ -49,7 +49,7 @@ def typed_account(request: HttpRequest | Request) -> str:
 
 
 def is_known_here(name: str, request: HttpRequest) -> bool:
-    """Whether somebody has logged in to this account from this address lately."""
+    """Whether this account was logged in to from this address recently."""
     return bool(cache.get(_known_key(name, request)))
 
 
@@ -78,7 +78,7 @@ def _known_key(name: str, request: HttpRequest) -> str:
 def locked_out(
     request: HttpRequest, response: HttpResponse | None = None, credentials: Mapping[str, Any] | None = None
 ) -> HttpResponse:
-    """What is answered after too many wrong passwords: how long it lasts, and that it holds only here."""
+    """Answer too many wrong passwords: how long the lock lasts, and that it applies to this address only."""
     seconds = seconds_locked(account_named(request, credentials), client_network(request))
     minutes = math.ceil(seconds / 60)
     return too_many(
@@ -95,7 +95,7 @@ def locked_out(
 
 
 def seconds_locked(name: str, address: str | None) -> int:
-    """How long a pair of account and address is locked from now on, at least a second."""
+    """Return for how many more seconds a pair of account and address is locked, at least 1."""
     rows = AccessAttempt.objects.filter(username=name, ip_address=address)
     last = rows.aggregate(last=Max("attempt_time"))["last"]
     cool_off = get_cool_off()

@@ -1,4 +1,4 @@
-"""Quotas: what of them is left, and when they are there again."""
+"""The API of quotas: what is left of them, and when they reset."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from web.api.views import Acting
 
 
 class QuotaAnswer(serializers.Serializer[Any]):
-    """Only what is limited is listed."""
+    """One quota. Quotas without a limit are not listed."""
 
     name = serializers.ChoiceField(choices=QuotaName.choices)
     limit = serializers.IntegerField()
-    used = serializers.IntegerField(allow_null=True, help_text="null where nothing adds up: the size of one upload.")
+    used = serializers.IntegerField(
+        allow_null=True, help_text="null for a limit on each upload's size, which has no sum."
+    )
     left = serializers.IntegerField()
-    resets_at = serializers.DateTimeField(allow_null=True, help_text="When all of it is there again; null: see docs.")
+    resets_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the whole quota is available again; null: see the documentation."
+    )
 
 
 class EnvironmentQuotasAnswer(serializers.Serializer[Any]):
@@ -32,13 +36,13 @@ class EnvironmentQuotasAnswer(serializers.Serializer[Any]):
 
 
 class MyQuotas(Acting):
-    """What you may still use."""
+    """Your quotas."""
 
     tag = "agents"
 
     @extend_schema(responses=EnvironmentQuotasAnswer(many=True))
     def get(self, request: Request) -> Response:
-        """What you may still use, for every open environment."""
+        """Your quotas in every environment that accepts uploads."""
         environments = environment_rows().filter(is_active=True)
         lists = quota_lists(self.account(request), environments, now=timezone.now())
         rows = [{"environment": environment.slug, "quotas": quotas} for environment, quotas in lists]

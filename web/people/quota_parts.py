@@ -1,4 +1,4 @@
-"""Quotas in words, for pages."""
+"""Quotas as pages show them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from web.forms import ArchiveForm
 from web.site.limits import duration
 
 ALMOST_PERCENT = 80
-"""From here on a bar says that little is left."""
+"""Share of a quota from which its bar warns that little is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaLine:
-    """One quota as a person reads it. percent: used, at most 100. tone: of the bar."""
+    """One quota in words. percent: share used, at most 100. tone: of the bar."""
 
     title: str
     sentence: str
@@ -46,22 +46,25 @@ TITLES = {
     QuotaName.CHALLENGES_PER_DAY: "Duels of challenges today",
 }
 NOTES = {
-    QuotaName.UPLOADS_PER_DAY: "What the arena failed on is not counted.",
-    QuotaName.ACTIVE_AGENTS: "Agents that have a version. Delete an agent's versions to make room.",
-    QuotaName.STORAGE_BYTES: "Of all your archives here. Deleted versions free theirs.",
-    QuotaName.CONCURRENT_JOBS: "Being built, validated or evaluated. Each is free again when it is done.",
-    QuotaName.CHALLENGES_PER_DAY: "What the arena failed on is not counted.",
+    QuotaName.UPLOADS_PER_DAY: "Failures of the arena do not count.",
+    QuotaName.ACTIVE_AGENTS: "Counts agents that have a version. Delete all versions of an agent to make room.",
+    QuotaName.STORAGE_BYTES: "Counts all your archives here. Deleting a version frees its archive.",
+    QuotaName.CONCURRENT_JOBS: "Counts versions that are being built, validated or evaluated.",
+    QuotaName.CHALLENGES_PER_DAY: "Failures of the arena do not count.",
 }
 
 
 def upload_quotas(user: User, environment: Environment, form: ArchiveForm) -> list[QuotaLine]:
-    """What a person has left in an environment, counted when it is shown; the form learns how large a file may be."""
+    """Return a person's upload quotas in an environment, and limit the form's file size.
+
+    The quotas are counted only when a page shows them.
+    """
     largest = quota_limit(QuotaName.UPLOAD_BYTES, owner=user, environment=environment)
     if largest is not None:
         form.limit(largest)
     now = timezone.now()
 
-    # Parts of the page that follow progress every other second do not show it.
+    # Lazy, because the parts of a page that refresh themselves do not show quotas.
     def of_uploads() -> list[QuotaLine]:
         found = quota_list(user, environment, now=now)
         return lines((row for row in found if row.name != QuotaName.CHALLENGES_PER_DAY), now=now)
@@ -71,14 +74,14 @@ def upload_quotas(user: User, environment: Environment, form: ArchiveForm) -> li
 
 
 def challenge_quotas(user: User, environment: Environment) -> list[QuotaLine]:
-    """What a person has left of challenges in an environment; nothing where there is no limit."""
+    """Return a person's quota of challenges in an environment; empty if there is no limit."""
     now = timezone.now()
     quota = challenge_quota(user, environment, now=now)
     return [] if quota is None else lines([quota], now=now)
 
 
 def own_quotas(user: User) -> list[EnvironmentQuotas]:
-    """What a person has left wherever they use anything."""
+    """Return a person's quotas in every environment where they have used some."""
     now = timezone.now()
     lists = quota_lists(user, Environment.objects.filter(is_active=True), now=now)
     return [
@@ -89,7 +92,7 @@ def own_quotas(user: User) -> list[EnvironmentQuotas]:
 
 
 def lines(quotas: Iterable[Quota], *, now: datetime) -> list[QuotaLine]:
-    """Those that add up; how large a file may be is said where one is chosen."""
+    """Return the quotas in words, without the size of a file, which the upload form shows."""
     return [_line(quota, now) for quota in quotas if quota.name in TITLES]
 
 
@@ -104,5 +107,5 @@ def _line(quota: Quota, now: datetime) -> QuotaLine:
     note = NOTES[quota.name]
     if quota.resets_at is not None:
         seconds = math.ceil((quota.resets_at - now).total_seconds())
-        note = f"{note} All are there again at {quota.resets_at:%H:%M} UTC, in {duration(seconds)}."
+        note = f"{note} Resets at {quota.resets_at:%H:%M} UTC, in {duration(seconds)}."
     return QuotaLine(TITLES[quota.name], f"{sentence} left", note, percent, tone)

@@ -1,4 +1,4 @@
-"""The second factor: asked for after the password, set up, renewed and removed."""
+"""Pages that ask for the second factor after the password, set it up, renew its codes and remove it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ WAITING_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Who has given a password in this session and not yet a code. hash: of that password, for it may change."""
+    """A person who has given the password in this session and not yet a code.
+
+    hash: the session hash of that password, which may change meanwhile. since: Unix time. wanted: see `ask_for_code`.
+    """
 
     user_id: int
     backend: str
@@ -49,9 +52,12 @@ class Waiting:
 
 
 def ask_for_code(request: HttpRequest, user: User, wanted: str) -> HttpResponse:
-    """Remember who has given the right password, and ask for the code. wanted: where to go on, an address of ours."""
+    """Remember who has given the right password, and ask for the code.
+
+    wanted: address to go to after the login; it must be on this site.
+    """
     waiting = Waiting(user.pk, str(getattr(user, "backend", "")), user.get_session_auth_hash(), time.time(), wanted)
-    # Nothing of a session that somebody may have prepared.
+    # An attacker may have prepared the session, so nothing of it is kept.
     request.session.flush()
     request.session[WAITING] = asdict(waiting)
     return redirect("web:login_code")
@@ -60,7 +66,7 @@ def ask_for_code(request: HttpRequest, user: User, wanted: str) -> HttpResponse:
 @sensitive_post_parameters()
 @never_cache
 def login_code(request: HttpRequest) -> HttpResponse:
-    """The second step of logging in; also for organisers who are logged in by their password alone."""
+    """Ask for the code as the second step of a login, also for organisers logged in by password alone."""
     user, backend, wanted = _who(request)
     if user is None:
         return redirect("web:login")
@@ -86,7 +92,7 @@ def login_code(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 def second_factor(request: HttpRequest) -> HttpResponse:
-    """Set the second factor up, renew its recovery codes, remove it: one step at a time."""
+    """Set up the second factor, renew its recovery codes or remove it, one step per request."""
     user = request.user
     assert isinstance(user, User)
     device = second_factor_get(user)
@@ -107,28 +113,31 @@ def second_factor(request: HttpRequest) -> HttpResponse:
 
 
 def begin(request: HttpRequest, user: User, code: str) -> HttpResponse:
+    """Begin to set up the second factor, with a new key. The code is not used."""
     services.second_factor_begin(user=user)
     return redirect("web:second_factor")
 
 
 def confirm(request: HttpRequest, user: User, code: str) -> HttpResponse:
-    """The recovery codes are in the answer, this once."""
+    """Turn the second factor on. Only this answer shows the recovery codes."""
     device, codes = services.second_factor_confirm(user=user, code=code)
     _verify(request, device)
-    _write_down(request, user, "set_up_second_factor", note="API tokens from before are revoked.")
+    _write_down(request, user, "set_up_second_factor", note="Earlier API tokens are revoked.")
     return _page(request, user, CodeForm(), codes=codes, is_new=True)
 
 
 def renew(request: HttpRequest, user: User, code: str) -> HttpResponse:
+    """Replace the recovery codes. Only this answer shows the new ones."""
     codes = services.recovery_codes_renew(user=user, code=code)
     _write_down(request, user, "renew_recovery_codes")
     return _page(request, user, CodeForm(), codes=codes)
 
 
 def remove(request: HttpRequest, user: User, code: str) -> HttpResponse:
+    """Remove the second factor."""
     services.second_factor_remove(user=user, code=code)
     _write_down(request, user, "remove_second_factor")
-    messages.success(request, "Your second factor is removed: your password alone opens your account.")
+    messages.success(request, "Your second factor is removed. You now log in with your password alone.")
     return redirect("web:profile")
 
 
@@ -136,7 +145,7 @@ STEPS = {"begin": begin, "confirm": confirm, "renew": renew, "remove": remove}
 
 
 def _verify(request: HttpRequest, device: Device) -> None:
-    """From here on the session may do more than before: whoever knew its key does not know the new one."""
+    """Mark the session as verified, with a new key: people who know the old key gain nothing."""
     request.session.cycle_key()
     verify(request, device)
 
@@ -169,19 +178,19 @@ def _page(
 
 
 def qr_code(device: TOTPDevice) -> SafeString:
-    """What the app's camera reads, as SVG without styles."""
+    """Return the QR code that the app scans, as SVG without styles."""
     picture = segno.make(device.config_url, error="m", micro=False)
     return mark_safe(picture.svg_inline(border=4, omitsize=True, light="#fff", svgclass="qr"))  # noqa: S308  (squares)
 
 
 def _in_groups(device: TOTPDevice) -> str:
-    """The secret to type, for who has no camera."""
+    """Return the secret in groups of four letters, for people who have no camera."""
     key = device.config_url.partition("secret=")[2].partition("&")[0]
     return " ".join(key[start : start + 4] for start in range(0, len(key), 4))
 
 
 def _who(request: HttpRequest) -> tuple[User | None, str, str]:
-    """Whose code is asked for, the backend that took the password, and where to go on."""
+    """Return the user who must give a code, the backend that accepted the password, and the address to go to."""
     if isinstance(request.user, User):
         wanted = request.POST.get("next", "") or request.GET.get("next", "")
         is_ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())

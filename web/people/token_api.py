@@ -1,4 +1,4 @@
-"""Tokens: made with e-mail and password, listed, revoked."""
+"""The API that creates tokens with e-mail and password, lists them and revokes them."""
 
 from __future__ import annotations
 
@@ -26,28 +26,32 @@ from web.site.throttling import AccountThrottle, LoginAccountThrottle, LoginDayT
 
 API = AuditEntry.Channel.API
 WRONG = "E-mail and password do not match an account."
-CODE_NEEDED = "This account has a second factor: send a code of it as `code`, too."
+CODE_NEEDED = "This account has a second factor: send its code as `code` too."
 
 
 class TokenRequest(serializers.Serializer[Any]):
     email = serializers.CharField(max_length=254)
     password = serializers.CharField(max_length=1000, trim_whitespace=False, style={"input_type": "password"})
     code = serializers.CharField(
-        max_length=32, default="", help_text="Of the second factor, where the account has one; or a recovery code."
+        max_length=32, default="", help_text="Code of the second factor, if the account has one, or a recovery code."
     )
-    name = serializers.CharField(max_length=50, default="API", help_text="What it is for.")
+    name = serializers.CharField(max_length=50, default="API", help_text="Purpose of the token.")
     days = serializers.IntegerField(
-        min_value=1, max_value=MAX_DAYS, default=90, allow_null=True, help_text="How long it is good; null: for ever."
+        min_value=1,
+        max_value=MAX_DAYS,
+        default=90,
+        allow_null=True,
+        help_text="Days until the token expires; null: never.",
     )
 
 
 class TokenAnswer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField()
-    hint = serializers.CharField(help_text="How it begins.")
+    hint = serializers.CharField(help_text="First characters of the token.")
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True)
-    last_used_at = serializers.DateTimeField(allow_null=True, help_text="To the day.")
+    last_used_at = serializers.DateTimeField(allow_null=True, help_text="Accurate to the day.")
 
 
 class NewTokenAnswer(TokenAnswer):
@@ -65,19 +69,19 @@ class TokenList(Acting):
 
     @extend_schema(responses=TokenAnswer(many=True))
     def get(self, request: Request) -> Response:
-        """Your tokens, newest first, without what they are."""
+        """Your tokens, newest first, without their secrets."""
         return Response(TokenAnswer(self.account(request).api_tokens.all(), many=True).data)
 
     @extend_schema(request=TokenRequest, responses={201: NewTokenAnswer})
     def post(self, request: Request) -> Response:
-        """Make a token with your e-mail and password, and a code where you have a second factor."""
+        """Create a token with your e-mail and password, and a code if you have a second factor."""
         form = checked(TokenRequest, request)
         owner = user_authenticate(request=request._request, email=form["email"], password=form["password"])
         if owner is None:
             raise AuthenticationFailed(WRONG)
         if has_factor := second_factor_get(owner) is not None:
             if not form["code"]:
-                # Somebody knows the password.
+                # The password is right, so the account's owner should see this in the log.
                 account_record(request, owner, "log_in_failed", note="Without a code.", channel=API, is_known=False)
                 raise AuthenticationFailed(CODE_NEEDED)
             try:
@@ -89,7 +93,7 @@ class TokenList(Acting):
         with refusals(), transaction.atomic():
             row, token = token_create(owner=owner, name=form["name"], days=form["days"], now=timezone.now())
             if not has_factor and second_factor_get(owner) is not None:
-                # Set up at this very moment; what the password alone had made until then is revoked.
+                # The second factor was set up meanwhile, which revokes tokens made with the password alone.
                 raise AuthenticationFailed(CODE_NEEDED)
             account_record(request, owner, "make_token", row=row, channel=API)
         return Response(NewTokenAnswer(row, context={"token": token}).data, status=201)
@@ -100,9 +104,9 @@ class TokenShown(Acting):
 
     tag = "tokens"
 
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is good for nothing any more.")})
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="The token is revoked.")})
     def delete(self, request: Request, pk: int) -> Response:
-        """Revoke a token of yours."""
+        """Revoke one of your tokens."""
         owner = self.account(request)
         with transaction.atomic():
             row = token_revoke(owner=owner, token_id=pk)
@@ -121,7 +125,7 @@ class AccountAnswer(serializers.Serializer[Any]):
 
 
 class Me(Acting):
-    """Who you are here."""
+    """Your account."""
 
     tag = "tokens"
 

@@ -1,3 +1,5 @@
+"""The public page of a person."""
+
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -9,7 +11,7 @@ AGENTS_A_PAGE = 50
 
 
 def user(request: HttpRequest, username: str) -> HttpResponse:
-    """A person's public page. All that was submitted anonymously is one account's, so there may be many agents."""
+    """Show a person's public page, in pages: one account owns all anonymous agents, which may be many."""
     person = get_object_or_404(User, username__iexact=username, is_active=True)
     page = Paginator(person.agents.order_by("pk"), AGENTS_A_PAGE).get_page(request.GET.get("page"))
     agents = user_agent_list(person, offset=max(0, page.start_index() - 1), limit=AGENTS_A_PAGE)

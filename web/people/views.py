@@ -1,4 +1,4 @@
-"""Accounts: sign up, log in, password, profile."""
+"""Pages of accounts: sign-up, login, password and profile."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from web.people.second_factor_views import ask_for_code
 
 @sensitive_post_parameters()
 def sign_up(request: HttpRequest) -> HttpResponse:
-    """A new account, logged in at once and sent on to where it was wanted for."""
+    """Create an account, log it in and redirect to the page that needed it."""
     wanted = request.POST.get("next", "") or request.GET.get("next", "")
     if not url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure()):
         wanted = ""
@@ -65,12 +65,12 @@ class Login(views.LoginView):
     redirect_authenticated_user = True
 
     def get_success_url(self) -> str:
-        """Where it was wanted to go; not here again, which Django takes for a mistake of the site."""
+        """Return the wanted page, but never the login page itself: Django raises an error for that loop."""
         wanted: str = super().get_success_url()
         return self.get_default_redirect_url() if wanted.partition("?")[0] == self.request.path else wanted
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """Who has a second factor is asked for it before being logged in."""
+        """Ask people who have a second factor for its code before logging them in."""
         user = form.get_user()
         assert isinstance(user, User)
         if second_factor_get(user) is None:
@@ -79,7 +79,7 @@ class Login(views.LoginView):
 
 
 class Logout(views.LogoutView):
-    """Leads to LOGOUT_REDIRECT_URL."""
+    """Log out and redirect to LOGOUT_REDIRECT_URL."""
 
 
 class PasswordReset(views.PasswordResetView):
@@ -87,12 +87,12 @@ class PasswordReset(views.PasswordResetView):
     success_url = reverse_lazy("web:password_reset_done")
     extra_context = {
         "title": "Reset your password",
-        "lead": "We send a link to the e-mail of your account.",
+        "lead": "The arena sends a link to the e-mail address of your account.",
         "button": "Send the link",
     }
 
     def form_valid(self, form: PasswordResetForm) -> HttpResponse:
-        # Workers look for the account: the answer takes as long with one as without.
+        # A worker looks up the account, so the answer takes equally long whether or not there is one.
         letter_write(kind=LetterKind.PASSWORD_RESET, email=form.cleaned_data["email"])
         return redirect(str(self.success_url))
 
@@ -100,8 +100,8 @@ class PasswordReset(views.PasswordResetView):
 class PasswordResetSent(views.PasswordResetDoneView):
     template_name = "web/people/notice.html"
     extra_context = {
-        "title": "Look into your mail",
-        "lead": "If there is an account with this e-mail, a link to choose a new password is on its way.",
+        "title": "Check your e-mail",
+        "lead": "If an account has this e-mail address, the arena is sending it a link to choose a new password.",
     }
 
 
@@ -111,10 +111,10 @@ class PasswordResetConfirm(views.PasswordResetConfirmView):
     extra_context = {"title": "Choose a new password", "button": "Save the password"}
 
     def form_valid(self, form: SetPasswordForm[User]) -> HttpResponse:
-        # Whoever reads the account's mail has not guessed: wrong passwords until now are forgotten here.
+        # A person who reads the account's e-mail has not guessed, so earlier wrong passwords no longer count.
         login_succeeded(self.request, form.user)
         with transaction.atomic():
-            account_record(self.request, form.user, "change_password", note="By a link in a mail.")
+            account_record(self.request, form.user, "change_password", note="By a link in an e-mail.")
             email_confirm(user=form.user)
             return super().form_valid(form)
 
@@ -123,27 +123,27 @@ class PasswordResetComplete(views.PasswordResetCompleteView):
     template_name = "web/people/notice.html"
     extra_context = {
         "title": "Your password is changed",
-        "lead": "You can log in with it now, and are logged out everywhere.",
+        "lead": "You are logged out everywhere and can log in with the new password.",
     }
 
 
 @require_POST
 @login_required
 def email_send(request: HttpRequest) -> HttpResponse:
-    """Send the link once more that confirms one's e-mail."""
+    """Send the link that confirms the account's e-mail address again."""
     assert isinstance(request.user, User)
     if request.user.must_confirm_email:
         letter_write(kind=LetterKind.CONFIRM_EMAIL, email=request.user.email)
-        messages.success(request, f"A link is on its way to {request.user.email}.")
+        messages.success(request, f"The arena is sending a link to {request.user.email}.")
     return redirect("web:profile")
 
 
 @never_cache
 def email_confirmed(request: HttpRequest, token: str) -> HttpResponse:
-    """Confirm an e-mail by a link in a mail. Opening the link alone changes nothing: programs do that, too."""
+    """Confirm an e-mail address by the link sent to it. GET changes nothing, because programs open links too."""
     user = email_find(token)
     if user is None:
-        raise Http404("This link is too old or not complete. Log in and ask for a new one on your profile page.")
+        raise Http404("This link has expired or is incomplete. Log in and request a new link on your profile page.")
     if request.method == "POST":
         email_confirm(user=user)
     context = {"email": user.email, "is_done": not user.must_confirm_email}
@@ -155,12 +155,12 @@ class PasswordChange(views.PasswordChangeView):
     success_url = reverse_lazy("web:profile")
     extra_context = {
         "title": "Change your password",
-        "lead": "Everywhere else you are logged out. API tokens stay good until you revoke them.",
+        "lead": "This logs you out everywhere else. API tokens stay valid until you revoke them.",
         "button": "Save the password",
     }
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        messages.success(self.request, "Your password is changed. Everywhere else you are logged out.")
+        messages.success(self.request, "Your password is changed. You are logged out everywhere else.")
         with transaction.atomic():
             account_record(self.request, form.user, "change_password")
             return super().form_valid(form)
@@ -168,6 +168,7 @@ class PasswordChange(views.PasswordChangeView):
 
 @login_required
 def profile(request: HttpRequest) -> HttpResponse:
+    """Show the profile, or save it."""
     assert isinstance(request.user, User)
     form = ProfileForm(request.POST or None, instance=request.user)
     if request.method == "POST" and form.is_valid():
@@ -180,7 +181,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 def token_create(request: HttpRequest) -> HttpResponse:
-    """Make a token and show it, this once: no later page can. Who comes here from the login gets the form."""
+    """Create a token and show it on this answer only. GET, as after a login, redirects to the form."""
     if request.method != "POST":
         return _to_tokens()
     assert isinstance(request.user, User)
@@ -199,14 +200,14 @@ def token_create(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
-    """Revoke a token of one's own. As above, who comes from the login gets the list."""
+    """Revoke one of the account's tokens. GET, as after a login, redirects to the list."""
     if request.method != "POST":
         return _to_tokens()
     assert isinstance(request.user, User)
     with transaction.atomic():
         row = services.token_revoke(owner=request.user, token_id=token_id)
         if row is None:
-            raise Http404("You have no such token, or it is revoked already.")
+            raise Http404("You have no such token, or it is already revoked.")
         account_record(request, request.user, "revoke_token", row=row)
     messages.success(request, "The token is revoked.")
     return redirect("web:profile")

@@ -1,4 +1,4 @@
-"""Which moment of the past an address asks for."""
+"""Form fields for a moment of the past, as in ?as_of=2026-05-31."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from django.core.exceptions import ValidationError
 from core.moments import parse_moment
 
 LONGEST = 40
-"""Longer than any moment is written."""
+"""Maximum length of the input, in characters; every valid moment is shorter."""
 
 
 class DayInput(forms.DateInput):
-    """A field for a day, which shows the day of a moment that an address names to the second."""
+    """An input for a day. For a value with a time it shows the day."""
 
     def __init__(self) -> None:
         super().__init__(attrs={"type": "date"})
@@ -25,7 +25,7 @@ class DayInput(forms.DateInput):
 
 
 class MomentField(forms.CharField):
-    """A day, which means its end, or a moment; empty for now."""
+    """A day, which stands for its end, or a moment; empty stands for now."""
 
     widget = DayInput
 
@@ -33,7 +33,7 @@ class MomentField(forms.CharField):
         super().__init__(max_length=LONGEST, **options)
 
     def clean(self, value: Any) -> Any:
-        """The moment, None without one. Raises ValidationError with what to write instead."""
+        """Return the moment, or None if the field is empty. Raises ValidationError that says what to write instead."""
         words = super().clean(value)
         if not words:
             return None
@@ -44,12 +44,12 @@ class MomentField(forms.CharField):
 
 
 class AsOfForm(forms.Form):
-    """The same for pages that have nothing else to filter by."""
+    """A form of the moment alone, for pages without other filters."""
 
     as_of = MomentField(required=False, label="Leaderboard as it stood on (UTC)")
 
     @property
     def moment(self) -> datetime | None:
-        """None for now, and where it is wrong: then the field says so."""
+        """The moment asked for; None for now, and for invalid input, where the field shows the error."""
         found: datetime | None = self.cleaned_data.get("as_of") if self.is_valid() else None
         return found

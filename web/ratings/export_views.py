@@ -1,4 +1,4 @@
-"""Leaderboards to keep."""
+"""Downloads of leaderboards."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from web.tournaments.table_parts import TableForm
 
 
 def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
-    """What the page of an environment, or of ?edition=N, shows with the same filter and order."""
+    """Send the rows that the environment's page, or that of ?edition=N, shows, with the same filter and order."""
     row = get_object_or_404(Environment, slug=slug)
     if kind not in KINDS:
-        raise Http404(f"Leaderboards are there as {' and as '.join(KINDS)}.")
+        raise Http404(f"Leaderboards can be downloaded as {' or '.join(KINDS)}.")
     name = f"{row.slug}-leaderboard-{timezone.now():%Y-%m-%d}"
     if row.is_scored:
         records = board_records(row, BoardForm(request.GET).wanted)
@@ -32,11 +32,11 @@ def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     newest = tournament_latest(row)
     tournament = _edition(row, request.GET["edition"]) if "edition" in request.GET else newest
     if tournament is None or not results_visible(tournament, request.user):
-        raise Http404(f"There is no such table of {row}, or its results are held back.")
+        raise Http404(f"{row} has no such table, or its results are held back.")
     is_newest = tournament == newest
     found = table_rows(tournament, TableForm(request.GET).wanted, is_newest=is_newest)
     if tournament.is_ladder:
-        # As its page: who plays there, or did at its end, and then with the ratings of then.
+        # As on its page: the current participants and ratings, or those at the end of a ladder that has ended.
         is_newest = tournament.state == TournamentState.RUNNING
         found = table_rows(tournament, TableForm(request.GET).wanted, is_newest=is_newest).filter(withdrawn_at=None)
     records = table_records(with_ratings(found, is_newest=is_newest))
@@ -44,10 +44,10 @@ def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
 
 
 def _past(row: Environment, form: AsOfForm, kind: str, name: str) -> HttpResponse:
-    """The last leaderboard that was kept by a moment."""
+    """Send the last leaderboard that was stored before a moment."""
     found = leaderboard_as_of(row, form.moment) if form.moment else None
     if found is None:
-        raise Http404(f"No leaderboard of {row} had been kept by then, or the date cannot be read.")
+        raise Http404(f"{row} had no stored leaderboard at that time, or the date is invalid.")
     return exported(
         kind,
         f"{row.slug}-leaderboard-{found.at:%Y-%m-%d}",

@@ -1,4 +1,4 @@
-"""Leaderboards as files: the rows that a page shows, all of its pages, as CSV or JSON."""
+"""Leaderboards as CSV or JSON files, with the rows of all pages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from web.ratings.parts import RatingView
 
 Row = Mapping[str, Any]
 FORMULAS = frozenset("=+-@\t\r\n＝＋－＠")
-"""How a cell begins that a spreadsheet would run."""
+"""First characters of cells that a spreadsheet would execute."""
 SEPARATORS = frozenset(";|\t\r\n")
-"""After which another cell begins, where a spreadsheet does not split by commas."""
+"""Characters after which a new cell begins in spreadsheets that do not split by commas."""
 KINDS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
 def table_records(rows: Iterable[tuple[Participant, RatingView | None]]) -> list[Row]:
-    """Rows of an edition's table, with the names that the API has for them."""
+    """Return the rows of an edition's table, with the field names of the API."""
     return [
         {
             "rank": None if row.withdrawn_at else row.rank,
@@ -53,7 +53,7 @@ def table_records(rows: Iterable[tuple[Participant, RatingView | None]]) -> list
 
 
 def past_records(points: Iterable[RatingPoint]) -> list[Row]:
-    """Rows of a leaderboard of the past."""
+    """Return the rows of a leaderboard of the past."""
     return [
         {
             "rank": row.rank,
@@ -74,12 +74,12 @@ def past_records(points: Iterable[RatingPoint]) -> list[Row]:
 
 
 def board_records(environment: Environment, wanted: BoardFilter) -> list[Row]:
-    """Rows of a board of scores, with the names that the API has for them."""
+    """Return the rows of a board of scores, with the field names of the API."""
     return [_board_record(row) for row in _board_rows(environment, wanted)]
 
 
 def exported(kind: str, name: str, records: list[Row], **about: Any) -> HttpResponse:
-    """A file to keep. kind: of KINDS. name: without an ending. about: of what the rows are, said in JSON alone."""
+    """Return a file to download. kind: of KINDS. name: without extension. about: metadata, included in JSON only."""
     if kind == "json":
         content = json.dumps({**about, "count": len(records), "results": records}, ensure_ascii=False, indent=1)
     else:
@@ -89,7 +89,7 @@ def exported(kind: str, name: str, records: list[Row], **about: Any) -> HttpResp
 
 
 def csv_text(records: list[Row]) -> str:
-    """Rows with a line of names above them. No cell begins like a formula: people open such files in spreadsheets."""
+    """Return rows below a header line. No cell begins like a formula, because people open the file in spreadsheets."""
     written = io.StringIO()
     if records:
         lines = csv.writer(written)
@@ -99,7 +99,7 @@ def csv_text(records: list[Row]) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """A text with an apostrophe before whatever a spreadsheet could take for the begin of a formula."""
+    """Put an apostrophe before everything that a spreadsheet could take for the start of a formula."""
     if not isinstance(value, str):
         return value
     kept: list[str] = []
@@ -109,7 +109,7 @@ def _harmless(value: Any) -> Any:
             kept.append("'")
             begins = False
         kept.append(letter)
-        # Spaces, what cannot be seen, and quotes are taken away before a cell is looked at.
+        # Spreadsheets strip spaces, invisible characters and quotes before they interpret a cell.
         begins = letter in SEPARATORS or (begins and (letter in ' "' or unicodedata.category(letter) in ("Zs", "Cf")))
     return "".join(kept)
 

@@ -1,4 +1,4 @@
-"""Head to head, who beats whom, and calibration."""
+"""API of head to head, who beats whom, and calibration."""
 
 from __future__ import annotations
 
@@ -26,53 +26,53 @@ class RatedAnswer(serializers.Serializer[Any]):
 
 
 class CellAnswer(serializers.Serializer[Any]):
-    """What one did against another; a forfeit is a win of the other."""
+    """Results of one agent against another. A forfeit counts as a win of the other side."""
 
     wins = serializers.IntegerField()
     draws = serializers.IntegerField()
     losses = serializers.IntegerField()
     matches = serializers.IntegerField()
-    share = serializers.FloatField(help_text="Of the points, 0 to 1; a draw is half.")
+    share = serializers.FloatField(help_text="Share of the points, 0 to 1; a draw is half.")
     duel_count = serializers.IntegerField()
-    latest_duel = serializers.IntegerField(help_text="Id of the last duel of the two.")
+    latest_duel = serializers.IntegerField(help_text="Id of their last duel.")
 
 
 class HeadToHeadAnswer(serializers.Serializer[Any]):
-    ranked_count = serializers.IntegerField(help_text="How many are ranked.")
-    ratings = RatedAnswer(many=True, help_text="The rows, and the columns: the best first.")
+    ranked_count = serializers.IntegerField(help_text="Number of ranked agents.")
+    ratings = RatedAnswer(many=True, help_text="The agents of the rows, and of the columns, best first.")
     cells = serializers.ListField(
         child=serializers.ListField(child=CellAnswer(allow_null=True)),
-        help_text="Row by row; null where the two have not met.",
+        help_text="Row by row; null if the two have not met.",
     )
 
 
 class HeadToHeadQuery(serializers.Serializer[Any]):
-    top = serializers.ChoiceField(choices=SIZES, default=SIZES[1], help_text="How many of the best.")
+    top = serializers.ChoiceField(choices=SIZES, default=SIZES[1], help_text="Number of agents, from the best.")
 
 
 class NashAnswer(serializers.Serializer[Any]):
     rating = RatedAnswer()
-    rank = serializers.IntegerField(help_text="By Nash averaging. Ties share: 1, 1, 3.")
-    skill = serializers.FloatField(help_text="Points of Elo against the mixture that nobody beats.")
-    weight = serializers.FloatField(help_text="Share of that mixture, 0 to 1.")
+    rank = serializers.IntegerField(help_text="Rank by Nash averaging. Ties share: 1, 1, 3.")
+    skill = serializers.FloatField(help_text="Elo points against the mixture that no agent beats.")
+    weight = serializers.FloatField(help_text="Share in that mixture, 0 to 1.")
 
 
 class BeatingAnswer(serializers.Serializer[Any]):
     winner = RatedAnswer()
     loser = RatedAnswer()
-    share = serializers.FloatField(help_text="Of the points, taken by the winner.")
-    lower = serializers.FloatField(help_text="Lower end of its interval.")
-    matches = serializers.IntegerField()
+    share = serializers.FloatField(source="step.share", help_text="Share of the points that the winner took.")
+    lower = serializers.FloatField(source="step.lower", help_text="Lower end of its interval.")
+    matches = serializers.IntegerField(source="step.matches")
 
 
 class LensAnswer(serializers.Serializer[Any]):
     nash = NashAnswer(many=True)
     cycles = serializers.ListField(
-        child=BeatingAnswer(many=True), help_text="Threes that beat each other in a circle, the clearest first."
+        child=BeatingAnswer(many=True), help_text="Circles of three agents that beat each other, the clearest first."
     )
-    cycle_count = serializers.IntegerField(help_text="How many there are; only the clearest are listed.")
-    pair_count = serializers.IntegerField(help_text="Pairs that have met.")
-    clear_count = serializers.IntegerField(help_text="Those in which one clearly beats the other.")
+    cycle_count = serializers.IntegerField(help_text="Number of circles; only the clearest are listed.")
+    pair_count = serializers.IntegerField(help_text="Number of pairs that have met.")
+    clear_count = serializers.IntegerField(help_text="Number of pairs in which one agent clearly beats the other.")
     computed_at = serializers.DateTimeField(allow_null=True, help_text="null before the first ratings.")
 
 
@@ -82,18 +82,18 @@ class CalibrationBinAnswer(serializers.Serializer[Any]):
     pairs = serializers.IntegerField()
     duels = serializers.IntegerField()
     matches = serializers.IntegerField()
-    expected = serializers.FloatField(help_text="Mean share of the points that was predicted.")
-    happened = serializers.FloatField(help_text="Mean share of the points that came of it.")
-    lower = serializers.FloatField(help_text="Begin of its 95% interval.")
-    upper = serializers.FloatField(help_text="End of its 95% interval.")
+    expected = serializers.FloatField(help_text="Mean predicted share of the points.")
+    happened = serializers.FloatField(help_text="Mean actual share of the points.")
+    lower = serializers.FloatField(help_text="Lower end of its 95% interval.")
+    upper = serializers.FloatField(help_text="Upper end of its 95% interval.")
 
 
 class CalibrationAnswer(serializers.Serializer[Any]):
     duels = serializers.IntegerField()
     matches = serializers.IntegerField()
-    brier = serializers.FloatField(allow_null=True, help_text="0 is perfect; null without a match.")
-    even = serializers.FloatField(allow_null=True, help_text="The same had one half been said of every match.")
-    bins = CalibrationBinAnswer(many=True, help_text="Told from the side of whoever was expected to win.")
+    brier = serializers.FloatField(allow_null=True, help_text="Brier score: 0 is perfect; null without matches.")
+    even = serializers.FloatField(allow_null=True, help_text="Brier score if every prediction were one half.")
+    bins = CalibrationBinAnswer(many=True, help_text="Groups of predictions, seen from the favourite's side.")
     computed_at = serializers.DateTimeField(allow_null=True)
 
 
@@ -106,7 +106,7 @@ NOTHING_PREDICTED: dict[str, Any] = {
 
 
 class EnvironmentHeadToHead(APIView):
-    """The best of an environment against each other: sums over all rated matches."""
+    """The best agents of an environment against each other: sums over all rated matches."""
 
     tag = "ratings"
 
@@ -114,12 +114,11 @@ class EnvironmentHeadToHead(APIView):
     def get(self, request: Request, slug: str) -> Response:
         query = HeadToHeadQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        # A choice comes back as it was listed: a number.
         return Response(HeadToHeadAnswer(matrix_get(_with_duels(slug), query.validated_data["top"])).data)
 
 
 class EnvironmentLens(APIView):
-    """Who beats whom in a circle, and the ranking by Nash averaging; as of when ratings were last computed."""
+    """Circles of agents that beat each other, and the ranking by Nash averaging, as of the last computed ratings."""
 
     tag = "ratings"
 
@@ -129,7 +128,7 @@ class EnvironmentLens(APIView):
 
 
 class EnvironmentCalibration(APIView):
-    """Whether predictions came true; as of when ratings were last computed."""
+    """Predictions and actual results, as of the last computed ratings."""
 
     tag = "ratings"
 
@@ -141,5 +140,5 @@ class EnvironmentCalibration(APIView):
 def _with_duels(slug: str) -> Environment:
     row = one(environment_rows(), slug=slug)
     if row.seats != 2:
-        raise ValidationError({"detail": f"In {row} nobody plays against one other: see its board."})
+        raise ValidationError({"detail": f"{row} is not played by two agents: see its board."})
     return row

@@ -1,4 +1,4 @@
-"""Other views of results as their pages show them: shades of a matrix, and the chart of predictions."""
+"""Parts of the pages head to head and calibration: shades of the matrix, and the chart of predictions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from core.ratings.pairs import SIZES, Matrix, PairTotal
 from web.site.plots import Axis, Line, Plot, Span
 
 STEPS = range(9)
-"""Shades from nothing to all of the points; the middle one holds one half."""
+"""Shades of a cell, from none to all of the points; the middle one contains one half."""
 USUAL_SIZE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a row did against a column. total: None where they have not met. step: its shade."""
+    """The result of a row against a column. total: None if they have not met. step: the shade."""
 
     total: PairTotal | None
     is_self: bool
@@ -29,7 +29,7 @@ class Cell:
 
     @property
     def percent(self) -> int:
-        """Rounded; 0 and 100 are said of nothing else."""
+        """The share in percent. Only exact shares of 0 and 1 round to 0 and 100."""
         share = 0.0 if self.total is None else self.total.share
         return round(100 * share) if share in (0, 1) else min(99, max(1, round(100 * share)))
 
@@ -41,7 +41,7 @@ class HeatRow:
 
 
 def asked_size(query: QueryDict) -> int:
-    """How many agents an address asks for with ?top=N; the usual number for what is none of the sizes."""
+    """Return N of ?top=N, or the usual size if N is not one of the sizes offered."""
     word = query.get("top", "")
     return int(word) if word in map(str, SIZES) else USUAL_SIZE
 
@@ -54,15 +54,15 @@ def heat_rows(matrix: Matrix) -> list[HeatRow]:
 
 
 def reliability_plot(found: CalibrationView) -> Plot:
-    """What happened against what was expected, with its intervals."""
+    """Return the chart of actual shares over expected shares, with their intervals."""
     bins = found.bins
-    told = [f"of {one.expected:.0%} expected {one.happened:.0%} happened" for one in bins]
+    told = [f"{one.expected:.0%} expected, {one.happened:.0%} actual" for one in bins]
     return Plot(
-        summary=f"What happened against what was expected, in {len(bins)} groups: {'; '.join(told)}.",
+        summary=f"Actual and expected share of the points in {len(bins)} groups: {'; '.join(told)}.",
         x=Axis("Expected share of the points", "share", 0.48, 1.02),
-        y=Axis("Happened", "share", min(0.48, *(one.lower - 0.02 for one in bins)), 1.02),
+        y=Axis("Actual share of the points", "share", min(0.48, *(one.lower - 0.02 for one in bins)), 1.02),
         xs=[one.expected for one in bins],
-        lines=(Line("happened", [one.happened for one in bins], look="dots"),),
+        lines=(Line("actual share", [one.happened for one in bins], look="dots"),),
         spans=(Span("95% interval", [one.lower for one in bins], [one.upper for one in bins], look="bars"),),
         diagonal=True,
     )

@@ -1,4 +1,4 @@
-"""Other views of an environment's results: head to head, who beats whom, calibration."""
+"""Pages of an environment's results: head to head, who beats whom, calibration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from web.ratings.lens_parts import STEPS, asked_size, heat_rows, reliability_plo
 
 
 def head_to_head(request: HttpRequest, slug: str) -> HttpResponse:
-    """Everybody against everybody, as a heat map."""
+    """Show every agent against every other one as a heat map."""
     row, top = _with_duels(slug), asked_size(request.GET)
     matrix = matrix_get(row, top)
     context = {
@@ -28,14 +28,14 @@ def head_to_head(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def lens(request: HttpRequest, slug: str) -> HttpResponse:
-    """Circles, and a second ranking beside the official one."""
+    """Show circles of agents, and a second ranking beside the official one."""
     row = _with_duels(slug)
     context = {"environment": row, "section": "lens", "lens": lens_get(row), "most": LENS_SIZE}
     return render(request, "web/ratings/lens.html", context)
 
 
 def calibration(request: HttpRequest, slug: str) -> HttpResponse:
-    """Whether predictions came true."""
+    """Show predictions and actual results."""
     row = _with_duels(slug)
     found = calibration_get(row)
     context = {
@@ -49,8 +49,8 @@ def calibration(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _with_duels(slug: str) -> Environment:
-    """An environment in which two play each other."""
+    """Return an environment with two seats. Raises Http404."""
     row = get_object_or_404(Environment, slug=slug)
     if row.seats != 2:
-        raise Http404(f"In {row} nobody plays against one other: there are no pairs to compare.")
+        raise Http404(f"{row} is not played by two agents, so there are no pairs to compare.")
     return row

@@ -1,4 +1,4 @@
-"""Ratings as the table of an edition and the page of an agent show them."""
+"""Ratings as an edition's table and an agent's page show them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from core.models import Participant, RatingPoint
 from core.ratings.history import RatingHistory
-from web.evaluations.charts import Whisker, short, whiskers
+from web.evaluations.charts import short
+from web.evaluations.whiskers import Whisker, whiskers
 from web.site.plots import Axis, Line, Mark, Plot, Span
 
 
@@ -15,8 +16,8 @@ from web.site.plots import Axis, Line, Mark, Plot, Span
 class RatingView:
     """A rating with its place on the scale that all rows share.
 
-    low, high: None where a rating of an old edition has no interval. Those after them: None where it is one of an old
-    edition, ranks also where it has none. is_fitted: False where Elo stands in until the first fit.
+    low, high: None for a rating of an old edition without an interval. best_rank to match_count: None for a rating of
+    an old edition; the ranks also for one that is unranked. is_fitted: False for an Elo value before the first fit.
     """
 
     value: float
@@ -33,10 +34,10 @@ class RatingView:
 def with_ratings(
     participants: Iterable[Participant], *, is_newest: bool
 ) -> list[tuple[Participant, RatingView | None]]:
-    """Rows of a table with what is shown of their ratings.
+    """Return the rows of a table with their ratings.
 
-    In the newest edition that is how they stand now, in an earlier one how they stood when it ended: nothing is shown
-    where nothing was kept, as of an edition that was cancelled.
+    The newest edition shows current ratings, an earlier one those at its end. A rating is None if none was stored, as
+    in a cancelled edition.
     """
     rows = list(participants)
     views = _on_one_scale([_current(row) if is_newest else _kept(row) for row in rows])
@@ -44,14 +45,14 @@ def with_ratings(
 
 
 def past_ratings(points: Iterable[RatingPoint]) -> list[tuple[RatingPoint, RatingView]]:
-    """Rows of a leaderboard of the past with what is shown of their ratings."""
+    """Return the rows of a leaderboard of the past with their ratings."""
     rows = list(points)
     views = _on_one_scale([RatingView(row.value, row.low, row.high, row.best_rank, row.worst_rank) for row in rows])
     return [(row, view) for row, view in zip(rows, views, strict=True) if view is not None]
 
 
 def _on_one_scale(views: Sequence[RatingView | None]) -> list[RatingView | None]:
-    """The same, each that has an interval with its place on the scale that all share."""
+    """Return the same ratings; each one with an interval gets its place on the shared scale."""
     spans = [
         (view.low, view.value, view.high) for view in views if view and view.low is not None and view.high is not None
     ]
@@ -86,7 +87,7 @@ def _current(row: Participant) -> RatingView | None:
 
 
 def history_plot(history: RatingHistory) -> Plot | None:
-    """How an agent's rating went, with its interval and where versions began; None where there is no line to draw."""
+    """Return the chart of an agent's rating, its interval and its versions; None for fewer than two points."""
     points = history.points
     if len(points) < 2:
         return None
@@ -107,6 +108,6 @@ def history_plot(history: RatingHistory) -> Plot | None:
                 [None if point.high is None else round(point.high) for point in points],
             ),
         ),
-        # What was uploaded before there was a rating stands at the begin.
+        # Versions from before the first rating are drawn at the left edge.
         marks=tuple(Mark(max(begin, mark.at.timestamp()), f"v{mark.number}") for mark in history.versions),
     )

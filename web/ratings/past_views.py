@@ -1,7 +1,8 @@
-"""The leaderboard of an environment with duels as it stood at a moment."""
+"""The leaderboard of an environment with duels at a moment of the past."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -19,32 +20,32 @@ ROWS_A_PAGE = 50
 
 
 def past_page(request: HttpRequest, context: dict[str, Any], form: AsOfForm, fragments: dict[str, str]) -> HttpResponse:
-    """The environment's page with a leaderboard of the past. context: what all environments' pages have.
+    """Show the environment's page with a leaderboard of the past.
 
-    form: what the address asks for; what is wrong with it is said, and nothing is shown in its place.
+    context: of all environments' pages. form: the moment that the address asks for; if it is invalid, the page shows
+    the error and no table.
     """
-    row: Environment = context["environment"]
-    base = reverse("web:environment", args=[row.slug])
-    moment = form.moment
-    found = leaderboard_as_of(row, moment) if moment else None
-    points: tuple[RatingPoint, ...] = found.points if found else ()
-    table = Paginator(points, ROWS_A_PAGE).get_page(page_number(request.GET))
-    context |= {
+    base = reverse("web:environment", args=[context["environment"].slug])
+    context |= _leaderboard(context["environment"], form.moment, page_number(request.GET)) | {
         "base": base,
         "page": f"{base}?{request.GET.urlencode()}",
         "as_of": form,
+        "is_live": False,
+    }
+    fragments = {**fragments, "leaderboard": "web/environments/past.html"}
+    status = 200 if form.is_valid() else 400
+    return render_page(request, "web/environments/environment.html", context, fragments, status)
+
+
+def _leaderboard(row: Environment, moment: datetime | None, number: int) -> dict[str, Any]:
+    """Return a page of the last leaderboard stored before a moment; empty if there is none."""
+    found = leaderboard_as_of(row, moment) if moment else None
+    points: tuple[RatingPoint, ...] = found.points if found else ()
+    table = Paginator(points, ROWS_A_PAGE).get_page(number)
+    return {
         "moment": moment,
         "kept_at": found.at if found else None,
         "begins": None if found else history_begins(row),
         "past": past_ratings(table.object_list),
         "table": table,
-        "is_live": False,
     }
-    status = 200 if form.is_valid() else 400
-    return render_page(
-        request,
-        "web/environments/environment.html",
-        context,
-        {**fragments, "leaderboard": "web/environments/past.html"},
-        status,
-    )

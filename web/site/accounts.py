@@ -1,4 +1,4 @@
-"""The account that a request comes from."""
+"""Which account a request comes from."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from core.models import User
 
 
 def account_of(request: HttpRequest | Request) -> User | None:
-    """The account that a request comes from."""
+    """Return the account that a request comes from; None without a login."""
     return request.user if isinstance(request.user, User) else None

@@ -1,4 +1,4 @@
-"""Where a request comes from, as limits count it."""
+"""The network address by which limits count a request."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from core.addresses import client_address, network_of
 
 
 def client_network(request: HttpRequest | Request) -> str | None:
-    """The visitor's address, of IPv6 its network; None when nobody can tell."""
+    """Return the visitor's IPv4 address or IPv6 network; None if it is unknown."""
     address = client_address(request.META)
     return network_of(address) if address else None

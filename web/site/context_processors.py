@@ -1,4 +1,4 @@
-"""What every page needs to know."""
+"""Template context that every page needs."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -9,16 +9,16 @@ from core.notices.selectors import COUNTED, unread_count
 
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """The site's name, whether players run without a real sandbox (a banner says so), and how much news there is."""
+    """Return the site's name, whether players run without a real sandbox, and the number of unread notices."""
     return {
         "SITE_NAME": settings.SITE_NAME,
         "weak_sandbox": settings.SANDBOX == "process",
-        # Parts of pages do not show it, so they do not ask.
+        # Lazy, because parts of pages do not show it.
         "unread": SimpleLazyObject(lambda: _unread(request)),
     }
 
 
 def _unread(request: HttpRequest) -> str:
-    """How many unread notices whoever is logged in has, as shown; empty for none."""
+    """Return the number of unread notices as the page shows it; empty for 0 and for visitors."""
     count = unread_count(request.user) if isinstance(request.user, User) else 0
     return f"{COUNTED - 1}+" if count >= COUNTED else str(count or "")

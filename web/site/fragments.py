@@ -1,4 +1,4 @@
-"""Pages whose parts refresh themselves: the same address answers with the whole page, or with the part asked for."""
+"""Pages with parts that refresh themselves: one address answers with the whole page or with one part."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def render_page(
 ) -> HttpResponse:
     """Render `template`, or the fragment that htmx wants to replace.
 
-    fragments: templates by the id of the element that they are.
+    fragments: maps the id of an element to its template.
     """
     wanted = fragments.get(request.headers.get("HX-Target", ""))
     response = render(request, wanted or template, context, status=200 if wanted else status)
-    # A cache, the browser's own included, must not show a part for the whole.
+    # A cache, including the browser's, must not show a part in place of the page.
     patch_vary_headers(response, ["HX-Target"])
     return response

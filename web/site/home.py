@@ -1,3 +1,5 @@
+"""The home page, and the icon and robots.txt that browsers and crawlers request."""
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
@@ -7,7 +9,7 @@ from core.tournaments.selectors import environment_cards
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """All environments: games that agents play against each other, and tasks that they do alone."""
+    """Show all environments: games between agents, and tasks for one agent."""
     cards = environment_cards()
     context = {
         "cards": cards,
@@ -18,12 +20,12 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def icon(request: HttpRequest) -> HttpResponse:
-    """Where browsers look for the picture of a page that names none, e.g. a document of the API."""
+    """Redirect /favicon.ico, which browsers request for pages that name no icon, to the icon."""
     return redirect(static("web/icon.svg"))
 
 
 def robots(request: HttpRequest) -> HttpResponse:
-    """What programs that index pages are asked to leave alone: what only people with an account use."""
+    """Ask crawlers to skip the pages that only people with an account use."""
     closed = [reverse(f"web:{name}") for name in ("login", "sign_up", "inbox", "profile")]
     lines = ["User-agent: *", *(f"Disallow: {path}" for path in (*closed, reverse("admin:index"), "/api/"))]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")

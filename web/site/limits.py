@@ -1,4 +1,4 @@
-"""Limits on how often anybody may do something, for pages and programs alike."""
+"""Rate limits, which pages and programs share."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:duel_records": (ResultsThrottle,),
     "web:leaderboard_file": (LeaderboardThrottle,),
 }
-"""Pages that are counted, by the name of their address: posts that try or make something, and what takes long to draw.
+"""Limits by the name of a page's address: for posts that try or create something, and for pages that are slow to draw.
 
-The API's views name their own.
+The API's views name their own limits.
 """
 
 
 class RateLimits:
-    """Counts requests for the pages of LIMITED, and tells programs how much of their limit is left."""
+    """Middleware that counts requests for the pages of LIMITED, and tells programs how much of a limit is left."""
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
@@ -91,7 +91,7 @@ class RateLimits:
 
 
 def answer_refused(refusal: Refused | None, page: Callable[[int], HttpResponse]) -> HttpResponse:
-    """The page of a refused form, drawn with its status: 429 with Retry-After where waiting helps, else 422."""
+    """Render the page of a refused form: with status 429 and Retry-After if waiting helps, else with 422."""
     seconds = refusal.retry_after_seconds if isinstance(refusal, QuotaExceeded) else None
     response = page(422 if seconds is None else 429)
     if seconds is not None:
@@ -100,7 +100,7 @@ def answer_refused(refusal: Refused | None, page: Callable[[int], HttpResponse])
 
 
 def duration(seconds: int) -> str:
-    """About how long, in words: 50 seconds, 3 minutes, 7 hours."""
+    """Write a duration in rounded words: 50 seconds, 3 minutes, 7 hours."""
     for size, word in ((3600, "hour"), (60, "minute")):
         if seconds >= 2 * size:
             return f"{round(seconds / size)} {word}s"

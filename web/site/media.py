@@ -1,4 +1,4 @@
-"""Recorded files as a browser plays them: shown in the page, of a fixed type, in parts where it asks for parts."""
+"""Answers with recorded files as browsers play them: inline, with a fixed type, in ranges if requested."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _RANGE = re.compile(r"bytes=(?!-\Z)(\d{0,18})-(\d{0,18})\Z")
 
 
 def media_type(field: FieldFile) -> str:
-    """The type of a recorded file by its stored name; empty for one that is never shown."""
+    """Return the type of a recorded file by its stored name; empty for other files, which pages never show."""
     suffix = PurePosixPath(str(field.name or "")).suffix.lower()
     return TYPES.get(suffix, "")
 
 
 def media_response(request: HttpRequest, field: FieldFile, what: str) -> HttpResponseBase:
-    """A recorded file, whole or the one part that `Range` asks for (RFC 9110, 14): seeking in a video needs it.
+    """Send a recorded file, whole or the one range that `Range` asks for (RFC 9110, 14), which seeking needs.
 
-    what: begins the sentence when it is not there. Raises NotStored.
+    what: start of the sentence if the file is missing. Raises NotStored.
     """
     kind = media_type(field)
     if not kind and not removed_on(field.name):
         raise NotStored(f"{what} not there.")
     file = file_get(field, what)
-    # Stored names are never used again, so a name stands for its content.
+    # Stored names are never reused, so a name identifies its content.
     tag = f'"{hashlib.sha256(str(field.name).encode()).hexdigest()[:32]}"'
     asked = _RANGE.match(request.headers.get("Range", ""))
-    # Parts are defined for GET alone, and of another version of the file nobody wants one.
+    # HTTP defines ranges for GET alone, and a range of another version of the file is useless.
     if request.method != "GET" or request.headers.get("If-Range", tag) != tag:
         asked = None
     response: HttpResponseBase
@@ -54,7 +54,7 @@ def media_response(request: HttpRequest, field: FieldFile, what: str) -> HttpRes
 
 
 def _part(file: IO[bytes], size: int, first: str, last: str, kind: str) -> HttpResponseBase:
-    """The bytes from first to last; without the first one the last so many."""
+    """Send the bytes from first to last; without `first`, the last `last` bytes."""
     start = int(first) if first else max(0, size - int(last))
     end = min(int(last), size - 1) if first and last else size - 1
     if start >= size or end < start:
@@ -67,7 +67,7 @@ def _part(file: IO[bytes], size: int, first: str, last: str, kind: str) -> HttpR
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """So many bytes of a file from where it stands. The response closes it, also when nobody has read of it."""
+    """An iterator over the next `count` bytes of a file. The response closes it, even if it was never read."""
 
     file: IO[bytes]
     count: int

@@ -1,4 +1,4 @@
-"""What every answer of the site has in common."""
+"""Middleware that sets headers, shows 404 pages and requires the second factor."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from core.people.second_factor_selectors import second_factor_missing
 
 Next = Callable[[HttpRequest], HttpResponseBase]
 
-# Nothing here asks for a camera, a place or a payment; what is not named here is off by the browser's own default.
+# The site uses none of these features. Those that are not listed are off by default.
 FEATURES = ("accelerometer", "autoplay", "browsing-topics", "camera", "display-capture", "encrypted-media",
             "geolocation", "gyroscope", "hid", "magnetometer", "microphone", "midi", "payment",
             "publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock", "serial", "usb",
             "xr-spatial-tracking")  # fmt: skip
 HEADERS = {
     "Permissions-Policy": ", ".join(f"{feature}=()" for feature in FEATURES),
-    # No other site may show our pictures, videos or files as its own.
+    # Other sites must not embed our pictures, videos or files.
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
 
 class SitePages:
-    """Adds headers that Django has no setting for, and shows the arena's 404 page instead of Django's debug page.
+    """Middleware that adds headers that Django has no setting for, and shows the arena's 404 page with DEBUG too.
 
-    An arena for oneself runs with DEBUG on, and its pages should say the same sentences.
+    A private arena runs with DEBUG on, and its pages should say the same sentences.
     """
 
     def __init__(self, get_response: Next) -> None:
@@ -47,7 +47,7 @@ class SitePages:
     def process_view(
         self, request: HttpRequest, view: object, args: object, names: dict[str, Any]
     ) -> HttpResponse | None:
-        # No row has such a name, and PostgreSQL does not even take the question. The API answers for itself.
+        # PostgreSQL rejects a NUL in a query, and no row has such a name. The API handles this itself.
         is_page = request.resolver_match is not None and request.resolver_match.namespace == "web"
         unheard_of = is_page and any("\0" in str(name) for name in names.values())
         return page_not_found(request, Http404()) if unheard_of else None
@@ -57,7 +57,7 @@ class SitePages:
 
 
 class SecondFactor:
-    """Lets organisers whose session lacks its second factor go nowhere but where they can show it or set it up."""
+    """Middleware that lets organisers without a verified second factor reach only the pages to give it or set it up."""
 
     OPEN = frozenset({"web:login", "web:login_code", "web:logout", "web:second_factor", "admin:logout"})
     SENTENCE = "Your account needs its second factor. Log in on the site, where you are asked for it."

@@ -1,4 +1,4 @@
-"""What every request leaves behind: an id, a line in the log, and its count."""
+"""Middleware that gives every request an id, a line in the log and a place in the metrics."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ GOOD_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 LONGEST_PATH = 200
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 FOR_MACHINES = frozenset({"/health", "/health/live", "/metrics"})
-"""Asked by the address of this process: no name of the site, no redirect, no session."""
+"""Paths that machines request by the address of this process: without a host name, redirects or sessions."""
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""Of these answers, which other middleware does not see."""
+"""Headers of the answers to FOR_MACHINES, which skip all other middleware."""
 
 
 class Observed:
-    """Comes before everything else, so that its figures are of the whole answer.
+    """The outermost middleware, so that its figures cover the whole answer.
 
-    The id of a request is its proxy's, if TRUSTED_PROXIES says that there is one, else a new one. It stands in every
-    record of the log that is written meanwhile, and in the answer.
+    The id of a request comes from the proxy if TRUSTED_PROXIES names one, else it is new. It is in every log record
+    of the request and in the answer.
     """
 
     def __init__(self, get_response: Next) -> None:
@@ -59,7 +59,7 @@ class Observed:
         handler = "static" if is_static else _handler(request)
         request_answered(handler=handler, method=method, status=response.status_code, seconds=seconds)
         response.headers[HEADER] = request_id
-        # Django would say it once more, without the id.
+        # Otherwise Django logs the error again, without the id.
         response._has_been_logged = True  # type: ignore[attr-defined]  # of Django's own
         return response
 
@@ -74,7 +74,7 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
 
 def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) -> None:
     failed = status >= 500
-    # A part that is not healthy has its own line.
+    # An unhealthy component logs a line of its own.
     level = logging.DEBUG if is_quiet and status != 500 else logging.ERROR if failed else logging.INFO
     fields: dict[str, object] = {"status_code": status, "duration_ms": round(seconds * 1000, 1)}
     if (user := _user(request)) is not None:
@@ -94,7 +94,7 @@ def _handler(request: HttpRequest) -> str:
 
 
 def _user(request: HttpRequest) -> int | None:
-    """The key of who asked, if anybody has looked: nobody is looked up for the log."""
+    """Return the key of the user if the request has loaded it already; the log alone does not load users."""
     user = request.__dict__.get("user")
     if type(user) is SimpleLazyObject:
         user = getattr(request, "_cached_user", None)

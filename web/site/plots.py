@@ -1,7 +1,7 @@
-"""What the chart library is told: figures, axes and marks as plain values. Pure.
+"""Charts as plain values: figures, axes and marks. Pure.
 
-Nothing here knows how a chart is drawn: `static/web/plots.js` does, in the browser, with colours of the style sheet.
-Every page shows the same figures in a table, which is all there is without scripts.
+`static/web/plots.js` draws them in the browser, in the colours of the style sheet. Every page shows the same figures in
+a table, which is all that people without scripts see.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from typing import Any, Literal
 
 Numbers = Sequence[float | None]
 LARGEST = 1e15
-"""Beyond it the library finds no ticks for an axis: further apart numbers differ by less than they are rounded to."""
+"""Largest value that the library can draw; beyond it, rounding is coarser than the ticks of an axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """title: what it measures. kind: how its numbers are written, and that ticks stand at whole ones; time is in
-    seconds since 1970. low, high: its ends, None where the figures decide."""
+    """An axis. title: what it measures. low, high: its ends, None to fit the figures.
+
+    kind: how numbers are written; `whole` puts ticks at whole numbers, `time` is in seconds since 1970.
+    """
 
     title: str
     kind: Literal["number", "whole", "share", "time"] = "number"
@@ -28,9 +30,9 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A figure at each place of the horizontal axis; of bars and steps, from each to the next.
+    """A figure at each place of the horizontal axis; for bars and steps, from each place to the next.
 
-    colour: a custom property of the style sheet. dash: lengths of strokes and gaps in pixels, none for a full line.
+    colour: a custom property of the style sheet. dash: lengths of strokes and gaps in pixels, empty for a solid line.
     """
 
     label: str
@@ -42,7 +44,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From where to where a figure may lie, as one band or as a bar at each place."""
+    """The interval of a figure at each place, drawn as one band or as bars."""
 
     label: str
     low: Numbers
@@ -53,8 +55,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment or number worth a line across the chart, or a band with `to`. axis: on which it lies; the vertical one
-    reaches at least there. is_key: its label stands with those of lines, not beside it."""
+    """A line across the chart at a moment or number, or a band up to `to`.
+
+    axis: the axis that `at` is a value of; a vertical axis always reaches it. is_key: the label is in the key of the
+    chart, not beside the line.
+    """
 
     at: float
     label: str = ""
@@ -71,7 +76,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Figures as they are read: words of the head, and of each row."""
+    """The text of a table: its column heads and its rows."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -79,11 +84,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A chart. summary: the whole of it in words. xs: places, increasing; the edges of bars and steps, one more than
-    there are of them. diagonal: draw where both axes are equal.
+    """A chart.
 
-    table: the same in figures, of a long line some places, the last one always among them; None where the page has a
-    table of its own.
+    summary: the chart in words. xs: increasing places; for bars and steps their edges, one more than there are bars.
+    diagonal: whether to draw the line on which both axes are equal. table: the figures as a table, with some places of
+    a long line, always including the last; None if the page has a table of its own.
     """
 
     summary: str
@@ -98,19 +103,19 @@ class Plot:
 
     @property
     def data(self) -> dict[str, Any]:
-        """As JSON for the page; None for what cannot be drawn."""
+        """The chart as JSON values for the page; None for values that cannot be drawn."""
         return {name: _told(value) for name, value in asdict(self).items() if name != "table"}
 
     @property
     def keys(self) -> tuple[Line | Span | Mark, ...]:
-        """What has to be told apart."""
+        """The lines, spans and marks that the chart's key explains; empty if there is only one."""
         marks = tuple(mark for mark in self.marks if mark.is_key)
         found: tuple[Line | Span | Mark, ...] = (*self.lines, *self.spans, *marks)
         return found if len(found) > 1 else ()
 
 
 def drawable(value: float) -> bool:
-    """Whether a chart has a place for it: it is a number, and not too large."""
+    """Whether a chart can draw a value: it is a number and not too large."""
     return abs(value) <= LARGEST
 
 

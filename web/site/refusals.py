@@ -1,4 +1,4 @@
-"""Pages that say why something cannot be shown."""
+"""Pages and messages that say why something cannot be shown or done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Arguments = ParamSpec("Arguments")
 
 
 def status_of(missing: NotStored) -> int:
-    """409 for what may still come, 410 for what is not kept any longer, 403 for what is held back, 404 for the rest."""
+    """Return the HTTP status: 409 if it may still come, 410 if it is no longer kept, 403 if held back, else 404."""
     match missing:
         case HeldBack():
             return 403
@@ -33,7 +33,7 @@ def status_of(missing: NotStored) -> int:
 def explained(
     view: Callable[Concatenate[HttpRequest, Arguments], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, Arguments], HttpResponseBase]:
-    """Turn NotStored into a page with its sentence, also where Django would show its own debugging page."""
+    """Decorate a view to turn NotStored into a page with its sentence, with DEBUG on too."""
 
     @wraps(view)
     def wrapper(request: HttpRequest, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> HttpResponseBase:
@@ -46,13 +46,13 @@ def explained(
 
 
 def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
-    """The page that says what is missing, with the way back."""
+    """Render the page that says what is missing, with a link back."""
     arguments = request.resolver_match.kwargs if request.resolver_match else {}
     kind = next((kind for kind in ("duel", "evaluation") if f"{kind}_id" in arguments), "")
     if isinstance(missing, HeldBack):
-        kind = ""  # the page of the duel is held back as well
+        kind = ""  # the page of the duel is held back too
     context = {
-        "title": "Nothing to see yet" if isinstance(missing, NotPlayed | HeldBack) else "This cannot be shown",
+        "title": "Not available yet" if isinstance(missing, NotPlayed | HeldBack) else "This cannot be shown",
         "sentence": str(missing),
         "back": reverse(f"web:{kind}", args=[arguments[f"{kind}_id"]]) if kind else "",
         "kind": kind,
@@ -61,7 +61,7 @@ def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
 
 
 def said(request: HttpRequest, news: str, change: Callable[[], object]) -> None:
-    """Make a change, and tell on the next page that it was made, or why it is refused."""
+    """Make a change, and show on the next page that it was made or why it was refused."""
     try:
         change()
     except Refused as refusal:

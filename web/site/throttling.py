@@ -1,7 +1,7 @@
-"""How often anybody may ask, counted in the cache that all processes share; each counts for itself while Redis is down.
+"""Rate limits, counted in the cache that all processes share; while Redis is down, each process counts for itself.
 
-Django REST framework's throttles, with a count that is exact when many ask at once: theirs reads a list and writes it
-back, so of twenty requests at the same moment all twenty may pass. Pages and the API count together.
+These are Django REST framework's throttles with an exact count: the framework reads a list and writes it back, so
+twenty simultaneous requests may all pass. Pages and the API count together.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from web.site.accounts import account_of
 from web.site.addresses import client_network
 
 if TYPE_CHECKING:
-    # At run time it would be a circle: views ask the settings for these classes.
+    # At run time this would be a circle: views load these classes through the settings.
     from rest_framework.views import APIView
 
 AnyRequest = HttpRequest | Request
 
 
 class Allowance(NamedTuple):
-    """What is left of a limit. resets_at: Unix time."""
+    """The rest of a limit. resets_at: Unix time."""
 
     limit: int
     remaining: int
@@ -36,21 +36,21 @@ class Allowance(NamedTuple):
 
 
 class Throttle(SimpleRateThrottle):
-    """So many requests within a time that begins with the first; counted by account, by address without one."""
+    """A limit on requests within a period that begins with the first one, per account, or per address for visitors."""
 
     rate: str | None
     num_requests: int | None
     duration: int | None
 
-    sentence: ClassVar[str] = "That was asked too often."
+    sentence: ClassVar[str] = "You have sent too many requests."
     counts: ClassVar[frozenset[str] | None] = None
-    """Methods that are counted; None: all."""
+    """Methods that count; None for all."""
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         return self.allow(request)
 
     def allow(self, request: AnyRequest) -> bool:
-        """Count a request; False when it is one too many."""
+        """Count a request; return False if it is one too many."""
         if self.rate is None or (self.counts is not None and request.method not in self.counts):
             return True
         who = self.who(request)
@@ -60,14 +60,14 @@ class Throttle(SimpleRateThrottle):
         assert self.duration is not None
         now = self.timer()
         key = self.key_of(who)
-        # The first of them begins the time; whichever of the two keys is lost, the limit begins anew.
+        # The first request begins the period; if the cache loses either key, the limit begins again.
         self.cache.add(f"{key}:end", now + self.duration, self.duration)
         self.cache.add(key, 0, self.duration)
         self.ends_at = float(self.cache.get(f"{key}:end") or now + self.duration)
         try:
             count = self.cache.incr(key)
         except ValueError:
-            # It has just ended.
+            # The period has just ended.
             count = 1
         self.now = now
         self._tell(request, Allowance(self.num_requests, max(0, self.num_requests - count), math.ceil(self.ends_at)))
@@ -77,11 +77,11 @@ class Throttle(SimpleRateThrottle):
         return self.seconds_left()
 
     def seconds_left(self) -> int:
-        """After a refusal: when to ask again."""
+        """Return the seconds until the next request may pass, after a refusal."""
         return max(1, math.ceil(self.ends_at - self.now))
 
     def who(self, request: AnyRequest) -> str | None:
-        """Whose requests are counted; None: nobody's."""
+        """Return the name under which a request counts; None if it does not count."""
         account = account_of(request)
         return f"account {account.pk}" if account else f"address {client_network(request)}"
 
@@ -90,7 +90,7 @@ class Throttle(SimpleRateThrottle):
 
     @staticmethod
     def allowance_of(request: HttpRequest) -> Allowance | None:
-        """What is left of the tightest limit that a request was counted for."""
+        """Return the rest of the tightest limit that a request counted towards."""
         return getattr(request, "rate_allowance", None)
 
     @staticmethod
@@ -116,47 +116,47 @@ class AccountThrottle(Throttle):
 
 
 class UploadThrottle(Throttle):
-    """Counts only what is sent, not what is read from the same address."""
+    """A limit on uploads; reading from the same address does not count."""
 
     scope = "upload"
     counts = frozenset({"POST"})
-    sentence = "You have uploaded very often."
+    sentence = "You have uploaded too often."
 
 
 class ChangeThrottle(AccountThrottle):
-    """Who plays for whom, and in which tournaments.
+    """A limit on changes of which versions play, and in which tournaments.
 
-    A duel that waits is cancelled when one of the two leaves a ladder, and who registers for a full tournament and
-    leaves it again keeps others out, so nobody may do so all the time. Strangers change nothing, and are not counted.
+    Leaving a ladder cancels waiting duels, and registering for a full tournament and leaving it again keeps others out,
+    so such changes must be rare. Visitors without an account cannot make changes, so they do not count.
     """
 
     scope = "changes"
     counts = frozenset({"POST", "PUT", "DELETE"})
-    sentence = "You have changed very often which of your agents and versions play, or where."
+    sentence = "You have changed too often which of your agents and versions play, or where."
 
 
 class ReplayThrottle(Throttle):
-    """Pages and files for which a match is played again, or an episode drawn. Whatever the method, it is done."""
+    """A limit on pages that play a match again or draw an episode. They do so for every method, so all count."""
 
     scope = "replay"
-    sentence = "You have looked at very many matches within a short time."
+    sentence = "You have opened too many matches in a short time."
 
 
 class ResultsThrottle(Throttle):
-    """Files for which all matches of a duel are read and played again."""
+    """A limit on files that need all matches of a duel played again."""
 
     scope = "results"
-    sentence = "You have downloaded the results of very many duels within a short time."
+    sentence = "You have downloaded the results of too many duels in a short time."
 
 
 class LeaderboardThrottle(ResultsThrottle):
-    """Counted with them: leaderboards with all their rows."""
+    """A limit on downloads of whole leaderboards, which count together with ResultsThrottle."""
 
-    sentence = "You have downloaded very many results and leaderboards within a short time."
+    sentence = "You have downloaded too many results and leaderboards in a short time."
 
 
 class AddressThrottle(Throttle):
-    """Counts by address, whoever logs in there already."""
+    """A limit that counts by address, even for requests with an account."""
 
     counts: ClassVar[frozenset[str] | None] = frozenset({"POST"})
 
@@ -165,34 +165,34 @@ class AddressThrottle(Throttle):
 
 
 class BadTokenThrottle(AddressThrottle):
-    """Who sends a token that is none is a stranger, whatever the request is for."""
+    """A limit on requests with an invalid token: their sender is a stranger, so they share its scope."""
 
     scope = "stranger"
     counts = None
 
 
 class LoginThrottle(AddressThrottle):
-    """Tries of passwords."""
+    """A limit on password attempts from an address."""
 
     scope = "login"
-    sentence = "Passwords have been tried too often from your address."
+    sentence = "There were too many password attempts from your address."
 
 
 class LoginDayThrottle(LoginThrottle):
-    """The same over a day: whoever tries one password on many accounts, slowly."""
+    """The same limit over a day, against slow attempts of one password on many accounts."""
 
     scope = "login_day"
 
 
 class LoginAccountThrottle(LoginThrottle):
-    """Tries of passwords for one account, from whatever address.
+    """A limit on password attempts for one account, from all addresses together.
 
-    It cannot shut the owner out: an address from which they have logged in is not counted, and neither is one that is
-    locked for this account already, so one address alone never uses it up.
+    It cannot lock out the owner: addresses from which they have logged in do not count. Addresses that are already
+    locked for this account do not count either, so that one address alone never uses up the limit.
     """
 
     scope = BY_ACCOUNT
-    sentence = "Passwords of this account have been tried too often, from many addresses."
+    sentence = "There were too many password attempts for this account, from many addresses."
 
     def who(self, request: AnyRequest) -> str | None:
         name = typed_account(request)
@@ -202,20 +202,20 @@ class LoginAccountThrottle(LoginThrottle):
 
 class SignUpThrottle(AddressThrottle):
     scope = "sign_up"
-    sentence = "Many accounts have been made from your address."
+    sentence = "Too many accounts have been created from your address."
 
 
 class PasswordResetThrottle(AddressThrottle):
     scope = "password_reset"
-    sentence = "New passwords have been asked for too often from your address."
+    sentence = "There were too many requests for new passwords from your address."
 
 
 class PasswordResetMailThrottle(PasswordResetThrottle):
-    """By e-mail, from whatever address: nobody's mailbox is filled."""
+    """The same limit per e-mail address, whatever the sender's address, so that mailboxes are not flooded."""
 
-    sentence = "A new password has been asked for too often for this e-mail."
+    sentence = "There were too many requests for a new password for this e-mail address."
 
     def who(self, request: AnyRequest) -> str | None:
-        # As the form cleans it, and as Django compares it: spaces and wide letters make no other mailbox of it.
+        # Cleaned as the form does and compared as Django does: spaces and wide letters are not another mailbox.
         email = unicodedata.normalize("NFKC", str(request.POST.get("email", ""))).strip()
         return f"email {email[:254].casefold()}"

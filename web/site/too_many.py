@@ -9,7 +9,7 @@ from core.errors import Refused
 
 
 class TooMany(Refused):
-    """It was asked too often. retry_after_seconds: when to ask again."""
+    """There were too many requests. retry_after_seconds: when to try again."""
 
     def __init__(self, message: str, *, code: str, retry_after_seconds: int) -> None:
         super().__init__(message, code=code)
@@ -19,7 +19,7 @@ class TooMany(Refused):
 def too_many(
     request: HttpRequest, refusal: TooMany, *, title: str = "One moment, please", offers_reset: bool = False
 ) -> HttpResponse:
-    """The answer 429: a page for people, JSON for programs and for the viewer of matches."""
+    """Answer with status 429: a page for people, JSON for programs and the viewer of matches."""
     response: HttpResponse
     if request.path_info.startswith("/api/"):
         response = JsonResponse({"detail": str(refusal), "code": refusal.code}, status=429)

@@ -1,4 +1,4 @@
-"""Uploads on their way in: bounded while they arrive, before any form or view sees them."""
+"""The upload handler, which limits uploads while they arrive, before any form or view sees them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from django.utils.datastructures import MultiValueDict
 from core.storage import incoming_folder
 
 STRANGERS_MAY_UPLOAD = "strangers_may_upload"
-"""Attribute of a request whose view takes files of people who are not logged in."""
+"""Attribute of a request whose view accepts files from people who are not logged in."""
 
 
 def allow_strangers(request: HttpRequest) -> None:
-    """Let somebody who is not logged in send files with this request; call it before its body is read."""
+    """Accept files in this request without a login; call it before the body is read."""
     setattr(request, STRANGERS_MAY_UPLOAD, True)
 
 
 def too_large(most_bytes: int | None = None) -> str:
-    """What to say of an upload above a limit, by default MAX_UPLOAD_BYTES."""
+    """Return the sentence for an upload above a limit, by default MAX_UPLOAD_BYTES."""
     most = settings.MAX_UPLOAD_BYTES if most_bytes is None else most_bytes
     size = f"{most // 2**20} MiB" if most % 2**20 == 0 else f"{most / 2**20:.1f} MiB"
     return f"The file is larger than {size}."
 
 
 def archive_upload(packed: IO[bytes], uploads: MultiValueDict[str, UploadedFile[bytes]]) -> UploadedFile[bytes]:
-    """A zip that was packed here, as if it had come with these files of a request: it is closed with them."""
+    """Wrap a zip that was packed here as an uploaded file; the request closes it with its other files."""
     size = packed.seek(0, os.SEEK_END)
     packed.seek(0)
     archive: UploadedFile[bytes] = UploadedFile(cast(Any, packed), "archive.zip", "application/zip", size)
@@ -40,7 +40,7 @@ def archive_upload(packed: IO[bytes], uploads: MultiValueDict[str, UploadedFile[
 
 
 class IncomingFile(TemporaryUploadedFile):
-    """A file of a request that lies beside the store's files, so that storing it is renaming it."""
+    """An uploaded file on the same disk as the store, so that storing it is a rename."""
 
     def __init__(self, name: str, content_type: str | None, charset: str | None, extra: Any) -> None:
         folder = incoming_folder()
@@ -50,10 +50,10 @@ class IncomingFile(TemporaryUploadedFile):
 
 
 class BoundedUploadHandler(TemporaryFileUploadHandler):
-    """Writes files to disk until a request has sent what it may; the rest is read past and dropped.
+    """A handler that writes files to disk up to the request's limit, and reads and drops the rest.
 
-    Reading on, instead of hanging up, lets the form answer with a sentence: it gets an empty file that tells
-    the size sent. People who are not logged in may send files only where a view has said so.
+    Reading on, instead of closing the connection, lets the form answer with a sentence: it gets an empty file with the
+    size that was sent. People who are not logged in may send files only if the view allows it.
     """
 
     _left_bytes: int | None = None
@@ -80,7 +80,7 @@ class BoundedUploadHandler(TemporaryFileUploadHandler):
         if not self._is_over:
             return super().file_complete(file_size)
         file = SimpleUploadedFile(self.file_name or "upload", b"", self.content_type or "")
-        # Above any limit, also when the first of several files was small.
+        # Above every limit, even if the first of several files was small.
         file.size = max(file_size, settings.MAX_UPLOAD_BYTES + 1)
         return file
 

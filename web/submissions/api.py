@@ -1,4 +1,4 @@
-"""Agents: listed, made, given new versions."""
+"""The API that lists agents, creates them and uploads new versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from web.site.uploads import archive_upload, too_large
 from web.submissions.resting import rest
 from web.submissions.version_api import SubmissionFullAnswer, submission_shown
 
-USED_UP = "Your quota of agents or of storage is used up: delete something first. See /api/v1/me/quotas/."
+USED_UP = "Your quota of agents or storage is used up: delete a version first. See /api/v1/me/quotas/."
 
 
 class AgentAnswer(serializers.Serializer[Any]):
@@ -35,13 +35,13 @@ class AgentAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     environment = serializers.CharField(source="environment.slug")
     owner = serializers.CharField(source="owner.username")
-    is_public = serializers.BooleanField(help_text="Everyone may read its source and logs.")
-    is_disabled = serializers.BooleanField(help_text="It takes part in nothing.")
+    is_public = serializers.BooleanField(help_text="Whether everyone can read the source and logs.")
+    is_disabled = serializers.BooleanField(help_text="Whether the agent is barred from playing.")
     is_quarantined = serializers.BooleanField(
-        help_text="Disabled by the arena itself, for crashing: a new version that validates brings it back."
+        help_text="Whether the arena paused the agent for crashing. A new version that validates brings it back."
     )
-    is_resting = serializers.BooleanField(help_text="Its owner lets it take part in nothing new.")
-    latest_number = serializers.IntegerField(allow_null=True, help_text="Of its newest version.")
+    is_resting = serializers.BooleanField(help_text="Whether the owner lets the agent rest: it joins nothing new.")
+    latest_number = serializers.IntegerField(allow_null=True, help_text="Number of the newest version.")
     created_at = serializers.DateTimeField()
 
 
@@ -57,16 +57,18 @@ class AgentFilter(filters.FilterSet):
 
 
 class UploadRequest(serializers.Serializer[Any]):
-    """A new version: a zip as `archive`, or single `files`, of which `main_file` is run."""
+    """A new version: a zip as `archive`, or single `files`, of which the arena runs `main_file`."""
 
     archive = serializers.FileField(required=False, help_text="A zip with player.py or submission.py at its root.")
     files = serializers.ListField(
         child=serializers.FileField(allow_empty_file=True), required=False, help_text="Single files instead."
     )
     main_file = serializers.CharField(
-        required=False, max_length=200, help_text="Of several Python files the one to run; not needed with player.py."
+        required=False, max_length=200, help_text="The Python file to run, if there are several and none is player.py."
     )
-    algorithm = serializers.CharField(required=False, default="", max_length=100, help_text="How it learned.")
+    algorithm = serializers.CharField(
+        required=False, default="", max_length=100, help_text="Algorithm that trained the agent."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         files: list[UploadedFile[bytes]] = attrs.get("files") or []
@@ -87,19 +89,21 @@ class UploadRequest(serializers.Serializer[Any]):
 class AgentRequest(UploadRequest):
     """A new agent with its first version."""
 
-    environment = serializers.CharField(max_length=100, help_text="Slug of the environment, or its env_id.")
+    environment = serializers.CharField(max_length=100, help_text="Slug or env_id of the environment.")
     name = serializers.CharField(max_length=50, validators=[agent_name])
-    is_public = serializers.BooleanField(default=False, help_text="Cannot be changed later.")
+    is_public = serializers.BooleanField(
+        default=False, help_text="Whether everyone can read source and logs. You cannot change this later."
+    )
 
 
 class Uploading(Acting):
-    """Something that takes files."""
+    """A view that accepts files."""
 
     parser_classes = [MultiPartParser]
     throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
 
     def checked(self, form: type[UploadRequest], request: Request) -> dict[str, Any]:
-        """As `checked`; what is refused is counted as an upload."""
+        """Do as `checked` does, and count a refused form as a refused upload."""
         try:
             return checked(form, request)
         except ValidationError:
@@ -121,7 +125,7 @@ class AgentList(Listed[Agent], Uploading):
         responses={201: SubmissionFullAnswer, 409: OpenApiResponse(description=USED_UP)},
     )
     def post(self, request: Request) -> Response:
-        """Make an agent of yours and upload its first version. The same once more gives the same again."""
+        """Create an agent and upload its first version. Sending the same again returns the same version."""
         owner = self.account(request)
         form = self.checked(AgentRequest, request)
         wanted = form["environment"]
@@ -157,12 +161,12 @@ class AgentVersions(Uploading):
         request={"multipart/form-data": UploadRequest},
         responses={
             201: SubmissionFullAnswer,
-            403: OpenApiResponse(description="It is not yours."),
+            403: OpenApiResponse(description="The agent is not yours."),
             409: OpenApiResponse(description=USED_UP),
         },
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Upload a new version of an agent of yours. The archive of the latest version is that version."""
+        """Upload a new version of your agent. Sending the latest archive again returns the latest version."""
         account = self.account(request)
         agent = one(agent_rows(), pk=pk)
         if agent.owner_id != account.pk:
@@ -176,19 +180,23 @@ class AgentVersions(Uploading):
 
 
 class AgentRest(Acting):
-    """Whether an agent rests."""
+    """Let an agent rest or play again."""
 
     tag = "agents"
     throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]
 
-    @extend_schema(request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="It is not yours.")})
+    @extend_schema(
+        request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="The agent is not yours.")}
+    )
     def put(self, request: Request, pk: int) -> Response:
-        """Let an agent of yours rest: it takes part in nothing new, and leaves a running ladder at once."""
+        """Let your agent rest: it joins nothing new and leaves a running ladder at once."""
         return self._answer(request, pk, is_resting=True)
 
-    @extend_schema(request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="It is not yours.")})
+    @extend_schema(
+        request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="The agent is not yours.")}
+    )
     def delete(self, request: Request, pk: int) -> Response:
-        """Let an agent of yours play again."""
+        """Let your agent play again."""
         return self._answer(request, pk, is_resting=False)
 
     def _answer(self, request: Request, pk: int, *, is_resting: bool) -> Response:

@@ -1,4 +1,4 @@
-"""Agents that rest: their owner may let them, and an organiser, who is written down."""
+"""Letting an agent rest: for its owner, and for organisers, whose changes go into the audit log."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from core.tournaments.ladders import agent_rest
 def rest(
     request: HttpRequest | Request, account: User, agent: Agent, *, is_resting: bool, channel: AuditEntry.Channel
 ) -> None:
-    """Let an agent rest, or play again. Raises PermissionDenied, and Refused where nothing would change."""
+    """Let an agent rest or play again. Raises PermissionDenied, or Refused if nothing would change."""
     is_own = agent.owner_id == account.pk
     if not is_own and not account.is_staff:
         raise PermissionDenied("Only the owner of an agent may let it rest.")
-    # Together, so that nothing is done that is not written down.
+    # One transaction, so that no change lacks its entry in the audit log.
     with transaction.atomic():
         agent_rest(agent=agent, is_resting=is_resting)
         if not is_own:

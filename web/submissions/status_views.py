@@ -1,4 +1,4 @@
-"""How far a submission is, by the id that its uploader was given."""
+"""The page that shows the status of a submission, found by the id that its uploader received."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from core.submissions.phase_selectors import evaluation_of, is_moving, phases_of
 from web.evaluations.views import viewer_of
 from web.site.fragments import render_page
 
-NO_ID = "This is no id. Ids look like 123e4567-e89b-12d3-a456-426614174000."
-UNKNOWN = "There is no submission with this id."
+NO_ID = "This is not an id. Ids look like 123e4567-e89b-12d3-a456-426614174000."
+UNKNOWN = "There is no version with this id."
 
 
 def status(request: HttpRequest) -> HttpResponse:
-    """A field for the id, and what is known of the submission."""
+    """Show a field for the id, and the status of the submission that has it."""
     asked = request.GET.get("id", "").strip()[:100]
     found = _found(request, asked) if asked else {}
     context = {"asked": asked, **found}

@@ -1,4 +1,4 @@
-"""Submissions: how far each is, its source, and how to delete it."""
+"""The API that shows the status and source of submissions, and deletes them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from web.api.fields import AgentName
 from web.api.listing import RowFilter
 from web.api.views import Acting, Listed, Shown, one
 
-PRIVATE = "This agent is private: its source and logs are for its owner."
+PRIVATE = "This agent is private: only its owner and the organisers can read its source and logs."
 
 
 class PhaseAnswer(serializers.Serializer[Any]):
-    """A job of a submission. Of each kind the latest one is shown."""
+    """The latest job of one kind for a submission."""
 
     kind = serializers.CharField(source="KIND")
     id = serializers.IntegerField(help_text="As in /api/v1/jobs/KIND/ID/.")
@@ -45,10 +45,12 @@ class PromotionAnswer(serializers.Serializer[Any]):
     """The test of a version against the one that played for its agent when it was validated."""
 
     state = serializers.ChoiceField(choices=PromotionState.choices)
-    verdict = serializers.CharField(help_text="What came out and why.")
-    incumbent = serializers.IntegerField(source="incumbent.number", help_text="Number of the version tested against.")
+    verdict = serializers.CharField(help_text="Result of the test, with the reason.")
+    incumbent = serializers.IntegerField(
+        source="incumbent.number", help_text="Number of the version that the new one is tested against."
+    )
     duel = serializers.SerializerMethodField(help_text="Id of the last duel of the test.")
-    test = serializers.JSONField(help_text="Bounds, fixed before the first match.")
+    test = serializers.JSONField(help_text="Bounds of the test, fixed before the first match.")
     created_at = serializers.DateTimeField()
     decided_at = serializers.DateTimeField(allow_null=True)
 
@@ -60,19 +62,21 @@ class SubmissionAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField(source="public_id")
     agent = AgentName()
     environment = serializers.CharField(source="agent.environment.slug")
-    number = serializers.IntegerField(help_text="Version of the agent, from 1.")
+    number = serializers.IntegerField(help_text="Number of the version, from 1.")
     form = serializers.ChoiceField(choices=SubmissionForm.choices)
     algorithm = serializers.CharField()
-    user_label = serializers.CharField(help_text="Who an anonymous client says it is.")
+    user_label = serializers.CharField(help_text="Name that an anonymous client gave.")
     archive_sha256 = serializers.CharField()
     archive_bytes = serializers.IntegerField()
     is_benched = serializers.BooleanField(
-        help_text="It does not play for its agent: the newest valid one that is not benched does."
+        help_text="Whether the version is benched. The newest valid version that is not benched plays for the agent."
     )
-    promotion = serializers.SerializerMethodField(help_text="Its last test, where its environment has a gate.")
+    promotion = serializers.SerializerMethodField(
+        help_text="Last test of the version, if the environment tests new versions before they play."
+    )
     created_at = serializers.DateTimeField()
     deleted_at = serializers.DateTimeField(allow_null=True)
-    status = serializers.SerializerMethodField(help_text="How far it is, in one word.")
+    status = serializers.SerializerMethodField(help_text="Status of the version in one word.")
     phases = serializers.SerializerMethodField()
 
     @extend_schema_field(PromotionAnswer(allow_null=True))
@@ -91,10 +95,10 @@ class SubmissionAnswer(serializers.Serializer[Any]):
 
 
 class SubmissionFullAnswer(SubmissionAnswer):
-    """With what only those may know who may read its source."""
+    """A submission with the fields that only people who can read its source may see."""
 
-    error = serializers.SerializerMethodField(help_text="Why its latest failed phase failed.")
-    warnings = serializers.SerializerMethodField(help_text="Of the build.")
+    error = serializers.SerializerMethodField(help_text="Why the latest failed phase failed.")
+    warnings = serializers.SerializerMethodField(help_text="Warnings of the build.")
 
     def get_warnings(self, row: Submission) -> list[str]:
         visible = agent_source_visible(row.agent, viewer_of(self.context["request"]))
@@ -138,9 +142,11 @@ class SubmissionShown(Shown[Submission], Acting):
     serializer_class = SubmissionFullAnswer
     lookup_field = "public_id"
 
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is deleted; its results stay.")})
+    @extend_schema(
+        request=None, responses={204: OpenApiResponse(description="The version is deleted; its results stay.")}
+    )
     def delete(self, request: Request, public_id: str) -> Response:
-        """Delete the archive and the image of a submission of yours. Its results stay: they are others' history."""
+        """Delete the archive and image of your version. Its results stay, because opponents share them."""
         account = self.account(request)
         row = one(submission_rows(), public_id=public_id)
         delete(request, account, row)
@@ -148,7 +154,7 @@ class SubmissionShown(Shown[Submission], Acting):
 
 
 class SubmissionArchive(APIView):
-    """What was uploaded, as a zip; of a private agent for its owner alone."""
+    """The uploaded archive as a zip; that of a private agent only for its owner and organisers."""
 
     tag = "submissions"
 
@@ -158,13 +164,13 @@ class SubmissionArchive(APIView):
         if not agent_source_visible(row.agent, viewer_of(request)):
             raise PermissionDenied(PRIVATE)
         if row.deleted_at is not None:
-            raise NotStored("This version has been deleted by its owner.")
+            raise NotStored("The owner has deleted this version.")
         name = f"{row.agent.name}-v{row.number}.zip"
         file = file_get(row.archive, "This archive is")
         return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
 
 
 def submission_shown(request: Request, submission: Submission, status: int = 200) -> Response:
-    """A submission as its owner sees it."""
+    """Answer with a submission as its owner sees it."""
     row = submission_rows().get(pk=submission.pk)
     return Response(SubmissionFullAnswer(row, context={"request": request}).data, status=status)

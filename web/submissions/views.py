@@ -1,16 +1,14 @@
-"""Agents: upload, versions, status."""
+"""Pages of agents: uploads, versions and their status."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Page, Paginator
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
@@ -20,26 +18,22 @@ from core.errors import Refused
 from core.jobs.cancels import open_phase, phase_cancel
 from core.models import Agent, AuditEntry, Environment, Submission, User
 from core.people.audit_log import operator_of
-from core.ratings.history import rating_history
 from core.submissions import services, versions
-from core.submissions.selectors import agent_get, agent_source_visible, version_list
+from core.submissions.selectors import agent_get
 from web.duels.challenge_parts import challenge_part
 from web.environments.views import environment_page
-from web.evaluations.parts import page_number
 from web.forms import ArchiveForm, agent_form, archive_form, refuse
 from web.people.quota_parts import upload_quotas
-from web.ratings.parts import history_plot
 from web.site.fragments import render_page
 from web.site.limits import answer_refused
 from web.site.refusals import said
+from web.submissions.parts import agent_rights, shown_history, shown_versions
 from web.submissions.resting import rest
-
-VERSIONS_A_PAGE = 20
 
 
 @login_required
 def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
-    """Upload a new agent; who comes here from the login, the form being lost, gets the form."""
+    """Create an agent with its first version. GET redirects to the form, because a login loses what was sent."""
     if request.method != "POST":
         return redirect("web:environment", slug)
     assert isinstance(request.user, User)
@@ -64,14 +58,14 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Every submission of an agent with its phases."""
+    """Show an agent's versions with their phases."""
     row = _get(slug, name)
     return agent_page(request, row, archive_form(row.environment)())
 
 
 @login_required
 def submission_create(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Upload a new version; for the owner alone. As above, the form is for those who come from the login."""
+    """Upload a new version, for the owner alone. GET redirects to the form, as for `agent_create`."""
     if request.method != "POST":
         return redirect("web:agent", slug, name)
     row = _get_own(request, slug, name)
@@ -106,7 +100,7 @@ def submission_delete(request: HttpRequest, slug: str, name: str, number: int) -
 @require_POST
 @login_required
 def submission_activate(request: HttpRequest, slug: str, name: str, number: int) -> HttpResponse:
-    """Let a version play for its agent, instead of newer ones."""
+    """Let a version play for its agent instead of newer versions."""
     row, submission = _get_own_version(request, slug, name, number)
     change = partial(versions.submission_activate, submission=submission)
     said(request, f"Version {number} plays from the next tournament on.", change)
@@ -116,7 +110,7 @@ def submission_activate(request: HttpRequest, slug: str, name: str, number: int)
 @require_POST
 @login_required
 def submission_bench(request: HttpRequest, slug: str, name: str, number: int) -> HttpResponse:
-    """Let a version play no more; the newest of the others does."""
+    """Bench a version; the newest other version plays instead."""
     row, submission = _get_own_version(request, slug, name, number)
     said(request, f"Version {number} is benched.", partial(versions.submission_bench, submission=submission))
     return redirect("web:agent", slug, row.name)
@@ -129,7 +123,7 @@ def submission_cancel(request: HttpRequest, slug: str, name: str, number: int) -
     row, submission = _get_own_version(request, slug, name, number)
     phase = open_phase(submission)
     if phase is None:
-        messages.error(request, f"Version {number} is neither built, validated nor evaluated at the moment.")
+        messages.error(request, f"Version {number} has no build, validation or evaluation to cancel.")
     else:
         operator = operator_of(request, AuditEntry.Channel.SITE)
         change = partial(phase_cancel, job=phase, operator=operator)
@@ -140,7 +134,7 @@ def submission_cancel(request: HttpRequest, slug: str, name: str, number: int) -
 @require_POST
 @login_required
 def agent_rest(request: HttpRequest, slug: str, name: str, *, is_resting: bool) -> HttpResponse:
-    """Let an agent rest, or play again; for its owner and organisers."""
+    """Let an agent rest or play again; for its owner and organisers."""
     assert isinstance(request.user, User)
     row = _get(slug, name)
     change = partial(rest, request, request.user, row, is_resting=is_resting, channel=AuditEntry.Channel.SITE)
@@ -166,56 +160,30 @@ def _get_own_version(request: HttpRequest, slug: str, name: str, number: int) ->
     row = _get_own(request, slug, name)
     submission = row.submissions.filter(deleted_at=None, number=number).first()
     if submission is None:
-        raise Http404(f"{row} has no version {number}, or it is deleted already.")
+        raise Http404(f"{row} has no version {number}, or the version is deleted already.")
     return row, submission
-
-
-def _pages(row: Agent, query: QueryDict) -> Page[Submission]:
-    """The page of its versions that an address asks for with ?page=N, or the one where ?version=N is."""
-    newest_first = row.submissions.order_by("-number")
-    number, version = page_number(query), query.get("version", "")
-    if "page" not in query and version.isdecimal() and len(version) < 9:
-        number = newest_first.filter(number__gt=int(version)).count() // VERSIONS_A_PAGE + 1
-    return Paginator(newest_first, VERSIONS_A_PAGE).get_page(number)
 
 
 def agent_page(
     request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200, more: Mapping[str, object] | None = None
 ) -> HttpResponse:
-    """The agent's page, or the one version that asks for itself. more: of another form on it that was refused."""
+    """Render the agent's page, or the one version that htmx refreshes. more: context of another refused form."""
+    assert request.user.is_anonymous or isinstance(request.user, User)
     number = request.headers.get("HX-Target", "").removeprefix("v")
     wanted = int(number) if number.isdecimal() and len(number) < 9 else None
-    pages = _pages(row, request.GET)
-    offset = 0 if wanted is not None else max(0, pages.start_index() - 1)
-    is_publishing = bool(settings.PUBLISHER_REMOTE)
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    viewer = request.user
-    found = version_list(
-        row, is_publishing=is_publishing, viewer=viewer, number=wanted, offset=offset, limit=VERSIONS_A_PAGE
-    )
-    is_owner = row.owner_id == request.user.pk
-    takes_versions = is_owner and (row.is_quarantined or not row.is_disabled) and row.environment.is_available
-    history = None if row.environment.is_scored or wanted is not None else rating_history(row)
+    rights = agent_rights(row, request.user)
     context = {
         "agent": row,
         "environment": row.environment,
-        "history": history,
-        "history_plot": None if history is None else history_plot(history),
         "page": reverse("web:agent", args=[row.environment.slug, row.name]),
-        "versions": found,
-        "pages": pages,
-        "version": found[0] if found else None,
+        **rights,
+        **shown_versions(row, request.user, request.GET, wanted),
+        **shown_history(row, wanted),
         "form": form,
-        "is_owner": is_owner,
-        "may_rest": (is_owner or request.user.is_staff) and not row.environment.is_scored,
-        "takes_versions": takes_versions,
-        "quotas": upload_quotas(request.user, row.environment, form)
-        if takes_versions and isinstance(request.user, User)
-        else [],
-        "can_see_source": agent_source_visible(row, request.user),
-        # Versions that follow their progress do not show them.
+        "quotas": upload_quotas(row.owner, row.environment, form) if rights["takes_versions"] else [],
+        # Lazy, because a version that refreshes itself does not show challenges.
         "challenges": SimpleLazyObject(partial(challenge_part, request.user, row)),
         **(more or {}),
     }
-    fragments = {f"v{wanted}": "web/submissions/version.html"} if found else {}
+    fragments = {f"v{wanted}": "web/submissions/version.html"} if context["versions"] else {}
     return render_page(request, "web/submissions/agent.html", context, fragments, status)

@@ -1,4 +1,4 @@
-"""What the admin's first page shows above everything else."""
+"""Tags for the alarms at the top of the admin's first page."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ register = template.Library()
 
 @register.simple_tag
 def unavailable_environments() -> QuerySet[Environment]:
-    """Environments that people are shown although this arena cannot play them."""
+    """Return the active environments that this arena cannot play."""
     return Environment.objects.filter(is_active=True).exclude(unavailable_because="").only("name")
 
 
 @register.simple_tag
 def open_alarms() -> QuerySet[Alarm]:
-    """Alarms that nobody has settled yet, the newest first."""
+    """Return the alarms that are not settled, newest first."""
     return Alarm.objects.filter(settled_at=None)

@@ -1,4 +1,4 @@
-"""Filters for pages."""
+"""Filters and tags for numbers, times, Markdown, pictures and badges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
-from arena_kit.ranking.format_settings import format_name
+from arena_kit.ranking.formats import format_name
 from core.environments.availability import DEFAULT_PICTURE
 from core.models import Environment
 
@@ -28,7 +28,7 @@ def _markdown() -> MarkdownIt:
 
 @register.filter
 def markdown(text: str) -> SafeString:
-    """Markdown as sanitised HTML: no raw HTML, links only to web pages and mail."""
+    """Render Markdown as sanitised HTML: no raw HTML, links only to http, https and mailto."""
     html = nh3.clean(
         _markdown().render(text),
         tags={"p", "h1", "h2", "h3", "h4", "ul", "ol", "li", "strong", "em", "code", "pre", "blockquote", "a", "br",
@@ -42,13 +42,13 @@ def markdown(text: str) -> SafeString:
 
 @register.filter
 def state_tone(state: str) -> str:
-    """The CSS tone of a job's state."""
+    """Return the CSS tone of a job's state."""
     return STATE_TONES.get(state, "calm")
 
 
 @register.filter
 def number(value: float | None) -> str:
-    """A score without needless digits: 3, 2.5, −1."""
+    """Write a score without needless digits: 3, 2.5, −1."""
     if value is None:
         return "–"
     text = f"{value:.2f}".rstrip("0").rstrip(".")
@@ -60,7 +60,7 @@ register.filter("format_name", format_name)
 
 @register.filter
 def moment(value: datetime) -> SafeString:
-    """A moment in UTC, readable by people and programs."""
+    """Write a moment in UTC, readable by people and programs."""
     utc = value.astimezone(UTC)
     return format_html(
         '<time datetime="{}">{} UTC</time>', utc.isoformat(timespec="seconds"), f"{utc:%-d %b %Y, %H:%M}"
@@ -69,21 +69,21 @@ def moment(value: datetime) -> SafeString:
 
 @register.filter
 def day(value: datetime) -> SafeString:
-    """The day of a moment, in UTC."""
+    """Write the day of a moment, in UTC."""
     utc = value.astimezone(UTC)
     return format_html('<time datetime="{}">{}</time>', utc.isoformat(timespec="seconds"), f"{utc:%-d %b %Y}")
 
 
 @register.filter
 def clock(value: datetime) -> SafeString:
-    """The time of a moment that is near, in UTC."""
+    """Write the time of day of a moment, in UTC."""
     utc = value.astimezone(UTC)
     return format_html('<time datetime="{}">{} UTC</time>', utc.isoformat(timespec="seconds"), f"{utc:%H:%M}")
 
 
 @register.filter
 def took(job: object) -> str:
-    """How long a job ran: 0.4 s, 12 s, 3 min."""
+    """Write how long a job ran: 0.4 s, 12 s, 3 min; empty if it has not ended."""
     started: datetime | None = getattr(job, "started_at", None)
     ended: datetime | None = getattr(job, "ended_at", None)
     if started is None or ended is None:
@@ -96,27 +96,27 @@ def took(job: object) -> str:
 
 @register.filter
 def sentence(text: str) -> str:
-    """What a person wrote as a reason, with a full stop at its end."""
+    """End a reason that a person wrote with a full stop."""
     return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
 
 
 @register.filter
 def span(seconds: float) -> str:
-    """A limit of time: 45 s, 2 min, 2.5 min."""
+    """Write a limit of time: 45 s, 2 min, 2.5 min."""
     return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:.1f}".removesuffix(".0") + " min"
 
 
 @register.simple_tag
 def picture(environment: Environment) -> str:
-    """The address of an environment's card picture; of the one for all where the site has no such file."""
+    """Return the address of an environment's picture, or of the default picture if the site lacks the file."""
     try:
         return static(environment.image)
     except ValueError:
-        # The manifest of a real site knows the files of its own checkout only.
+        # In production, the manifest lists only files of its own checkout.
         return static(DEFAULT_PICTURE)
 
 
 @register.simple_tag
 def badge(label: str, tone: str) -> SafeString:
-    """A small coloured word."""
+    """Return a small coloured label."""
     return format_html('<span class="badge badge-{}">{}</span>', tone, label)

@@ -1,4 +1,4 @@
-"""What pages say of a job's way."""
+"""A tag for a job's failed attempts."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def attempts(context: Context, job: Job | None) -> list[Attempt]:
-    """The attempts at a job that came to nothing, for those who may read its log."""
+    """Return the failed attempts of a job if the viewer may read its log, else none."""
     return attempts_of(job) if job is not None and job.history and job_log_visible(job, context["user"]) else []

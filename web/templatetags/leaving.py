@@ -1,4 +1,4 @@
-"""Leaving a tournament, from any page of it."""
+"""A tag with buttons to withdraw from a tournament."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.inclusion_tag("web/tournaments/withdraw.html", takes_context=True)
 def withdraw(context: Context, tournament: Tournament | None) -> dict[str, Any]:
-    """Those of one's own agents that may withdraw from a tournament, each with a button; nothing where none may."""
+    """List the viewer's agents that may withdraw from a tournament, each with a button."""
     user = context.get("user")
     participants = leavable_list(tournament, user) if tournament is not None and isinstance(user, User) else []
     return {"csrf_token": context.get("csrf_token"), "tournament": tournament, "participants": participants}

@@ -1,4 +1,4 @@
-"""The chart library, where it is installed."""
+"""A tag that loads the chart library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ register = template.Library()
 
 @register.simple_tag
 def chart_library() -> SafeString:
-    """What the head of a page with charts loads. Without the library it is nothing, and the tables stay."""
+    """Return what the head of a page with charts loads; empty if the library is not installed."""
     if not settings.CHART_LIBRARY.is_dir():
         return SafeString()
     return format_html(

@@ -1,4 +1,4 @@
-"""Scores, ratings, short times and reasons as pages write them."""
+"""Filters and tags for scores, ratings, short times and reasons of failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ register = template.Library()
 
 @register.filter
 def figure(value: float | None) -> str:
-    """A score with the digits that tell something: 487.3, 0.74, −1234, 1.5e+07."""
+    """Write a score with its significant digits: 487.3, 0.74, −1234, 1.5e+07."""
     if value is None:
         return "–"
     size = abs(value)
@@ -29,18 +29,18 @@ def figure(value: float | None) -> str:
 
 @register.filter
 def signed(value: float | None) -> str:
-    """A difference, with its sign: +3.2, −0.5, 0."""
+    """Write a difference with its sign: +3.2, −0.5, 0."""
     text = figure(value)
     return f"+{text}" if value is not None and value > 0 and text != "0" else text
 
 
 @register.filter
 def brief(seconds: float | None) -> str:
-    """A short time: 45 µs, 1.2 ms, 3.4 s."""
+    """Write a short time: 45 µs, 1.2 ms, 3.4 s."""
     if seconds is None:
         return "–"
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        # From here on three digits round up to 1 of this unit, where the smaller one would need 1e+03.
+        # Three digits of 0.9995 round up to 1; the next smaller unit would print 1e+03.
         if seconds * factor >= 0.9995 or unit == "µs":
             return f"{float(f'{seconds * factor:.3g}'):g} {unit}"
     raise AssertionError
@@ -48,32 +48,32 @@ def brief(seconds: float | None) -> str:
 
 @register.filter
 def percent(share: float) -> str:
-    """A share of points: 62%."""
+    """Write a share of points: 62%."""
     return f"{100 * share:.0f}%"
 
 
 @register.filter
 def margin(low: float, high: float) -> str:
-    """How far an interval of a rating reaches to each side, in points: ± 28."""
+    """Write half the width of a rating's interval, in points: ± 28."""
     return f"± {(high - low) / 2:.0f}"
 
 
 @register.filter
 def rank_range(best: int, worst: int) -> str:
-    """Ranks from one to another: 2nd to 5th, or 2nd."""
+    """Write a range of ranks: 2nd to 5th, or 2nd."""
     return ordinal(best) if best == worst else f"{ordinal(best)} to {ordinal(worst)}"
 
 
 @register.filter
 def ordinal(number: int) -> str:
-    """A rank as a word: 1st, 2nd, 3rd, 4th, 11th, 21st."""
+    """Write a rank as an ordinal: 1st, 2nd, 3rd, 4th, 11th, 21st."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
 
 @register.filter
 def chance(probability: float) -> str:
-    """A probability that is known to about one per cent: 12%, under 1%, over 99%."""
+    """Write a probability that is known to about one per cent: 12%, under 1%, over 99%."""
     if probability < 0.01:
         return "under 1%"
     return "over 99%" if probability > 0.99 else f"{100 * probability:.0f}%"
@@ -81,13 +81,13 @@ def chance(probability: float) -> str:
 
 @register.filter
 def whole(value: float) -> str:
-    """Points without digits behind them: 0, −412."""
+    """Write points as a whole number: 0, −412."""
     return str(round(value)).replace("-", "−")
 
 
 @register.filter
 def share(value: float) -> str:
-    """A part of a whole in per cent: 62%, 0.4%, 99.6%, 100%."""
+    """Write a share in per cent, exact near both ends: 62%, 0.4%, 99.6%, 100%."""
     percent = 100 * value
     near_the_end = 0 < percent < 1 or 99 < percent < 100
     return f"{min(99.9, max(0.1, percent)):.1f}%" if near_the_end else f"{percent:.0f}%"
@@ -95,5 +95,5 @@ def share(value: float) -> str:
 
 @register.simple_tag(takes_context=True)
 def reason(context: Context, job: Job) -> str:
-    """Why a job failed, as far as the person who looks may know it; the page says whether they may see the source."""
+    """Return why a job failed, as far as the viewer may know it; the context has `can_see_source`."""
     return error_shown(job, context["user"], can_see_source=bool(context.get("can_see_source")))

@@ -1,4 +1,4 @@
-"""Meetings and formats as pages write them."""
+"""Filters and tags for meetings of tournaments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from arena_kit.ranking.meetings import Source
-from core.tournaments.brackets import Meeting, Side
+from arena_kit.ranking.formats import Meeting, Source
+from core.tournaments.brackets import Drawn, OpenDuel, Side
 from web.tournaments import bracket_parts as brackets
 
 register = template.Library()
@@ -16,20 +16,30 @@ register = template.Library()
 
 @register.filter
 def source_words(source: Source | None) -> str:
-    """Who will come from there: winner of W1.2."""
+    """Name the participant who comes from a source: winner of W1.2."""
     return brackets.source_words(source)
 
 
 @register.filter
-def meeting_words(meeting: Meeting) -> str:
-    """A meeting for those who do not see it: anna against berta."""
-    one, other = (_who(side) for side in meeting.sides)
+def sides(meeting: Meeting, drawn: Drawn) -> tuple[Side, Side]:
+    return drawn.sides(meeting)
+
+
+@register.filter
+def open_duel(meeting: Meeting, drawn: Drawn) -> OpenDuel | None:
+    return drawn.open_duel(meeting)
+
+
+@register.filter
+def meeting_words(meeting: Meeting, drawn: Drawn) -> str:
+    """Describe a meeting for screen readers: anna against berta."""
+    one, other = (_who(side) for side in drawn.sides(meeting))
     return f"{one} against {other}"
 
 
 @register.simple_tag
 def seen(one: brackets.Seen) -> SafeString:
-    """The cell of a table: a meeting as one of the two has it. A tag, since a page may have a thousand of them."""
+    """Draw a meeting as one of its sides sees it. A tag, because it is faster: a page may have a thousand cells."""
     words = seen_words(one)
     points = f"{one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
     drawn = format_html(
@@ -38,24 +48,24 @@ def seen(one: brackets.Seen) -> SafeString:
         format_html('<small aria-hidden="true">{}</small>', points) if points else "",
         words,
     )
-    kind, duel = one.result.name.lower(), one.meeting.last_duel
-    if duel is None:
+    kind, duels = one.result.name.lower(), one.meeting.duel_keys
+    if not duels:
         return format_html('<span class="seen {}" title="{}">{}</span>', kind, words, drawn)
     return format_html(
         '<a id="seen-{}-{}" class="seen {}" href="{}" title="{}">{}</a>',
-        duel,
+        duels[-1],
         1 if one.is_player_1 else 2,
         kind,
-        reverse("web:duel", args=[duel]),
+        reverse("web:duel", args=[duels[-1]]),
         words,
         drawn,
     )
 
 
 def seen_words(one: brackets.Seen) -> str:
-    """The same in words: won 14:6 against berta, as player 2."""
+    """Describe a meeting as one side sees it: won 14:6 against berta, as player 2."""
     if one.opponent is None:
-        return one.meeting.decision or "open"
+        return one.meeting.sentence or "open"
     points = f" {one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
     seat = "player 1" if one.is_player_1 else "player 2"
     words = f"{one.result}{points} against {one.opponent.submission.agent.name}, as {seat}"

@@ -8,10 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from arena_kit.ranking.formats import (
+    Decision,
+    DuelRecord,
+    Meeting,
+    Plan,
+    Row,
+    Source,
+    Stage,
+    StageKind,
+    Table,
+)
 from core.models import Environment, Participant, Submission, Tournament
 from core.tournaments.plans import plan_save
-
-Json = dict[str, Any]
 
 
 def cup(players: Sequence[Submission], environment: Environment, *, edition: int, **fields: Any) -> Tournament:
@@ -33,45 +42,27 @@ def add(tournament: Tournament, players: Sequence[Submission]) -> None:
         for place, player in enumerate(players, start=first)
     )
     seeds = list(tournament.participants.order_by("seeding").values_list("submission", flat=True))
-    plan_save(tournament=tournament, drawing=standing(seeds))
+    plan_save(tournament=tournament, planned=standing(seeds))
 
 
-def standing(players: Sequence[int], note: str = "Round 1: The arena could not play it.") -> Json:
+def standing(players: Sequence[int], note: str = "Round 1: The arena could not play it.") -> Plan:
     """players: ids of submissions."""
     pairs = list(zip(players[::2], players[1::2], strict=False))
-    table = {
-        "columns": ["Points", "Buchholz"],
-        "rows": [
-            {"participant": player, "rank": 1, "values": [2, 0.5], "notes": [note] if place == 0 else []}
-            for place, player in enumerate(players)
-        ],
-    }
-    final = meeting("W1.1", 1, 2, (None, None), decision=None)
-    final["sources"] = [{"kind": "winner", "of": "swiss.1.1"}, {"kind": "seed", "of": "2"}]
-    rounds = [meeting(f"swiss.1.{place}", place, 1, pair) for place, pair in enumerate(pairs, start=1)]
-    return {
-        "stages": [
-            {"key": "swiss", "name": "Swiss", "kind": "swiss", "rounds": [rounds], "table": None},
-            {"key": "final", "name": "Final", "kind": "bracket", "rounds": [[final]], "table": None},
-        ],
-        "table": table,
-        "notes": [note],
-        "round": 1,
-    }
-
-
-def meeting(
-    key: str, number: int, round_number: int, players: tuple[int | None, int | None], decision: str | None = "Played."
-) -> Json:
-    return {
-        "key": key,
-        "number": number,
-        "round": round_number,
-        "players": list(players),
-        "sources": [None, None],
-        "duels": [],
-        "points": [14, 6] if decision else [0, 0],
-        "scores": [4.0, -4.0],
-        "decision": decision,
-        "winner": players[0] if decision else None,
-    }
+    rows = [Row(player, 1, (2, 0.5), (note,) if place == 0 else ()) for place, player in enumerate(players)]
+    final = Meeting("W1.1", 2, 1, (None, None), (Source("winner", "swiss.1.1"), Source("seed", "2")))
+    played = tuple(
+        Meeting(
+            f"swiss.1.{place}", 1, place, pair, decision=Decision.PLAYED, winner=pair[0], points=(14, 6),
+            scores=(4.0, -4.0),
+        )
+        for place, pair in enumerate(pairs, start=1)
+    )  # fmt: skip
+    return Plan(
+        stages=(
+            Stage("swiss", "Swiss", StageKind.SWISS, (played,)),
+            Stage("final", "Final", StageKind.BRACKET, ((final,),)),
+        ),
+        table=Table(("Points", "Buchholz"), tuple(rows)),
+        notes=(note,),
+        waiting=(DuelRecord(key=1, round=1, players=(players[0], players[-1])),),
+    )

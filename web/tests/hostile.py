@@ -93,5 +93,5 @@ def infested(cast: Cast, short: str, long: str, markdown: str) -> dict[str, Any]
     cup = Tournament.objects.get(pk=house["cup"])
     players = list(cup.participants.order_by("seeding").values_list("submission", flat=True))
     Tournament.objects.filter(pk=cup.pk).update(name=short)
-    plan_save(tournament=cup, drawing=drawn.standing(players, short))
+    plan_save(tournament=cup, planned=drawn.standing(players, short))
     return {**house, "script": script.pk, "failed": failed.pk}

@@ -72,8 +72,8 @@ LOG_IN = ("SITE", "olga", "log_in", "olga")
 DEEDS: list[tuple[Callable[[User], object], list[tuple[str, str, str, str]]]] = [
     (log_in, [LOG_IN]),
     # Whoever that was.
-    (lambda user: log_in(user, "guess"), [("SITE", "nobody", "log_in_failed", "olga")]),
-    (lambda user: make_token(user, "guess"), [("SITE", "nobody", "log_in_failed", "olga")]),
+    (lambda user: log_in(user, "guess"), [("SITE", "unknown", "log_in_failed", "olga")]),
+    (lambda user: make_token(user, "guess"), [("SITE", "unknown", "log_in_failed", "olga")]),
     (change_password, [LOG_IN, ("SITE", "olga", "change_password", "olga")]),
     (reset_password, [("SITE", "olga", "change_password", "olga")]),
     (tokens_on_the_page, [
@@ -100,7 +100,7 @@ def test_an_organiser_s_account_is_watched_and_nobody_else_s(
 def test_a_failed_login_says_from_where_and_a_locked_account_does_not_fill_the_log(cast: Cast) -> None:
     for _ in range(8):
         log_in(cast.olga, "guess")
-    assert log() == [("SITE", "nobody", "log_in_failed", "olga")] * 5
+    assert log() == [("SITE", "unknown", "log_in_failed", "olga")] * 5
     assert {entry.address for entry in AuditEntry.objects.all()} == {"192.0.2.1"}
 
 

@@ -197,12 +197,12 @@ def test_a_forgotten_password_is_replaced_through_the_mail(client: Client, cast:
     cast.alice.refresh_from_db()
     assert cast.alice.check_password("quite-another-one")
     used = Client().get(link[1], follow=True)
-    assert "already used" in used.content.decode()
+    assert "already been used" in used.content.decode()
 
 
 def test_asking_for_an_unknown_email_sends_nothing_and_says_the_same(client: Client) -> None:
     assert client.post("/password-reset/", {"email": "nobody@arena.example"})["Location"] == "/password-reset/sent/"
-    assert "If there is an account" in client.get("/password-reset/sent/").content.decode()
+    assert "If an account has this e-mail address" in client.get("/password-reset/sent/").content.decode()
     mails_send()
     assert mail.outbox == []
     assert not Letter.objects.exists()

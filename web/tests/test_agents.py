@@ -109,12 +109,12 @@ def test_who_may_read_the_log_of_a_phase_reads_which_attempts_came_to_nothing(
     job_release(job=build, code="engine_down", error=f"The engine did not answer. {HOSTILE}")
     for person in (cast.alice, cast.olga):
         shown = page(visit(person), agent)
-        assert "Build: 1 attempt that came to nothing" in shown
+        assert "Build: 1 failed attempt" in shown
         assert "<code>engine_down</code>" in shown
         assert "secret-host" not in shown
         assert HOSTILE not in shown
     for other in (None, cast.bob, cast.charlie):
-        assert "came to nothing" not in page(visit(other), agent)
+        assert "failed attempt" not in page(visit(other), agent)
 
 
 def test_versions_that_wait_cost_no_more_queries_the_more_they_are(
@@ -133,7 +133,7 @@ def test_versions_that_wait_cost_no_more_queries_the_more_they_are(
 def test_the_owner_is_told_what_helps_after_a_fault_of_the_platform(cast: Cast, agent: Agent, visit: As) -> None:
     submission = factories.submission(agent)
     factories.build(submission, JobState.FAILED, error="The engine did not answer.", fault=JobFault.PLATFORM)
-    advice = "Upload the same file again"
+    advice = "Upload the same file to try again."
     assert advice in page(visit(cast.alice), agent)
     assert advice not in page(visit(cast.bob), agent)
     factories.build(submission, JobState.FAILED, error="It does not build.")

@@ -54,7 +54,7 @@ def names(page: str) -> list[str]:
 
 def test_an_empty_board_says_who_will_stand_there(client: Client, task: Environment) -> None:
     page = html(client)
-    assert "Nobody stands here yet" in page
+    assert "No agent is on the board yet" in page
     assert "edition" not in page
 
 
@@ -111,7 +111,7 @@ def test_the_board_is_filtered(client: Client, agents: list[Submission], query: 
     page = html(client, f"?{query}")
     assert names(page) == found
     if not found:
-        assert "Nobody stands here yet" not in page
+        assert "No agent is on the board yet" not in page
 
 
 def test_zero_is_a_bound_like_any_other(client: Client, cast: Cast, task: Environment) -> None:
@@ -173,9 +173,9 @@ def test_a_page_beyond_the_end_leads_back_with_the_filter(client: Client, agents
     page = html(client, "?user=alice&page=7")
     assert names(page) == []
     assert "The board has no such page." in page
-    assert f'href="{ADDRESS}?user=alice#leaderboard">Show the first' in page
+    assert f'href="{ADDRESS}?user=alice#leaderboard">Show the first page' in page
     assert "page 7 of" not in page
-    assert "Compare the chosen" not in page
+    assert "Compare selected agents" not in page
 
 
 def test_hidden_seeds_are_on_no_page_but_their_hash_and_the_public_ones_are(
@@ -293,12 +293,12 @@ def test_a_script_has_no_difference_and_no_distribution(
 def test_comparing_nothing_too_much_or_what_is_not_there_says_so(
     client: Client, cast: Cast, task: Environment, agents: list[Submission]
 ) -> None:
-    assert "Choose up to 4 agents" in compare(client)
-    assert "Choose up to 4 agents" in compare(client, "x", "", HOSTILE)
+    assert "Select up to 4 agents" in compare(client)
+    assert "Select up to 4 agents" in compare(client, "x", "", HOSTILE)
     more = [scored.submission(cast.alice, task, f"more-{number}") for number in range(2)]
     page = compare(client, *(row.public_id for row in (*agents, *more)))
-    assert "Only the first 4 are compared; 1 more was chosen." in page
-    assert "1 of the chosen has no finished evaluation" in page
+    assert "This page compares the first 4 of the agents that you selected; it leaves out 1." in page
+    assert "1 of the selected agents has no finished evaluation" in page
 
 
 def test_games_are_not_compared_by_score(client: Client) -> None:

@@ -68,7 +68,9 @@ def test_an_owner_cancels_a_build_that_waits_and_has_the_upload_back(
     assert used(cast.alice, anna.agent.environment, QuotaName.UPLOADS_PER_DAY) == 0
     entry = AuditEntry.objects.get(action="cancel build")
     assert (entry.operator, entry.object_id, entry.channel) == ("alice", str(build.pk), AuditEntry.Channel.SITE)
-    assertContains(alice.post(f"{HERE}/versions/1/cancel/", follow=True), "neither built, validated nor evaluated")
+    assertContains(
+        alice.post(f"{HERE}/versions/1/cancel/", follow=True), "has no build, validation or evaluation to cancel"
+    )
 
 
 @pytest.mark.parametrize("kind", ["build", "validation"])
@@ -139,7 +141,7 @@ class TestAChallenge:
         assert logged_in(cast.bob).post(f"{address}cancel/").status_code == 403
         alice = logged_in(cast.alice)
         assertContains(alice.get(address), "Cancel this challenge</button>")
-        assertContains(alice.post(f"{address}cancel/", follow=True), "1 duel is cancelled.")
+        assertContains(alice.post(f"{address}cancel/", follow=True), "Cancelled 1 duel.")
         made.refresh_from_db()
         assert (made.duels.get().cancel_code, made.ended_at is None) == (CancelCode.BY_OWNER, False)
         assert used(cast.alice, made.submission.agent.environment, QuotaName.CHALLENGES_PER_DAY) == 0

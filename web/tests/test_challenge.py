@@ -62,8 +62,8 @@ def test_an_owner_asks_from_either_agents_page_and_follows_the_report(
     ("form", "said"),
     [
         ({"agent": "anna", "opponent": "nobody"}, "There is no agent “nobody” here."),
-        ({"agent": "anna", "opponent": ""}, "Say whom to challenge."),
-        ({"agent": "anna", "opponent": "anna"}, "anna is yours, too"),
+        ({"agent": "anna", "opponent": ""}, "Enter an opponent."),
+        ({"agent": "anna", "opponent": "anna"}, "anna is also yours"),
         ({"agent": "", "opponent": "berta"}, "Choose one of your agents."),
         ({"agent": "anna\x00", "opponent": "berta"}, "Choose one of your agents."),
     ],

@@ -20,8 +20,8 @@ from web.evaluations.charts import (
     running_means,
     short,
     thinned,
-    whiskers,
 )
+from web.evaluations.whiskers import whiskers
 from web.site.plots import Axis, Line, Mark, Plot, Span
 
 finite = st.floats(-1e9, 1e9, allow_nan=False)

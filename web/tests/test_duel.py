@@ -119,8 +119,8 @@ def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: 
     duel.refresh_from_db()
     assert duel.not_before is not None
     assert f"{duel.not_before.astimezone(UTC):%H:%M} UTC (attempt 2 of" in page
-    assert "Last time: The engine did not answer." in page
-    assert "Duel: 1 attempt that came to nothing" in page
+    assert "The last attempt failed: The engine did not answer." in page
+    assert "Duel: 1 failed attempt" in page
     assert HOSTILE not in page
 
 
@@ -148,7 +148,7 @@ def test_a_struck_duel_shows_who_lost_nothing_and_why(client: Client, stage: Sta
 
     assert "Void." in page
     assert "Wrong clock." in page
-    assert "counts for nobody" in page
+    assert "counts for neither side" in page
     assert "Winner" not in page
     assert HOSTILE not in page
 
@@ -165,7 +165,7 @@ def test_duels_that_could_not_be_played_say_why(client: Client, stage: Stage) ->
         page = html(client, address(duel))
         assert word in page
         assert reason in page
-        assert "None was played." in page
+        assert "No match was played." in page
         assert "hx-get" not in page
 
 
@@ -212,7 +212,7 @@ def test_a_duel_shows_by_what_it_can_be_checked(client: Client, stage: Stage) ->
     page = html(client, address(stage.duel))
 
     assert "How to check this duel" in page
-    assert "Not checked by the arena yet" in page
+    assert "The arena has not checked this record yet" in page
     for text in (*played.DIGESTS, stage.duel.record_sha256, "tic-tac-toe-v1", f"seed {stage.duel.seed}"):
         assert text in page
     number = stage.duel.pk

@@ -23,7 +23,7 @@ from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
 NEW = {"email": "dora@arena.example", "username": "dora", "password1": PASSWORD, "password2": PASSWORD}
-BANNER = "Confirm your address"
+BANNER = "Confirm your e-mail address. Until you open the link"
 
 
 def link_in(body: str) -> str:

@@ -37,7 +37,7 @@ def players(cast: Cast, environment: Environment) -> list[Submission]:
 
 def test_anybody_reads_the_page_and_is_asked_to_log_in_to_upload(client: Client, environment: Environment) -> None:
     page = client.get(ADDRESS).content.decode()
-    assert 'Please <a href="/login/?next=/environments/tic-tac-toe/">log in</a>' in page
+    assert '<a href="/login/?next=/environments/tic-tac-toe/">Log in</a> to upload an agent.' in page
     assert "No edition has been played yet" in page
     assert "Your agents" not in page
 
@@ -86,10 +86,10 @@ def test_the_newest_edition_shows_ratings_of_now_and_an_older_one_those_of_its_e
     # The third kept none: how it stands now is not how it stood.
     assert old.count('class="whisker"') == 1
     assert "2nd to 12th" not in old
-    assert "as they stood when it ended" in old
+    assert "shows the ratings from when it ended" in old
 
     Tournament.objects.filter(pk=first.pk).update(state="CANCELLED")
-    assert "no ratings were kept" in part(client, "leaderboard", ADDRESS + "editions/1/")
+    assert "so no ratings were saved" in part(client, "leaderboard", ADDRESS + "editions/1/")
 
 
 def test_ties_share_a_rank(client: Client, players: Sequence[Submission]) -> None:
@@ -136,7 +136,7 @@ def test_a_running_edition_shows_its_progress_and_refreshes_until_it_is_final(
 def test_duels_that_could_not_be_played_are_shown_as_such(client: Client, players: Sequence[Submission]) -> None:
     tournament = factories.tournament(players)
     factories.moved(tournament.duels.filter(number=1), JobState.FAILED)
-    assert "1 duel could not be played and counts for nobody." in client.get(ADDRESS).content.decode()
+    assert "1 duel could not be played and does not count." in client.get(ADDRESS).content.decode()
 
 
 def test_the_table_waits_for_the_first_edition_of_a_new_submission(
@@ -261,5 +261,5 @@ def test_a_closed_environment_offers_no_upload(cast: Cast, environment: Environm
     environment.is_active = False
     environment.save()
     page = visit(cast.alice).get(ADDRESS).content.decode()
-    assert "accepts no uploads at the moment" in page
+    assert "takes no uploads at the moment" in page
     assert 'type="file"' not in page

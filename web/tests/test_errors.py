@@ -32,7 +32,7 @@ def test_an_unknown_address_is_not_found_with_debug_on_and_off(
     response = client.get(address)
     assert response.status_code == 404
     page = response.content.decode()
-    assert "There is nothing here" in page
+    assert "Page not found" in page
     assert "<script>/" not in page
     assert "URLconf" not in page
     assert "given query" not in page

@@ -72,9 +72,9 @@ def test_everyone_sees_the_score_with_its_interval_and_how_it_is_made_up(
 ) -> None:
     page = html(client, evaluation)
     assert "95% interval" in page
-    for title in ("Interquartile mean", "Worst tenth", "Distribution of scores", "How the score formed", "Episodes"):
+    for title in ("Interquartile mean", "Worst tenth", "Distribution of scores", "How the score developed", "Episodes"):
         assert title in page
-    assert "the arena held the environment" in page
+    assert "the arena ran the environment" in page
     assert "hx-trigger" not in page
     assert evaluation.record_sha256 in page
     assert scored.DIGEST in page
@@ -115,7 +115,7 @@ def test_revealed_seeds_and_records_are_everyones_and_logs_follow_the_source(
 @pytest.mark.parametrize(
     ("verdict", "words"),
     [
-        (Verdict.NONE, "Not checked by the arena yet"),
+        (Verdict.NONE, "The arena has not checked this record yet"),
         (Verdict.VERIFIED, "Record verifies"),
         (Verdict.MISMATCH, "Record does not verify"),
         (Verdict.UNCHECKABLE, "Cannot be checked here"),
@@ -129,7 +129,12 @@ def test_what_checking_an_evaluation_brought_is_shown_with_what_was_looked_at(
 
     page = html(client, evaluation)
 
-    every = ("Not checked by the arena yet", "Record verifies", "Record does not verify", "Cannot be checked here")
+    every = (
+        "The arena has not checked this record yet",
+        "Record verifies",
+        "Record does not verify",
+        "Cannot be checked here",
+    )
     assert [choice for choice in every if choice in page] == [words]
     # Of a record that does not verify it tells an episode, and the seeds are hidden.
     assert ("Episode 3 is odd." in page) is (verdict not in (Verdict.NONE, Verdict.MISMATCH))
@@ -224,9 +229,9 @@ def test_episodes_are_ordered_and_paged(client: Client, task: Environment, playe
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        (JobState.QUEUED, "Not drawn yet. No worker serves its queue now; it is next in the queue."),
-        (JobState.RUNNING, "Is being drawn."),
-        (JobState.FAILED, "Could not be drawn. The score stands."),
+        (JobState.QUEUED, "The recording is not ready yet. No worker serves its queue now; it is next in the queue."),
+        (JobState.RUNNING, "The recording is being made."),
+        (JobState.FAILED, "The recording failed. The score is not affected."),
     ],
 )
 def test_a_recording_that_cannot_be_watched_says_why(
@@ -246,7 +251,7 @@ def test_a_video_can_be_sought_in(client: Client, evaluation: Evaluation) -> Non
     scored.recording(evaluation, Recording.Choice.BEST, video=video)
     page = html(client, evaluation)
     assert 'preload="none"' in page
-    assert "Return over 60 steps. After each fifth of them: 12, 24, 36, 48, 60." in page
+    assert "Return over 60 steps. After each fifth of the steps: 12, 24, 36, 48, 60." in page
     path = address(evaluation, "episodes/best/video")
     whole, content = body(client, path)
     assert (content, whole["Content-Type"], whole["X-Content-Type-Options"]) == (video, "video/webm", "nosniff")
@@ -311,7 +316,7 @@ def test_while_seeds_are_hidden_practice_is_shown_and_no_episode_that_ranks(
         assert "Best practice episode" in page
         assert "public seed 1: score" in page
         assert "Worst episode" not in page
-        assert "so are the results of single episodes" in page
+        assert "the results of single episodes are hidden" in page
         assert body(client, address(evaluation, "episodes/best/video"))[1] == b"practice"
         for rest in ("video", "poster", "", "frames.json"):
             assert client.get(address(evaluation, f"episodes/worst/{rest}")).status_code == 404
@@ -419,10 +424,10 @@ def test_who_sent_an_anonymous_script_reads_on_the_status_page_why_it_failed(
 @pytest.mark.parametrize(
     ("asked", "code", "sentence"),
     [
-        ("", 200, "Status of a submission"),
-        ("seven", 404, "This is no id."),
-        (HOSTILE, 404, "This is no id."),
-        ("123e4567-e89b-12d3-a456-426614174000", 404, "There is no submission with this id."),
+        ("", 200, "Status of a version"),
+        ("seven", 404, "This is not an id."),
+        (HOSTILE, 404, "This is not an id."),
+        ("123e4567-e89b-12d3-a456-426614174000", 404, "There is no version with this id."),
     ],
 )
 def test_an_id_that_is_none_is_said_to_be_none(client: Client, asked: str, code: int, sentence: str) -> None:

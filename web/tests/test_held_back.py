@@ -65,7 +65,7 @@ def places(cast: Cast, environment: Environment) -> dict[str, object]:
     standing = drawn.standing([stage.anna.pk, stage.berta.pk])
     Tournament.objects.update(state=TournamentState.FINISHED, ended_at=NOON, season=season)
     for tournament in Tournament.objects.all():
-        plan_save(tournament=tournament, drawing=standing)
+        plan_save(tournament=tournament, planned=standing)
     return {
         "slug": environment.slug, "duel": stage.duel.pk, "tournament": stage.tournament.pk, "season": season.pk
     }  # fmt: skip

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_an_empty_arena_says_how_to_add_environments(client: Client) -> None:
-    assert "No environments yet" in client.get("/").content.decode()
+    assert "There are no environments yet" in client.get("/").content.decode()
 
 
 def test_a_card_counts_agents_and_users_and_names_the_leader_of_the_last_finished_edition(

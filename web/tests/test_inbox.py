@@ -26,7 +26,7 @@ def text(client: Client, address: str) -> str:
 
 def test_unread_notices_are_counted_in_the_head_until_they_are_read(cast: Cast) -> None:
     alice, bob = logged_in(cast.alice), logged_in(cast.bob)
-    assert "Nothing yet." in text(alice, "/inbox/")
+    assert "You have no notices yet." in text(alice, "/inbox/")
     for n in range(3):
         notify(user=cast.alice, kind=NoticeKind.VALIDATED, title=f"<b>v{n}</b>", text="a\n<script>", address="/status/")
     page = text(alice, "/")
@@ -57,7 +57,7 @@ def test_who_is_not_logged_in_costs_no_query_for_an_inbox(
 
 def test_people_choose_what_they_hear_of(cast: Cast) -> None:
     alice = logged_in(cast.alice)
-    assert 'name="QUARANTINE-mail" aria-label="Mail: An agent of yours is paused for crashing" checked' in text(
+    assert 'name="QUARANTINE-mail" aria-label="E-mail: An agent of yours is paused for crashing" checked' in text(
         alice, "/profile/"
     )
     alice.post("/profile/notices/", {"OVERTAKEN-mail": "on", "QUARANTINE-inbox": "on"})
@@ -74,7 +74,7 @@ def test_the_link_in_a_mail_stops_such_mails_without_a_login(cast: Cast) -> None
     before = mailed()
     link = f"/unsubscribe/{unsubscribe_token(cast.alice, NoticeKind.QUARANTINE)}/"
     # Programs that look at links in mails change nothing.
-    assert "Stop these mails?" in text(Client(), link)
+    assert "Stop these e-mails?" in text(Client(), link)
     assert mailed() == before
     anybody = Client(enforce_csrf_checks=True)
     assert anybody.post(link, {"List-Unsubscribe": "One-Click"}).status_code == 200

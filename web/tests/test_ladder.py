@@ -64,7 +64,7 @@ def test_the_page_of_a_ladder_shows_who_plays_whom_and_why(
         assert "Filter the table" in table
         assert "leaderboard.csv?edition=1" in table
         assert "Leaderboard as it stood on" in table
-    assert "it joins the ladder within a minute" in home
+    assert "joins the ladder within a minute" in home
     assert text(client, f"{page}?q=bert").count('class="name"') == 1
     rows = client.get(reverse("web:leaderboard_file", args=[environment.slug, "json"]), {"edition": 1}).json()[
         "results"
@@ -92,7 +92,7 @@ def test_a_ladder_says_why_nothing_is_played_and_why_it_has_not_begun(
 ) -> None:
     page = reverse("web:environment", args=[environment.slug])
     Environment.objects.update(play=Play.NOTHING)
-    assert "Nothing is played here by itself" in text(client, page)
+    assert "agents play here only in" in text(client, page)
     Environment.objects.update(play=Play.LADDER)
     assert "as soon as agents of two owners are ready" in text(client, page)
     rows = [factories.ready(factories.agent(person, environment)) for person in (cast.alice, cast.bob)]
@@ -130,8 +130,8 @@ def test_an_owner_lets_an_agent_rest_and_play_again(client: Client, cast: Cast, 
     assert "anna rests." in said
     assert "Let it play again" in said
     # What it could do stands there no more, but what would help.
-    assert '<span class="badge badge-calm">Rests</span>' in said
-    assert "anna rests: let it take part again first." in said
+    assert '<span class="badge badge-calm">Resting</span>' in said
+    assert "anna is resting: let it play again first." in said
     anna.agent.refresh_from_db()
     assert anna.agent.is_resting
     assert client.delete(f"/api/v1/agents/{anna.agent.pk}/rest/").json()["is_resting"] is False

@@ -11,6 +11,9 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
+from arena_kit.ranking.calibration import Bin, Calibration
+from arena_kit.ranking.lenses import Beating
+from arena_kit.ranking.nash import NashStanding
 from core.models import Agent, Duel, Environment, Lens, Rating, RatingPoint
 from core.ratings.lenses import lens_save
 from core.ratings.pairs import PairTotal
@@ -32,25 +35,18 @@ def rows(cast: Cast, environment: Environment) -> Circle:
         factories.rating(row, 1600 - 50 * rank, rank=rank, best_rank=1, worst_rank=4)
     keys = [found.rock.pk, found.scissors.pk, found.paper.pk]
     steps = [
-        {"winner": winner, "loser": loser, "share": 0.9, "lower": 0.72, "matches": 40}
+        Beating(winner, loser, share=0.9, lower=0.72, matches=40)
         for winner, loser in zip(keys, (*keys[1:], keys[0]), strict=True)
     ]
-    one_bin = {"low": 0.6, "high": 0.65, "pairs": 3, "duels": 12, "matches": 120, "expected": 0.6, "happened": 0.9,
-               "lower": 0.35, "upper": 0.97}  # fmt: skip
+    one_bin = Bin(0.6, 0.65, pairs=3, duels=12, matches=120, expected=0.6, happened=0.9, lower=0.35, upper=0.97)
     lens_save(
         environment=environment,
-        nash=[
-            {"submission": key, "rank": rank, "skill": skill, "weight": weight}
-            for key, rank, skill, weight in (
-                *((key, 1, 0.0, 1 / 3) for key in keys),
-                (found.novice.pk, 4, -412.4, 0.0),
-            )
-        ],
+        nash=[*(NashStanding(key, 1, 0.0, 1 / 3) for key in keys), NashStanding(found.novice.pk, 4, -412.4, 0.0)],
         cycles=[steps],
         cycle_count=1,
         pair_count=4,
         clear_count=4,
-        calibration={"duels": 12, "matches": 120, "brier": 0.18, "even": 0.25, "bins": [one_bin]},
+        calibration=Calibration(12, 120, brier=0.18, even=0.25, bins=(one_bin,)),
         fitted_at=factories.NOON,
         ledger_version=1,
     )
@@ -108,7 +104,7 @@ def test_how_many_agents_stand_in_the_matrix_is_chosen(client: Client, rows: Cir
 
 def test_a_circle_is_told_step_by_step_beside_a_second_ranking(client: Client, rows: Circle) -> None:
     page = client.get(f"{PAGE}/lens/")
-    assertContains(page, "Once three of these go round in a circle")
+    assertContains(page, "Three agents beat each other in a circle")
     assertContains(page, "90% of 40 matches, at least 72%", count=3)
     assertContains(page, "−412")
     assertContains(page, "33%", count=3)
@@ -119,7 +115,7 @@ def test_predictions_are_shown_with_the_table_behind_their_chart(client: Client,
     assertContains(page, "0.180")
     assertContains(page, "0.250")
     assertContains(page, "<td>60% to 65%</td>")
-    assertContains(page, "In 1 of 1 group what was expected lies within")
+    assertContains(page, "In 1 of 1 group the expected share lies within")
     (data,) = re.findall(
         r'<script id="data-reliability-plot" type="application/json">(.*?)</script>', page.content.decode()
     )
@@ -128,8 +124,10 @@ def test_predictions_are_shown_with_the_table_behind_their_chart(client: Client,
 
 
 def test_before_anything_was_rated_pages_say_so(client: Client, environment: Environment) -> None:
-    assertContains(client.get(f"{PAGE}/head-to-head/"), "Two agents that are ranked make a matrix; here are none yet.")
-    assertContains(client.get(f"{PAGE}/lens/"), "Nothing was rated here yet.")
+    assertContains(
+        client.get(f"{PAGE}/head-to-head/"), "The matrix needs at least two ranked agents. So far there are none."
+    )
+    assertContains(client.get(f"{PAGE}/lens/"), "There are no ratings here yet.")
     calibration = client.get(f"{PAGE}/calibration/")
     assertContains(calibration, "No duel with a prediction has been played here yet.")
     assertNotContains(calibration, "uPlot")
@@ -170,9 +168,9 @@ def test_programs_are_told_the_same(client: Client, rows: Circle) -> None:
 
 def test_a_rating_that_is_gone_takes_its_steps_along(client: Client, rows: Circle) -> None:
     Rating.objects.filter(submission=rows.rock).delete()
-    assertContains(client.get(f"{PAGE}/lens/"), "None: of 4 pairs")
+    assertContains(client.get(f"{PAGE}/lens/"), "There are no circles.")
     Lens.objects.update(cycle_count=0, clear_count=0)
-    assertContains(client.get(f"{PAGE}/lens/"), "None that is sure")
+    assertContains(client.get(f"{PAGE}/lens/"), "No circle is certain yet")
 
 
 def test_an_agent_shows_how_its_rating_went(client: Client, rows: Circle) -> None:

@@ -152,7 +152,7 @@ def test_nobody_sprays_passwords_over_accounts_from_one_address(cast: Cast, monk
     people = [cast.alice, cast.bob, cast.charlie, cast.olga]
     assert [log_in(at("192.0.2.1"), person, "spring").status_code for person in people] == [200, 200, 200, 429]
     page = log_in(at("192.0.2.1"), cast.olga)
-    assert "Passwords have been tried too often from your address. Please try again in" in page.content.decode()
+    assert "There were too many password attempts from your address. Please try again in" in page.content.decode()
     assert 0 < int(page["Retry-After"]) <= 60
     assert log_in(at("192.0.2.2"), cast.olga).status_code == 302
     rates(monkeypatch, login=FREE)
@@ -254,7 +254,9 @@ def test_unlocking_also_forgets_the_tries_from_many_addresses(cast: Cast, monkey
 
     assert log_in(at("198.51.100.7"), cast.alice).status_code == 302
     assert log_in(at("198.51.100.7"), cast.bob).status_code == 429
-    assert act(organiser, "unlock_logins", cast.charlie) == ["charlie: nothing was done. No wrong password is counted."]
+    assert act(organiser, "unlock_logins", cast.charlie) == [
+        "charlie: nothing was done. No wrong passwords are counted."
+    ]
 
 
 def test_what_is_kept_of_a_wrong_password_is_not_the_password(cast: Cast) -> None:
@@ -272,7 +274,7 @@ def test_an_organiser_bans_and_lets_in_again(cast: Cast) -> None:
     assert act(organiser, "ban", cast.charlie, reason="Uploads viruses.") == ["charlie is banned."]
     cast.charlie.refresh_from_db()
     assert (cast.charlie.is_active, cast.charlie.ban_reason) == (False, "Uploads viruses.")
-    assert act(organiser, "ban", cast.olga, reason="x") == ["olga: nothing was done. Nobody bans themselves."]
+    assert act(organiser, "ban", cast.olga, reason="x") == ["olga: nothing was done. You cannot ban yourself."]
     assert act(organiser, "unban", cast.charlie) == ["charlie may take part again."]
     cast.charlie.refresh_from_db()
     assert cast.charlie.is_active
@@ -287,7 +289,7 @@ def test_signing_up_is_limited_by_address(monkeypatch: pytest.MonkeyPatch) -> No
     page = at("192.0.2.1").post("/sign-up/", {})
     assert answers == [200, 200, 429]
     assert 3500 < int(page["Retry-After"]) <= 3600
-    assert "Many accounts have been made from your address. Please try again in" in page.content.decode()
+    assert "Too many accounts have been created from your address. Please try again in" in page.content.decode()
     assert at("192.0.2.1").get("/sign-up/").status_code == 200
     assert at("192.0.2.2").post("/sign-up/", {}).status_code == 200
 
@@ -309,7 +311,7 @@ def test_uploads_by_page_and_by_api_count_together(cast: Cast, visit: As, monkey
     assert client.post("/api/v1/agents/", {}).status_code in (400, 403)
     answer = client.post(page, {})
     assert answer.status_code == 429
-    assert "You have uploaded very often." in answer.content.decode()
+    assert "You have uploaded too often." in answer.content.decode()
     assert int(answer["Retry-After"]) > 0
 
 
@@ -326,7 +328,7 @@ def test_an_upload_above_the_quota_is_told_what_is_left_and_when(cast: Cast, vis
     assert 0 < int(page["Retry-After"]) <= 24 * 3600
     text = page.content.decode()
     assert "Daily submission quota exceeded" in text
-    for sentence in ("What you may still upload", "<dd>none of 1 left", "<dd>3 of 4 left</dd>", "at 00:00 UTC, in "):
+    for sentence in ("Your upload quotas", "<dd>none of 1 left", "<dd>3 of 4 left</dd>", "at 00:00 UTC, in "):
         assert sentence in text
     for other in (f"{address}one/", "/profile/"):
         assert "3 of 4 left" in client.get(other).content.decode()
@@ -368,7 +370,7 @@ def test_who_plays_is_changed_so_often_and_no_more_by_page_and_by_api(
 
     assert {answer.status_code for answer in answers} == {429}
     assert all(3500 < int(answer["Retry-After"]) <= 3600 for answer in answers)
-    assert "You have changed very often which of your agents and versions play, or where. Please try again in" in str(
+    assert "You have changed too often which of your agents and versions play, or where. Please try again in" in str(
         answers[0].content.decode()
     )
     versions.refresh_from_db()
@@ -394,10 +396,10 @@ def test_matches_are_played_again_for_nobody_without_end(cast: Cast, monkeypatch
     pages = [visitor.head(f"/{path}") for kind in counted for path in counted[kind]]
     assert {(page.status_code, "Retry-After" in page) for page in pages} == {(429, True)}
     page = visitor.get("/duels/7/matches/3/").content.decode()
-    assert "You have looked at very many matches within a short time. Please try again in" in page
+    assert "You have opened too many matches in a short time. Please try again in" in page
     # As the viewer reads it.
     answer = visitor.get("/duels/7/matches/3/frames.json")
-    assert answer.json()["error"].startswith("You have looked at very many matches")
+    assert answer.json()["error"].startswith("You have opened too many matches")
     # The page of the duel, and other people, are not concerned.
     assert visitor.get("/duels/7/").headers.get("Retry-After") is None
     visitor.force_login(cast.alice)

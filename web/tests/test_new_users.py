@@ -101,7 +101,7 @@ def test_schedules_and_plans_offer_only_what_there_is(cast: Cast, settings: Sett
     assert schedule.fields["teams"].widget.is_hidden
     plan = client.get("/admin/core/tournament/add/").context["adminform"].form
     assert "TEAMS" not in dict(plan.fields["eligibility"].choices)
-    assert "Each owner registers at most" in plan.fields["registration_opens_at"].help_text
+    assert "Each owner may register" in plan.fields["registration_opens_at"].help_text
     settings.TEAMS = ("Blue", "Red")
     plan = client.get("/admin/core/tournament/add/").context["adminform"].form
     assert "TEAMS" in dict(plan.fields["eligibility"].choices)

@@ -11,8 +11,8 @@ from django.test import Client
 from core.models import Duel, Environment, Submission, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
-from web.environments import views as environments
-from web.submissions import views as agents
+from web.environments import parts as environments
+from web.submissions import parts as agents
 from web.tests.conftest import As
 from web.tournaments import views as tournaments
 

@@ -81,10 +81,10 @@ def test_who_was_barred_since_still_stands_in_leaderboards_of_then(
 def test_before_the_first_result_a_page_says_when_history_begins(client: Client, history: Sequence[Submission]) -> None:
     page = html(client, "?as_of=2026-05-01")
     assert not names(page)
-    assert "no leaderboard had been kept" in page
-    assert "the first one is of" in page
+    assert "No leaderboard was saved by" in page
+    assert "The first one is from" in page
     RatingPoint.objects.all().delete()
-    assert "nor has one been since" in html(client, "?as_of=2026-05-01")
+    assert "No leaderboard has been saved since then." in html(client, "?as_of=2026-05-01")
 
 
 @pytest.mark.parametrize("words", ["soon", "2026-02-30", "<script>", "9" * 60])
@@ -93,7 +93,7 @@ def test_a_date_that_cannot_be_read_is_told_at_its_field(
 ) -> None:
     page = html(client, f"?as_of={words}", 400)
     assert not names(page)
-    assert "the date below cannot be read" in page
+    assert "The date below is not valid" in page
     assert '<p class="error" id="id_as_of_error">' in page
     assert "<script>" not in page
 
@@ -139,12 +139,12 @@ def test_the_page_says_what_going_first_is_worth_and_when_groups_have_not_met(
 ) -> None:
     factories.tournament(players)
     page = html(client, "")
-    assert "Going first is worth 10 points here (95% interval −10 to 30): no clear difference so far." in page
-    assert "have not met" not in page
+    assert "Going first is worth 10 points here (95% interval −10 to 30). The difference is not clear yet." in page
+    assert "have not played each other" not in page
     RatingPool.objects.update(is_connected=False, first_seat_low=2)
     page = html(client, "")
-    assert "an advantage, which ratings take out" in page
-    assert "between groups that have not met, ratings and ranks are guesses" in page
+    assert "Ratings allow for this advantage." in page
+    assert "Some groups of rated agents have not played each other yet." in page
     assert "Going first" not in html(client, "?as_of=2020-01-01")
 
 
@@ -181,7 +181,10 @@ def test_a_board_of_scores_is_shown_as_of_a_date_and_filtered_as_ever(client: Cl
     assert "as of " in page
     assert 'value="2026-05-31"' in page
     assert "as_of=2026-05-31" in page[page.index('id="sort-date_desc"') :][:200]
-    assert "Nobody who fits this filter stood here" in client.get(f"{address}?as_of=2020-01-01").content.decode()
+    assert (
+        "No agent that matches this filter was on the board"
+        in client.get(f"{address}?as_of=2020-01-01").content.decode()
+    )
     assert "Write a day" in client.get(f"{address}?as_of=soon").content.decode()
     api = f"/api/v1/environments/{task.slug}/board/"
     assert [row["agent"] for row in client.get(f"{api}?as_of=2026-05-31").json()["results"]] == ["alpha", "beta"]

@@ -109,9 +109,9 @@ def test_the_owner_is_asked_where_the_test_came_to_no_decision(new: Submission, 
     shown = page(owner, new)
     assert "Its owner let it play." in shown
     assert "Leave it benched" not in shown
-    assert "Since then it was benched." not in shown
+    assert "It has since been benched." not in shown
     assert "Version 2 is benched." in post(owner, new, "bench")
-    assert "Since then it was benched." in page(owner, new)
+    assert "It has since been benched." in page(owner, new)
     first = Submission.objects.get(number=1)
     assert "let the whole agent rest" in post(owner, first, "bench")
 
@@ -119,10 +119,10 @@ def test_the_owner_is_asked_where_the_test_came_to_no_decision(new: Submission, 
 def test_a_version_that_plays_against_the_verdict_says_so(new: Submission, visit: As, cast: Cast) -> None:
     decided(wins=False)
     owner = visit(cast.alice)
-    assert "Since then" not in page(owner, new)
+    assert "It has since been" not in page(owner, new)
     post(owner, new, "activate")
     assert "benched.</strong>" in (shown := page(owner, new))
-    assert "Since then it was chosen to play all the same." in shown
+    assert "It has since been chosen to play." in shown
 
 
 def test_programs_read_what_came_of_a_test(new: Submission, client: Client) -> None:

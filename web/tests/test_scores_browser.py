@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.db import connections
-from playwright.sync_api import BrowserContext, Locator, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from core.models import Environment, Evaluation, JobState, Recording, Submission
 from core.tests import factories
 from core.tests.factories import NOON, PASSWORD
-from tests.programs import BROWSER_ARGUMENTS
 from web.tests import scored
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -85,18 +84,16 @@ def stage(transactional_db: None) -> Stage:
 
 
 @pytest.fixture
-def context(stage: Stage, live_server: LiveServer, chromium_path: str) -> Iterator[BrowserContext]:
+def context(stage: Stage, live_server: LiveServer, chromium: Browser) -> Iterator[BrowserContext]:
     """A browser whose console must stay empty. Its clock stands still until a test moves it."""
     troubles: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        context = browser.new_context(base_url=live_server.url, permissions=["clipboard-read", "clipboard-write"])
+    permissions = ["clipboard-read", "clipboard-write"]
+    with chromium.new_context(base_url=live_server.url, permissions=permissions) as context:
         context.on("weberror", lambda error: troubles.append(str(error.error)))
         context.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
         context.clock.install(time=NOON)
         context.clock.pause_at(NOON + timedelta(seconds=1))
         yield context
-        browser.close()
     assert troubles == []
 
 
@@ -209,7 +206,7 @@ def test_the_board_is_filtered_and_compared_by_keyboard(page: Page, stage: Stage
     expect(page.locator("#leaderboard tbody tr")).to_have_count(2)
     for box in page.get_by_role("checkbox", name="Compare").all():
         box.press("Space")
-    page.get_by_role("button", name="Compare the chosen").press("Enter")
+    page.get_by_role("button", name="Compare selected agents").press("Enter")
     expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
     expect(page.locator(".compared thead th")).to_have_count(2)
 
@@ -276,7 +273,7 @@ def test_an_episode_of_text_is_stepped_by_keys(page: Page, stage: Stage) -> None
     expect(page.locator("#slider")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#text")).to_have_text(FRAMES[1])
-    expect(page.locator("#frame")).to_have_attribute("alt", "State after 1 of 2 steps; the text form says the same")
+    expect(page.locator("#frame")).to_have_attribute("alt", "State after 1 of 2 steps; the text below shows the same")
     page.keyboard.press("End")
     expect(page.locator("#caption")).to_contain_text("End")
     page.keyboard.press("Home")
@@ -302,10 +299,8 @@ def test_the_main_file_is_asked_for_when_several_could_be_it(page: Page, stage: 
     expect(main).to_be_hidden()
 
 
-def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromium_path: str) -> None:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        page = browser.new_page(java_script_enabled=False, base_url=live_server.url)
+def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromium: Browser) -> None:
+    with chromium.new_page(java_script_enabled=False, base_url=live_server.url) as page:
         page.goto("/environments/cart-pole/")
         page.get_by_text("Filter the board").click()
         page.get_by_label("Verified only").check()
@@ -318,4 +313,3 @@ def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromi
         page.goto(f"/evaluations/{stage.evaluation.pk}/episodes/best/")
         page.get_by_role("link", name="Forward").click()
         expect(page.locator("#count")).to_have_text("1 / 2")
-        browser.close()

@@ -95,7 +95,7 @@ def test_the_password_alone_opens_nothing(cast: Cast) -> None:
     assert client.post(CODE, {"code": WRONG}).status_code == 200
     assert not is_logged_in(client)
     entry = AuditEntry.objects.get()
-    assert (entry.operator, entry.action, entry.object_name) == ("nobody", "log_in_failed", "olga")
+    assert (entry.operator, entry.action, entry.object_name) == ("unknown", "log_in_failed", "olga")
 
     assert client.post(CODE, {"code": code(device)})["Location"] == ADMIN
     assert client.get(ADMIN).status_code == 200
@@ -243,7 +243,7 @@ def test_a_token_of_the_api_needs_the_code_too(cast: Cast, client: Client) -> No
     ]
     assert statuses == [401, 401, 201, 401]
     entries = AuditEntry.objects.order_by("pk").values_list("channel", "operator", "action", "note")
-    without, wrong = (("API", "nobody", "log_in_failed", note) for note in ("Without a code.", "Wrong code."))
+    without, wrong = (("API", "unknown", "log_in_failed", note) for note in ("Without a code.", "Wrong code."))
     assert list(entries) == [without, wrong, ("API", "olga", "make_token", ""), wrong]
 
 
@@ -275,14 +275,14 @@ def test_setting_it_up_revokes_tokens_that_the_password_alone_has_made(cast: Cas
     _, old = token_create(owner=cast.olga, name="old", now=timezone.now(), days=1)
     _, other = token_create(owner=cast.alice, name="other", now=timezone.now(), days=1)
     client = visit(cast.olga)
-    assert "Setting it up revokes your API tokens" in client.get(PAGE).content.decode()
+    assert "Setting up a second factor revokes your API tokens" in client.get(PAGE).content.decode()
     client.post(PAGE, {"step": "begin"})
     client.post(PAGE, {"step": "confirm", "code": WRONG})
     assert status_with(old) == 200
 
     page = client.post(PAGE, {"step": "confirm", "code": code(TOTPDevice.objects.get())}).content.decode()
 
-    assert "API tokens from before are revoked" in page
+    assert "Your earlier API tokens are revoked" in page
     _, new = token_create(owner=cast.olga, name="new", now=timezone.now(), days=1)
     codes = client.post(PAGE, {"step": "renew", "code": StaticToken.objects.all()[0].token}).content.decode()
     assert "revoked" not in codes

@@ -84,14 +84,14 @@ def test_what_cannot_be_asked_for_is_said_and_not_applied(client: Client, rows: 
 
 def test_where_nobody_fits_the_way_back_is_shown(client: Client, rows: list[Submission]) -> None:
     page = client.get("/environments/tic-tac-toe/?q=nobody")
-    assertContains(page, "No agent fits this filter.")
+    assertContains(page, "No agent matches this filter.")
     assertNotContains(page, "leaderboard.csv")
 
 
 def test_own_places_are_counted_in_the_whole_table_alone(
     visit: As, cast: Cast, rows: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.environments.views.PARTICIPANTS_A_PAGE", 1)
+    monkeypatch.setattr("web.environments.parts.PARTICIPANTS_A_PAGE", 1)
     client = visit(cast.charlie)
     assertContains(client.get("/environments/tic-tac-toe/"), 'id="own-place-')
     assertNotContains(client.get("/environments/tic-tac-toe/?sort=name"), 'id="own-place-')

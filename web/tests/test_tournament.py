@@ -131,7 +131,7 @@ def test_an_owner_withdraws_an_agent_from_a_running_tournament(visit: As, cast: 
     assertNotContains(visit(cast.bob).get(page), button)
 
     links = "/environments/tic-tac-toe/agents/anna/"
-    assertContains(visit(cast.alice).get(links), "It plays no more in Edition 1, for good. Its results stay.")
+    assertContains(visit(cast.alice).get(links), "It leaves Edition 1, for good. Its results stay.")
     answer = visit(cast.alice).post(f"{page}agents/anna/withdraw/", follow=True)
     assertNotContains(visit(cast.alice).get(links), "for good. Its results stay.")
 
@@ -140,4 +140,4 @@ def test_an_owner_withdraws_an_agent_from_a_running_tournament(visit: As, cast: 
     assertContains(answer, "anna has withdrawn; what it has played stays in its history.")
     assertNotContains(answer, button)
     again = visit(cast.alice).post(f"{page}agents/anna/withdraw/", follow=True)
-    assertContains(again, "anna does not take part any more: it has left, or the tournament is over.")
+    assertContains(again, "anna no longer takes part: it has left, or the tournament is over.")

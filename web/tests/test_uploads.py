@@ -171,11 +171,11 @@ def test_the_same_archive_again_after_a_fault_of_the_platform_is_built_again(
         factories.validation(submission, JobState.FAILED, fault=JobFault.PLATFORM)
     submission.archive.storage.delete(str(submission.archive.name))
     page = client.post(ADDRESS, form(), follow=True).content.decode()
-    assert "Version 1 is this very archive. The arena had failed on it and now builds it again." in page
+    assert "Version 1 has the same archive. The arena had failed on it and now builds it again." in page
     # This one finds that build waiting.
     version = {"archive": archive(FIRST)}
     page = client.post(ADDRESS + "newcomer/versions/", version, follow=True).content.decode()
-    assert "Version 1 is this very archive, so nothing new was uploaded." in page
+    assert "Version 1 has the same archive, so nothing new was uploaded." in page
     again = Submission.objects.get()
     assert again.latest_build is not None
     assert (again.latest_build.pk > build.pk, again.latest_build.state) == (True, JobState.QUEUED)
@@ -191,7 +191,7 @@ def test_the_same_archive_again_after_a_fault_of_its_own_is_not_built_again(
     client.post(ADDRESS, form())
     factories.moved(Build.objects.all(), JobState.FAILED)
     page = client.post(ADDRESS, form(), follow=True).content.decode()
-    assert "Version 1 is this very archive, so nothing new was uploaded." in page
+    assert "Version 1 has the same archive, so nothing new was uploaded." in page
     assert Build.objects.count() == 1
 
 
@@ -245,4 +245,4 @@ def test_a_closed_environment_takes_no_uploads(cast: Cast, environment: Environm
     environment.is_active = False
     environment.save()
     response = visit(cast.alice).post(ADDRESS, form())
-    assert errors(response)["archive"] == ["Tic-tac-toe takes no uploads at the moment."]
+    assert errors(response)["archive"] == ["Tic-tac-toe accepts no uploads at the moment."]

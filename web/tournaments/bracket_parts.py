@@ -1,7 +1,7 @@
-"""Brackets, cross tables and Swiss tables as pages draw them: what stands where, and which lines join it. Pure.
+"""The layout of brackets, cross tables and Swiss tables on pages. Pure.
 
-A bracket is columns of equally high slots. A column has as many slots as the next one, or twice as many; so every
-meeting stands in the middle of those that lead to it whatever its height, and the style sheet draws all lines.
+A bracket has columns of equally high slots. A column has as many slots as the next one, or twice as many, so every
+meeting stands in the middle of those that lead to it, and the style sheet can draw all lines.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from arena_kit.ranking.meetings import Decision, Source, StageKind
+from arena_kit.ranking.formats import Decision, Meeting, Source, Stage, StageKind
 from core.models import Participant
-from core.tournaments.brackets import Drawn, Meeting, Row, Side, Stage
+from core.tournaments.brackets import Drawn, Line, Side
 from web.templatetags.scores import ordinal
 
 MOST_CROSSED = 32
-"""Participants of a cross table."""
+"""The most participants of a cross table with cells."""
 ROUND_NAMES = {1: "Final", 2: "Semi-finals", 4: "Quarter-finals"}
 
 
 class Join(StrEnum):
-    """How the line goes from a slot to the next column."""
+    """The direction of the line from a slot to the next column."""
 
     NONE = ""
     STRAIGHT = "straight"
@@ -31,7 +31,7 @@ class Join(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place in a column. bye: who goes on from here without a meeting. is_fed: whether a line comes in."""
+    """A place in a column. bye: the side that goes on from here without a meeting. is_fed: whether a line comes in."""
 
     meeting: Meeting | None
     bye: Side | None
@@ -59,7 +59,7 @@ class Result(StrEnum):
 
     @property
     def sign(self) -> str:
-        """As cross tables write it."""
+        """The result as cross tables show it."""
         return {"won": "1", "drawn": "½", "lost": "0", "open": "·"}.get(self, "–")
 
 
@@ -76,25 +76,25 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class CrossRow:
-    """A participant against everybody, in the order of the table.
+    """A participant against all others, in the order of the table.
 
-    cells: None against oneself; none at all where too many play for anybody to find a line.
+    cells: None on the diagonal; empty where there are more than MOST_CROSSED participants.
     """
 
-    row: Row
+    line: Line
     cells: tuple[tuple[Seen, ...] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SwissRow:
-    """A participant's way through the rounds; None where they did not take part."""
+    """The meetings of a participant by round; None in rounds without one."""
 
-    row: Row
+    line: Line
     rounds: tuple[Seen | None, ...]
 
 
 def source_words(source: Source | None) -> str:
-    """Who will come from there: winner of W1.2, 1st of group A, seed 3."""
+    """A source in words: winner of W1.2, 1st of group A, seed 3."""
     if source is None:
         return "nobody"
     if source.kind == "place":
@@ -102,7 +102,7 @@ def source_words(source: Source | None) -> str:
     return f"{source.kind} {source.of}" if source.kind == "seed" else f"{source.kind} of {source.of}"
 
 
-def bracket_columns(stage: Stage) -> tuple[Column, ...]:
+def bracket_columns(drawn: Drawn, stage: Stage) -> tuple[Column, ...]:
     """The columns of a bracket, by rounds."""
     counts = _slot_counts(stage)
     placed = [{meeting.number: meeting for meeting in meetings} for meetings in stage.rounds]
@@ -117,7 +117,7 @@ def bracket_columns(stage: Stage) -> tuple[Column, ...]:
             to = (number + 1) // 2 if is_halved else number
             meeting = meetings.get(number)
             following = after.get(to)
-            bye = _bye(following, number) if is_halved and meeting is None and not place else None
+            bye = _bye(drawn, following, number) if is_halved and meeting is None and not place else None
             is_joined = following is not None and (
                 bye is not None or (meeting is not None and _leads(meeting, following))
             )
@@ -132,7 +132,7 @@ def bracket_columns(stage: Stage) -> tuple[Column, ...]:
 
 
 def _slot_counts(stage: Stage) -> list[int]:
-    """How many slots each column has, so that they fit to the next one."""
+    """The number of slots of each column, so that it fits the next one."""
     counts: list[int] = []
     for place in reversed(range(len(stage.rounds))):
         meetings = stage.rounds[place]
@@ -153,81 +153,75 @@ def _slot_counts(stage: Stage) -> list[int]:
 
 def _leads(meeting: Meeting, following: Meeting) -> bool:
     """Whether the winner of one goes on to the other."""
-    return any(side.source == Source("winner", meeting.key) for side in following.sides)
+    return Source("winner", meeting.key) in following.sources
 
 
-def _bye(following: Meeting | None, number: int) -> Side | None:
-    """Who comes to a meeting from slot `number` without having met anybody."""
+def _bye(drawn: Drawn, following: Meeting | None, number: int) -> Side | None:
+    """The side of a meeting that comes from slot `number` without a meeting there."""
     if following is None:
         return None
-    side = following.sides[(number + 1) % 2]
+    side = drawn.sides(following)[(number + 1) % 2]
     return side if side.source is not None and side.source.kind in ("seed", "place") else None
 
 
 def _round_name(stage: Stage, count: int, number: int) -> str:
-    # Only where all who are left meet in the column it is what people call so.
+    # Only in a knock-out do all remaining participants meet in one column, as these names imply.
     if stage.key == "knock-out":
         return ROUND_NAMES.get(count, f"Round of {2 * count}")
     return f"Round {number}"
 
 
-def seen(meeting: Meeting, participant: Participant, kind: StageKind) -> Seen:
+def seen(drawn: Drawn, meeting: Meeting, who: int, kind: StageKind) -> Seen:
     """A meeting as one of its two players sees it."""
-    own = 0 if meeting.sides[0].participant == participant else 1
-    mine, theirs = meeting.sides[own], meeting.sides[1 - own]
+    own = meeting.players.index(who)
+    opponent = meeting.players[1 - own]
     if meeting.is_open:
         result = Result.OPEN
-    elif mine.is_winner or theirs.is_winner:
-        result = Result.WON if mine.is_winner else Result.LOST
+    elif meeting.winner is not None:
+        result = Result.WON if meeting.winner == who else Result.LOST
     else:
-        # In a Swiss round what the arena could not play brings half of the points to each.
-        is_shared = kind == StageKind.SWISS or meeting.decision == Decision.PLAYED.value
+        # In a Swiss round a meeting that the arena could not play brings half of the points to each.
+        is_shared = kind == StageKind.SWISS or meeting.decision is Decision.PLAYED
         result = Result.DRAWN if is_shared else Result.NONE
-    return Seen(meeting, theirs.participant, own == 0, (mine.points, theirs.points), result)
+    rival = None if opponent is None else drawn.participants.get(opponent)
+    return Seen(meeting, rival, own == 0, (meeting.points[own], meeting.points[1 - own]), result)
 
 
-def cross_table(stage: Stage) -> tuple[CrossRow, ...]:
-    """Everybody of a stage against everybody, both ways in the order of its table."""
+def cross_table(drawn: Drawn, stage: Stage) -> tuple[CrossRow, ...]:
+    """All participants of a stage against each other, both ways in the order of its table."""
     assert stage.table is not None
-    rows = stage.table.rows
-    if len(rows) > MOST_CROSSED:
-        return tuple(CrossRow(row, ()) for row in rows)
+    lines = drawn.lines(stage.table)
+    if len(lines) > MOST_CROSSED:
+        return tuple(CrossRow(line, ()) for line in lines)
     met: dict[tuple[int, int], list[Seen]] = {}
-    for meetings in stage.rounds:
-        for meeting in meetings:
-            for side in meeting.sides:
-                if side.participant is not None:
-                    view = seen(meeting, side.participant, stage.kind)
-                    if view.opponent is not None:
-                        met.setdefault((side.participant.pk, view.opponent.pk), []).append(view)
+    for meeting in stage.meetings:
+        one, other = meeting.players
+        if one is not None and other is not None:
+            for who, opponent in ((one, other), (other, one)):
+                met.setdefault((who, opponent), []).append(seen(drawn, meeting, who, stage.kind))
+    who_is = [line.row.participant for line in lines]
     return tuple(
-        CrossRow(
-            row,
-            tuple(
-                None if row is other else tuple(met.get((row.participant.pk, other.participant.pk), ()))
-                for other in rows
-            ),
-        )
-        for row in rows
+        CrossRow(line, tuple(None if who == own else tuple(met.get((own, who), ())) for who in who_is))
+        for line, own in zip(lines, who_is, strict=True)
     )
 
 
-def swiss_rows(stage: Stage, rows: Sequence[Row]) -> tuple[SwissRow, ...]:
-    """The rounds of the participants of some rows of the table."""
+def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[Line]) -> tuple[SwissRow, ...]:
+    """The rounds of the participants of some lines of the table."""
     rounds = [
         {
-            side.participant.pk: seen(meeting, side.participant, stage.kind)
+            who: seen(drawn, meeting, who, stage.kind)
             for meeting in meetings
-            for side in meeting.sides
-            if side.participant is not None
+            for who in meeting.players
+            if who is not None
         }
         for meetings in stage.rounds
     ]
-    return tuple(SwissRow(row, tuple(views.get(row.participant.pk) for views in rounds)) for row in rows)
+    return tuple(SwissRow(line, tuple(views.get(line.row.participant) for views in rounds)) for line in lines)
 
 
 def cell_words(column: str, value: float, last_round: int, *, is_over: bool) -> str:
-    """A figure of a table as people say it: in brackets who is not out has reached one round more than there are."""
+    """A figure of a table in words: participants who are not out have reached one round more than the bracket has."""
     if column == "Reached round" and value > last_round:
         return "won" if is_over else "still in"
     if column == "Third place":
@@ -237,4 +231,4 @@ def cell_words(column: str, value: float, last_round: int, *, is_over: bool) -> 
 
 def last_round(drawn: Drawn) -> int:
     """The last round of all stages, 0 before there is any."""
-    return max((meetings[0].round for stage in drawn.stages for meetings in stage.rounds if meetings), default=0)
+    return max((meeting.round for meeting in drawn.outline.meetings), default=0)

@@ -9,10 +9,10 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from arena_kit.ranking.meetings import StageKind
+from arena_kit.ranking.formats import FORMATS, Meeting, Stage, StageKind
 from core.duels.stopping import tournament_test
 from core.models import Environment, Tournament, TournamentState
-from core.tournaments.brackets import Drawn, Meeting, Stage, bracket_get, standing_stamp
+from core.tournaments.brackets import Drawn, Line, bracket_get, standing_stamp
 from core.tournaments.calendar import (
     tournament_past_list,
     tournament_past_rows,
@@ -25,20 +25,20 @@ from core.tournaments.selectors import tournament_progress
 from web.evaluations.parts import page_number
 from web.site.fragments import render_page
 from web.tournaments.bracket_parts import bracket_columns, cell_words, cross_table, last_round, swiss_rows
-from web.tournaments.format_parts import RULES, round_count, settings_words, stopping_words
+from web.tournaments.format_parts import round_count, settings_words, stopping_words
 from web.tournaments.registration_views import shown_registration
 
 FRAGMENTS = {"tournament": "web/tournaments/live.html"}
 ROWS_A_PAGE = 100
 PAST_A_PAGE = 25
 SMALL_GROUP = 4
-"""So many stand beside another group."""
+"""Groups of up to this size are shown side by side."""
 PODIUM, MOST_ON_PODIUM = 3, 8
-"""The last rank on it, and how many are named at most: any number may share a rank."""
+"""The last rank on the podium, and the most agents named on it: any number may share a rank."""
 
 
 def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """All tournaments of an environment: those that run, those to come, those that are over."""
+    """The running, planned and past tournaments of an environment."""
     environment = get_object_or_404(Environment, slug=slug)
     page = Paginator(tournament_past_rows(environment), PAST_A_PAGE).get_page(page_number(request.GET))
     context = {
@@ -53,10 +53,10 @@ def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
-    """The page of an organisers' tournament; asked by htmx, the part that changes while it is played."""
+    """The page of an organisers' tournament; for htmx, only the part that changes while it is played."""
     stamp = standing_stamp(tournament)
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
-        # Whoever watches has it already. Nothing is replaced.
+        # The viewer has this version already.
         return HttpResponse(status=204)
     is_held_back = not results_visible(tournament, request.user)
     drawn = None if is_held_back else bracket_get(tournament)
@@ -64,7 +64,7 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
     context = {
         "tournament": tournament,
         "environment": tournament.environment,
-        "rule": RULES.get(tournament.format, ""),
+        "rule": FORMATS[tournament.format].rule if tournament.format in FORMATS else "",
         "settings_words": settings_words(tournament),
         "stopping": stopping_words(tournament, test),
         "is_running": tournament.state == TournamentState.RUNNING,
@@ -81,7 +81,7 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
 
 
 def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
-    """Who takes part: as registered while it is planned, else how many."""
+    """The registrations of a planned tournament, or the number of participants."""
     if tournament.state != TournamentState.PLANNED:
         return {"participant_count": tournament.participants.count()}
     card = shown_registration(request, tournament)
@@ -90,69 +90,73 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
 
 def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
     rounds = last_round(drawn)
-    best = [row for row in drawn.table.rows if row.rank <= PODIUM and not row.participant.withdrawn_at]
+    lines = drawn.lines(drawn.outline.table)
+    best = [line for line in lines if line.row.rank <= PODIUM and not line.participant.withdrawn_at]
     is_over = tournament.state == TournamentState.FINISHED
     return {
-        "round_count": round_count(tournament, len(drawn.table.rows), rounds),
+        "round_count": round_count(tournament, len(lines), rounds),
         "progress": tournament_progress(tournament),
         "podium": best[:MOST_ON_PODIUM] if is_over else [],
         "podium_more": max(0, len(best) - MOST_ON_PODIUM) if is_over else 0,
         **_stages(tournament, drawn),
-        **_table(request, tournament, drawn, rounds),
+        **_table(request, tournament, drawn, lines, rounds),
         **_one_round(request, drawn),
     }
 
 
 def _stages(tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
-    grouped = [stage for stage in drawn.stages if stage.kind == StageKind.ALL_PLAY_ALL]
+    stages = drawn.outline.stages
+    grouped = [stage for stage in stages if stage.kind == StageKind.ALL_PLAY_ALL]
     sizes = [len(stage.table.rows) for stage in grouped if stage.table]
-    brackets = [stage for stage in drawn.stages if stage.kind == StageKind.BRACKET and stage.rounds]
+    brackets = [stage for stage in stages if stage.kind == StageKind.BRACKET and stage.rounds]
     return {
-        "crossed": [(stage, cross_table(stage)) for stage in grouped],
+        "crossed": [(stage, cross_table(drawn, stage)) for stage in grouped],
         "goes_on": _advance(tournament, grouped),
         "are_groups_small": len(grouped) > 1 and max(sizes) <= SMALL_GROUP,
         "has_table": _has_table(drawn, grouped),
-        "brackets": [(stage, bracket_columns(stage)) for stage in brackets],
+        "brackets": [(stage, bracket_columns(drawn, stage)) for stage in brackets],
     }
 
 
 def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
-    """How many of each group go on, once the groups are over; 0 until then, and where there are no groups."""
-    played = [meeting for stage in grouped for meetings in stage.rounds for meeting in meetings]
-    if len(grouped) < 2 or any(meeting.is_open for meeting in played):
+    """How many of each group go on, once the groups are over; 0 before, and without groups."""
+    if len(grouped) < 2 or any(meeting.is_open for stage in grouped for meeting in stage.meetings):
         return 0
     return int(tournament.settings.get("advance", 0))
 
 
-def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, rounds: int) -> dict[str, Any]:
-    """A page of the table of the whole, in a Swiss tournament with everybody's way through the rounds."""
+def _table(
+    request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[Line], rounds: int
+) -> dict[str, Any]:
+    """A page of the table of the whole, in a Swiss tournament with the meetings of each round."""
     is_over = tournament.state == TournamentState.FINISHED
-    page = Paginator(drawn.table.rows, ROWS_A_PAGE).get_page(page_number(request.GET))
-    rows, columns = list(page.object_list), drawn.table.columns
+    page = Paginator(lines, ROWS_A_PAGE).get_page(page_number(request.GET))
+    shown, columns = list(page.object_list), drawn.outline.table.columns
     words = [
-        [cell_words(*cell, rounds, is_over=is_over) for cell in zip(columns, row.values, strict=True)] for row in rows
+        [cell_words(*cell, rounds, is_over=is_over) for cell in zip(columns, line.row.values, strict=True)]
+        for line in shown
     ]
-    swiss = next((stage for stage in drawn.stages if stage.kind == StageKind.SWISS), None)
+    swiss = next((stage for stage in drawn.outline.stages if stage.kind == StageKind.SWISS), None)
     return {
         "table": page,
         "columns": columns,
-        "rows": list(zip(rows, words, strict=True)),
+        "rows": list(zip(shown, words, strict=True)),
         "swiss": swiss,
-        "swiss_rows": swiss_rows(swiss, rows) if swiss else (),
+        "swiss_rows": swiss_rows(drawn, swiss, shown) if swiss else (),
     }
 
 
 def _has_table(drawn: Drawn, grouped: Sequence[Stage]) -> bool:
-    """Whether the table of the whole says more than those of its stages: not while all are in their groups."""
+    """Whether the table of the whole says more than those of its stages, which it does not while groups last."""
     if len(grouped) == 1:
         return False
     return drawn.round is None or all(drawn.round > len(stage.rounds) for stage in grouped)
 
 
 def _one_round(request: HttpRequest, drawn: Drawn) -> dict[str, Any]:
-    """The meetings of one round outside brackets: of the one that is asked for, of the current one, or of the last."""
+    """The meetings of a round outside brackets: the requested one, else the current one, else the last."""
     rounds: dict[int, list[tuple[Stage, Sequence[Meeting]]]] = {}
-    for stage in drawn.stages:
+    for stage in drawn.outline.stages:
         for meetings in stage.rounds if stage.kind != StageKind.BRACKET else ():
             rounds.setdefault(meetings[0].round, []).append((stage, meetings))
     if not rounds:

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
+from arena_kit.ranking.formats import FORMATS, format_make, settings_of
 from arena_kit.ranking.sequential import SequentialTest
 from core.models import Tournament
 
-RULES = {
-    "round-robin": "Everybody meets everybody. A meeting won is 2 points, a draw 1; then wins, then the total score.",
-    "swiss": (
-        "Round by round those with equal points meet, nobody the same one twice. A meeting won is 2 points, a draw 1; "
-        "equal points are told apart by Buchholz, then by Sonneborn-Berger."
-    ),
-    "single-elimination": "Who loses a meeting is out. Seeds are drawn so that the best meet last.",
-    "double-elimination": (
-        "Who loses twice is out. Losers go on in a second bracket, whose winner meets the one who has not lost; should "
-        "that one lose, they meet once more."
-    ),
-    "groups-knock-out": "Everybody meets everybody in their group; the best of each go on into a bracket.",
-    "ladder": "The arena pairs all agents again and again, without rounds.",
-}
-"""How a format goes, in a sentence or two."""
-KNOCK_OUT = ("single-elimination", "double-elimination", "groups-knock-out")
-ALL_PLAY_ALL = ("round-robin", "groups-knock-out")
-
 
 def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
-    """Name and value of every setting that the tournament has been given, as people say it."""
+    """Name and value, in words, of every setting that the tournament has been given."""
     given = tournament.settings
     most = "at most " if given.get("stops_early") else ""
     words = []
@@ -42,7 +25,7 @@ def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
             words.append(("Go on from each group", str(value)))
         elif name == "third_place":
             words.append(("Third place", "played for" if value else "shared"))
-        elif name == "extensions" and tournament.format in KNOCK_OUT:
+        elif name == "extensions":
             further = 2 * given.get("extension_pairs", 0)
             more = f"{most}{further} more matches" if further else "more matches"
             more += ", once," if value == 1 else f", up to {value} times,"
@@ -51,7 +34,7 @@ def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
 
 
 def stopping_words(tournament: Tournament, test: SequentialTest | None) -> str:
-    """That duels may end early, and by which bounds; empty where they may not. test: the one that ends them."""
+    """That duels may end early, and by which bounds; empty if they may not. test: the test that ends them."""
     if test is None:
         return ""
     words = (
@@ -59,14 +42,11 @@ def stopping_words(tournament: Tournament, test: SequentialTest | None) -> str:
         f"(α = β = {100 * test.alpha:g}%) has decided which of the two is stronger; one that stays undecided is played "
         "whole. Who leads when it ends has won it."
     )
-    if tournament.format in ALL_PLAY_ALL:
+    if "legs" in {setting.name for setting in settings_of(FORMATS[tournament.format])}:
         words += " In place of the total score the table sums up the score per match of every meeting."
     return words
 
 
-def round_count(tournament: Tournament, participant_count: int, drawn_last: int) -> int:
-    """How many rounds there will be. drawn_last: the last one that is drawn; Swiss rounds are drawn one by one."""
-    if tournament.format != "swiss":
-        return drawn_last
-    planned: int = tournament.settings.get("rounds") or (participant_count - 1).bit_length()
-    return max(planned, drawn_last)
+def round_count(tournament: Tournament, participant_count: int, drawn: int) -> int:
+    """How many rounds there will be. drawn: the last round that the plan has so far."""
+    return format_make(tournament.format, tournament.settings).round_count(participant_count, drawn)

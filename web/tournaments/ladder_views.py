@@ -1,4 +1,4 @@
-"""A ladder: its table, who meets next and why, what was played last, and who waits on the side."""
+"""The page of a ladder: its table, the next duels and why, the last results, and agents that wait."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def ladder_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
 
 
 def ladder_table(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
-    """A page of those who play in a ladder, by rating, and where one's own agents are that it does not show.
+    """A page of the agents of a ladder, by rating, and the places of the viewer's agents on other pages.
 
-    One that has ended shows who played at its end, with the ratings of then.
+    After its end it shows the last participants with the ratings of that time.
     """
     is_running = tournament.state == TournamentState.RUNNING
     form = TableForm(request.GET, auto_id="table_%s")
     wanted = form.wanted
     rows = table_rows(tournament, wanted, is_newest=is_running).filter(withdrawn_at=None)
     table = Paginator(rows, PARTICIPANTS_A_PAGE).get_page(page_number(request.GET))
-    # Places are counted in the whole table, by rank.
+    # Places refer to the unfiltered table by rank.
     is_whole = not wanted.is_filtered and wanted.sort == DEFAULT_SORT
     own = own_place_list(tournament, request.user) if is_whole and isinstance(request.user, User) else []
     shown = range(table.start_index(), table.end_index() + 1)
@@ -68,7 +68,7 @@ def ladder_table(request: HttpRequest, tournament: Tournament) -> dict[str, Any]
         "as_of": AsOfForm(),
         "table": table,
         "wanted": wanted,
-        # Ranks are by rating.
+        # Ranks follow the ratings, so sorting by rating would add nothing.
         "sorts": {key: title for key, title in SORT_TITLES.items() if key != "rating"},
         "filter": form,
         "own_elsewhere": [(place, -(-place.row // PARTICIPANTS_A_PAGE)) for place in elsewhere[:OWN_PLACES]],

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from arena_kit.ranking.meetings import StageKind
+from arena_kit.ranking.formats import StageKind
 from core.models import Tournament
 from core.tournaments.brackets import bracket_get
 from core.tournaments.results import held_back_because, results_visible
@@ -30,6 +30,20 @@ class SourceAnswer(serializers.Serializer[Any]):
     of = serializers.CharField()
 
 
+class Sides(serializers.ListSerializer[Any]):
+    """The sides of a meeting, with their participants."""
+
+    def get_attribute(self, instance: Any) -> Any:
+        return self.context["drawn"].sides(instance)
+
+
+class Lines(serializers.ListSerializer[Any]):
+    """The rows of a table, with their participants."""
+
+    def get_attribute(self, instance: Any) -> Any:
+        return self.context["drawn"].lines(instance)
+
+
 class SideAnswer(serializers.Serializer[Any]):
     submission = Version(
         source="participant.submission", allow_null=True, default=None, help_text="Null: not known yet, or nobody."
@@ -40,21 +54,33 @@ class SideAnswer(serializers.Serializer[Any]):
     score = serializers.FloatField(help_text="Sum over all matches; it decides between equal points.")
     is_winner = serializers.BooleanField()
 
+    class Meta:
+        list_serializer_class = Sides
+
 
 class MeetingAnswer(serializers.Serializer[Any]):
     key = serializers.CharField(help_text="Its name within the tournament.")
     number = serializers.IntegerField(help_text="Its place in the round, from 1.")
     round = serializers.IntegerField()
     sides = SideAnswer(many=True, help_text="Player 1 and player 2.")
-    duels = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of those that count.")
-    decision = serializers.CharField(allow_blank=True, help_text="How it was decided, a sentence; empty while open.")
+    duels = serializers.ListField(
+        child=serializers.IntegerField(), source="duel_keys", help_text="Ids of those that count."
+    )
+    decision = serializers.CharField(
+        allow_blank=True, source="sentence", help_text="How it was decided, a sentence; empty while open."
+    )
 
 
 class TableRowAnswer(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(help_text="Ties share: 1, 1, 3.")
+    rank = serializers.IntegerField(source="row.rank", help_text="Ties share: 1, 1, 3.")
     submission = Version(source="participant.submission")
-    values = serializers.ListField(child=serializers.FloatField(), help_text="In the order of the columns.")
-    notes = serializers.ListField(child=serializers.CharField())
+    values = serializers.ListField(
+        child=serializers.FloatField(), source="row.values", help_text="In the order of the columns."
+    )
+    notes = serializers.ListField(child=serializers.CharField(), source="row.notes")
+
+    class Meta:
+        list_serializer_class = Lines
 
 
 class TableAnswer(serializers.Serializer[Any]):
@@ -80,9 +106,11 @@ class StruckAnswer(serializers.Serializer[Any]):
 
 class StandingAnswer(serializers.Serializer[Any]):
     round = serializers.IntegerField(allow_null=True, help_text="The earliest with something to play; null when over.")
-    stages = StageAnswer(many=True)
-    table = TableAnswer()
-    notes = serializers.ListField(child=serializers.CharField(), help_text="Sentences on the whole.")
+    stages = StageAnswer(many=True, source="outline.stages")
+    table = TableAnswer(source="outline.table")
+    notes = serializers.ListField(
+        child=serializers.CharField(), source="outline.notes", help_text="Sentences on the whole."
+    )
     struck = StruckAnswer(many=True, help_text="Duels taken out of the ledger; what is needed is played again.")
 
 
@@ -100,4 +128,4 @@ class TournamentStanding(APIView):
         if drawn is None:
             sentence = "It has not begun." if not tournament.is_automatic else "It has no rounds: see its participants."
             raise Http404(sentence)
-        return Response(StandingAnswer(drawn).data)
+        return Response(StandingAnswer(drawn, context={"drawn": drawn}).data)

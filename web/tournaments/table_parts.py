@@ -1,4 +1,4 @@
-"""The filter of the table of an edition, and what of it an address asks for."""
+"""The form that filters the table of an edition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TEXT = {"autocomplete": "off"}
 
 
 class TableForm(forms.Form):
-    """With the names that the API has for it; what is wrong is said and not applied."""
+    """The filter with the names of the API; wrong values are reported and not applied."""
 
     q = forms.CharField(required=False, max_length=100, label="Search", widget=forms.TextInput(attrs=TEXT))
     owner = forms.CharField(required=False, max_length=100, widget=forms.TextInput(attrs=TEXT))
@@ -20,7 +20,7 @@ class TableForm(forms.Form):
 
     @property
     def wanted(self) -> TableFilter:
-        """What of the address is understood."""
+        """The filter of the values that are valid."""
         self.full_clean()
         found = {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
         sort = self.data.get("sort", "")

@@ -1,4 +1,4 @@
-"""Who takes part in a tournament."""
+"""The pages of participants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DUELS_A_PAGE = 50
 
 @explained
 def participant(request: HttpRequest, slug: str, edition: int, name: str) -> HttpResponse:
-    """A participant's duels against each opponent; asked by htmx, the part that changes while they are played."""
+    """A participant's duels against each opponent; for htmx, only the part that changes while they are played."""
     related = ("tournament__environment", "submission__agent__owner", "submission__rating")
     rows = Participant.objects.select_related(*related).filter(
         tournament__environment__slug=slug,

@@ -1,4 +1,4 @@
-"""Writes the file about an environment that Gymnasium has registered, by looking at its spaces."""
+"""Writes the file of an environment that Gymnasium has registered, from its spaces and its documentation."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironm
 from arena_kit.environment.spec import ActionArraySpec, ArraySpec, GymnasiumSource
 
 EXTRAS = ("box2d", "mujoco")
-"""Optional parts of Gymnasium that are optional parts of the arena, too."""
+"""The extras of Gymnasium that are extras of the arena, too."""
 PROBED_EPISODES, PROBED_STEPS = 8, 300
-"""How long random play looks for something that a reset leaves behind."""
+"""Episodes, and steps of each, that random play takes to find out whether a reset leaves something behind."""
 
 
 def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | None = None) -> dict[str, Any]:
-    """The keys of a file about a registered environment.
+    """Return the keys and values of the file of a registered environment.
 
-    max_steps: needed where Gymnasium names no limit. Raises MissingExtra, UnusableSpace and BrokenEnvironment.
+    arguments: for `gymnasium.make`. max_steps: the limit of steps, needed where Gymnasium names none. Raises
+    MissingExtra, UnusableSpace and BrokenEnvironment.
     """
     environment = open_environment(GymnasiumSource(registered_id, arguments))
     entry = registered(registered_id)
     steps = max_steps or entry.max_episode_steps
     if steps is None:
-        raise BrokenEnvironment(f"Gymnasium names no limit of steps for {registered_id}: give one with --max-steps.")
+        raise BrokenEnvironment(f"Gymnasium has no step limit for {registered_id}. Give one with --max-steps.")
     observation = observation_array(environment.observation_space)
     action_count, action = action_array(environment.action_space)
     source: dict[str, Any] = {"id": registered_id}
@@ -40,7 +41,7 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
     if extra := next((one for one in EXTRAS if str(entry.entry_point).startswith(f"gymnasium.envs.{one}")), ""):
         source["extra"] = extra
     if hasattr(environment.unwrapped, "mujoco_renderer"):
-        # Its free camera looks on while the robot runs away.
+        # MuJoCo's default camera stands still while the robot runs out of the picture.
         source["picture_arguments"] = {"camera_name": "track"}
     if _leaves_something(source["id"], arguments):
         source["new_each_episode"] = True
@@ -68,21 +69,21 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
 
 
 def slug(registered_id: str) -> str:
-    """`cart-pole` of `CartPole-v1`, `ale-pong` of `ALE/Pong-v5`."""
+    """Return the slug of a registered id: `cart-pole` for `CartPole-v1`, `ale-pong` for `ALE/Pong-v5`."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+", bare_name(registered_id))
     return "-".join(words).lower()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line: YAML on standard output, or a sentence on standard error and exit code 1."""
+    """Write YAML to standard output, or a sentence to standard error and exit with code 1."""
     parser = argparse.ArgumentParser(
         prog="python -m arena_kit.environment.adapters.describe",
-        description="Write the file about an environment that Gymnasium has registered. "
+        description="Write the file of an environment that Gymnasium has registered. "
         "Put it into data/environments/ and run `python manage.py sync_environments`.",
     )
-    parser.add_argument("id", help="registered name, e.g. CartPole-v1, or module:Name-v0 for one of another package")
+    parser.add_argument("id", help="registered name, e.g. CartPole-v1; module:Name-v0 for one of another package")
     parser.add_argument("--arguments", type=json.loads, default={}, help="for gymnasium.make, as a JSON object")
-    parser.add_argument("--max-steps", type=int, help="limit of steps, where Gymnasium names none or another is wanted")
+    parser.add_argument("--max-steps", type=int, help="limit of steps, if not Gymnasium's own")
     options = parser.parse_args(arguments)
     try:
         data = describe(options.id, options.arguments, options.max_steps)
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists in one line, texts of several lines as they are."""
+    """Writes lists in one line and texts of several lines as blocks."""
 
 
 _Dumper.add_representer(list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, True))
@@ -115,7 +116,7 @@ def _action(action: ActionArraySpec) -> dict[str, Any]:
 
 
 def _description(registered_id: str, environment: Any, observation: ArraySpec, actions: str) -> str:
-    """The first sentence of the environment's own documentation, and the table that all environments have."""
+    """Return the first sentence of the environment's own documentation and the table that all descriptions have."""
     document = re.sub(r"^\s*#.*$", "", type(environment.unwrapped).__doc__ or "", flags=re.MULTILINE)
     first = re.match(r".*?[.!](?=\s|$)", " ".join(document.split()))
     return (
@@ -128,7 +129,7 @@ def _description(registered_id: str, environment: Any, observation: ArraySpec, a
 
 
 def _leaves_something(registered_id: str, arguments: dict[str, Any]) -> bool:
-    """Whether an episode in a used environment differs from the same one in a new environment."""
+    """Return whether an episode in a used environment differs from the same episode in a new one."""
     source = GymnasiumSource(registered_id, arguments)
     used = open_environment(source)
     for seed in range(PROBED_EPISODES):

@@ -1,7 +1,6 @@
-"""Any environment that Gymnasium has registered, as one of the arena with one seat.
+"""Adapts any environment that Gymnasium has registered to the arena's protocol, with one seat.
 
-As a program it writes the file about one:
-`python -m arena_kit.environment.adapters.describe Foo-v0 > data/environments/foo.yml`
+`python -m arena_kit.environment.adapters.describe Foo-v0 > data/environments/foo.yml` writes the file of one.
 """
 
 from __future__ import annotations
@@ -34,19 +33,20 @@ from arena_kit.environment.protocol import (
 from arena_kit.environment.spec import EnvironmentSpec, GymnasiumSource
 
 SHOWN_VALUES = 64
-"""A frame holds no more values of an observation or of an action."""
+"""A frame holds at most this many values of an observation, and of an action."""
 
 
 class GymnasiumEnvironment:
-    """One episode after another of a registered environment; all that is random in one is drawn from its seed.
+    """Plays one episode after another of a registered environment; everything random in an episode is drawn from its
+    seed.
 
     The limit of steps is the spec's. Real actions beyond a bound are moved onto it, as Gymnasium's ClipAction does.
     """
 
     def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None) -> None:
-        """render_mode: as for `gymnasium.make`, for `render`.
+        """render_mode: as for `gymnasium.make`.
 
-        Raises MissingExtra, and BrokenEnvironment when Gymnasium's environment is not what the spec says.
+        Raises MissingExtra, and BrokenEnvironment when Gymnasium's environment does not fit the spec.
         """
         assert spec.gymnasium is not None
         self._spec, self._source, self._render_mode = spec, spec.gymnasium, render_mode
@@ -58,7 +58,7 @@ class GymnasiumEnvironment:
             raise BrokenEnvironment(f"{spec.id} does not fit Gymnasium's {self._source.id}: {error}.") from None
         self._valid = range(spec.action_count)
         self._is_new = True
-        # Plain attributes, because the referee asks for them at every step.
+        # Plain attributes are faster than properties, and the referee reads them at every step.
         self.to_move: tuple[int, ...] = ()
         self.truncated = False
 
@@ -98,9 +98,12 @@ class GymnasiumEnvironment:
         return (reward,)
 
     def frame(self) -> Frame:
-        """Keys: step, action (its name, number or values; None at the start), reward, return, over, truncated,
-        observation (at most SHOWN_VALUES of its `size` values), names (of these, where known) and text (a picture in
-        characters, where Gymnasium has one)."""
+        """Return the state as JSON.
+
+        Keys: step, action (its name, number or values; None at the start), reward, return, over, truncated,
+        observation (the first SHOWN_VALUES values), size (the number of all values), names (of the values, where known)
+        and text (a picture in characters, where Gymnasium has one).
+        """
         values = np.frombuffer(_raw(self._seen), np.dtype(self._spec.observation.wire).newbyteorder("<"))
         frame = {
             "step": self._steps,
@@ -126,20 +129,20 @@ class GymnasiumEnvironment:
             names = frame["names"] or range(len(frame["observation"]))
             lines += [f"{name}: {number(value)}" for name, value in zip(names, frame["observation"], strict=False)]
             if frame["size"] > SHOWN_VALUES:
-                lines.append(f"and {frame['size'] - SHOWN_VALUES} values more")
+                lines.append(f"and {frame['size'] - SHOWN_VALUES} more values")
         return "\n".join(lines)
 
     def render(self) -> Any:
-        """The picture of this state, in the form that `render_mode` asks for."""
+        """Return the picture of this state, in the form that `render_mode` asks for."""
         return self._environment.render()
 
     @property
     def frames_per_second(self) -> float:
-        """How fast its pictures are meant to be shown."""
+        """The speed at which its pictures are meant to be shown."""
         return float(self._environment.metadata.get("render_fps") or 30)
 
     def close(self) -> None:
-        """Let go of windows and drawing surfaces."""
+        """Close windows and drawing surfaces."""
         self._environment.close()
 
     def _shown_action(self) -> str | int | list[float | None] | None:
@@ -152,10 +155,10 @@ class GymnasiumEnvironment:
 
 
 def open_environment(source: GymnasiumSource, render_mode: str | None = None) -> Any:
-    """The environment that Gymnasium has registered, without the wrappers that only check and count.
+    """Make an environment that Gymnasium has registered, without the wrappers that only check and count.
 
-    render_mode: None takes the text pictures where there are such: they cost nothing until they are asked for.
-    Raises MissingExtra, and BrokenEnvironment for what is not registered or does not accept its arguments.
+    render_mode: None for text pictures, where the environment has any; they cost nothing until they are drawn. Raises
+    MissingExtra, and BrokenEnvironment when the id is not registered or the arguments are not accepted.
     """
     try:
         mode = render_mode or ("ansi" if "ansi" in render_modes(source.id) else None)
@@ -175,12 +178,12 @@ def open_environment(source: GymnasiumSource, render_mode: str | None = None) ->
 
 
 def bare_name(registered_id: str) -> str:
-    """`ALE/Pong` of `module:ALE/Pong-v5`; names need not have a version."""
+    """Return a registered id without its module and version: `ALE/Pong` for `module:ALE/Pong-v5`."""
     return re.sub(r"-v\d+$", "", registered_id.rpartition(":")[2])
 
 
 def registered(registered_id: str) -> Any:
-    """What Gymnasium knows of a name, which may begin with the module that registers it: `module:Name-v0`."""
+    """Return Gymnasium's entry for an id, which may begin with the module that registers it: `module:Name-v0`."""
     module, _, name = registered_id.rpartition(":")
     if module:
         import_module(module)
@@ -189,21 +192,21 @@ def registered(registered_id: str) -> Any:
 
 @cache
 def render_modes(registered_id: str) -> frozenset[str]:
-    """In which forms an environment can draw itself. Raises what Gymnasium does when it cannot be found."""
+    """Return the render modes of an environment. Raises Gymnasium's errors when it cannot be found."""
     entry_point = registered(registered_id).entry_point
     with warnings.catch_warnings():
-        # Importing Box2D warns from within C, and where warnings are errors it does not survive that.
+        # Importing Box2D warns from within C and crashes where warnings are errors.
         warnings.simplefilter("ignore")
         creator = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
     if (mujoco := sys.modules.get("mujoco")) is not None:
-        # Its own handler writes MUJOCO_LOG.TXT into the working folder. What a warning is about shows in the values.
+        # MuJoCo's own handler would write MUJOCO_LOG.TXT into the working folder.
         mujoco.set_mju_user_warning(lambda _: None)
     metadata: object = getattr(creator, "metadata", None)
     return frozenset(metadata.get("render_modes", ())) if isinstance(metadata, Mapping) else frozenset()
 
 
 def sentence(frame: Frame) -> str:
-    """What led to a frame, and whether it is the last."""
+    """Return a sentence about the step that led to a frame, and whether the frame is the last."""
     if frame["action"] is None:
         return "Start."
     action = frame["action"]
@@ -225,5 +228,5 @@ def _raw(seen: Observation) -> bytes:
 
 
 def _numbers(values: np.ndarray[Any, Any]) -> list[float | None]:
-    """The first values as JSON knows them: None for what is not finite."""
+    """Return the first SHOWN_VALUES values for JSON, with None for values that are not finite."""
     return [value if math.isfinite(value) else None for value in values[:SHOWN_VALUES].tolist()]

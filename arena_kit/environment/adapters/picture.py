@@ -1,4 +1,4 @@
-"""Picture of a frame of a Gymnasium environment: characters where it has such a picture, else bars."""
+"""Draws a frame of a Gymnasium environment: its picture in characters where it has one, otherwise bars."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from arena_kit.environment.svg import label, svg
 WIDTH = 440
 MOST_BARS = 24
 ACTION_CHARACTERS = 34
-"""What fits beside the return; the description has all of it."""
+"""A longer action is cut to this length to fit beside the return; the picture's description has all of it."""
 SENTENCE = re.compile(r"[A-Z][a-z]+ .*\.")
-"""What stands below a picture of characters, in which a full stop may be a floor."""
+"""Matches the sentences below a picture in characters, but not its rows, which may hold full stops."""
 ROW = 26
 MIDDLE, HALF = 256, 80
-"""Where the zero of all bars is, and how long the longest is on either side."""
+"""The x coordinate of all bars' zero, and the length of the longest bar to either side."""
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """A board of characters, or a bar for each of the first values; below, what led here and the return so far."""
+    """Draw a board of characters or a bar for each of the first values, with the last action and the return below."""
     parts, height, description = _text(frame["text"]) if "text" in frame else _bars(frame)
     parts.insert(0, f'<rect class="board" width="{WIDTH}" height="{height + 44}" rx="20"/>')
     action = "Start" if frame["action"] is None else f"Step {frame['step']}: {_shown(frame['action'])}"
@@ -35,7 +35,7 @@ def frame_to_svg(frame: Frame) -> str:
 
 
 def _text(text: str) -> tuple[list[str], int, str]:
-    """Every character at a place of its own, so that columns stand whatever the font; sentences below the grid."""
+    """Place each character by itself, so that columns line up in any font; put the sentences below the grid."""
     lines = text.splitlines()
     said = len(list(takewhile(SENTENCE.fullmatch, reversed(lines))))
     grid = lines[: len(lines) - said]
@@ -63,9 +63,9 @@ def _text(text: str) -> tuple[list[str], int, str]:
 
 
 def _bars(frame: Frame) -> tuple[list[str], int, str]:
-    """One row for each value: its name, a bar from the middle, the number.
+    """Draw a row for each value: its name, a bar from the middle and the number.
 
-    A bar has the length |x| / (1 + |x|) of the longest: every finite value fits without its bounds being known.
+    A bar's length is |x| / (1 + |x|) of the longest, so that every finite value fits without known bounds.
     """
     values = frame["observation"][:MOST_BARS]
     names = frame["names"] or [str(index) for index in range(len(values))]
@@ -84,8 +84,8 @@ def _bars(frame: Frame) -> tuple[list[str], int, str]:
             parts.append(f'<rect class="{colour}" x="{x:.1f}" y="{y + 5}" width="{length:.1f}" height="16"/>')
         parts.append(label(WIDTH - 24, y + 18, 14, shown, anchor="end", colour="ink"))
     if (left_out := frame["size"] - len(values)) > 0:
-        parts.append(label(WIDTH / 2, height + 18, 13, f"and {left_out} values more"))
-        told.append(f"and {left_out} values more")
+        parts.append(label(WIDTH / 2, height + 18, 13, f"and {left_out} more values"))
+        told.append(f"and {left_out} more values")
         height += 26
     return parts, height, ", ".join(told) + "."
 

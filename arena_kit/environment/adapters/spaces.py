@@ -1,4 +1,4 @@
-"""Gymnasium's spaces in the arena's terms: what goes over the wire, and how values are turned into it and back."""
+"""Translates Gymnasium's spaces into the arena's array specs, and their values to and from the wire."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _WHOLE_TYPES = ("int8", "uint8", "int16", "int32", "int64")
 
 
 class UnusableSpace(ArenaEnvironmentError):
-    """A space that has no fixed number of values, or none that fit the wire; the message says which."""
+    """The arena cannot use a space; the message says why."""
 
 
 def observation_array(space: Any) -> ArraySpec:
-    """What a player receives of a space, in the smallest type that loses nothing.
+    """Return the array that a player receives for an observation space, in the smallest type that loses nothing.
 
-    Discrete gives one whole number. Tuple and Dict give one flat row: the whole numbers themselves where they hold
-    nothing else (Blackjack: three), otherwise what `gymnasium.spaces.flatten` makes of them. Raises UnusableSpace.
+    Discrete gives one whole number. Tuple and Dict give one flat row: their whole numbers if they hold nothing else (as
+    in Blackjack, which has three), otherwise the result of `gymnasium.spaces.flatten`. Raises UnusableSpace.
     """
     if isinstance(space, spaces.Box):
         shape = space.shape or (1,)
@@ -42,12 +42,12 @@ def observation_array(space: Any) -> ArraySpec:
 
 
 def observation_encoder(space: Any, array: ArraySpec) -> Callable[[Any], bytes]:
-    """How an observation becomes raw little-endian bytes. array: the wire type that the spec asks for.
+    """Return a function that turns an observation into raw little-endian bytes of the spec's wire type.
 
-    Raises UnusableSpace when an observation does not fit the spec.
+    Raises UnusableSpace when the space does not fit `array`.
     """
     own = observation_array(space)
-    # Real numbers may be sent shorter than they are; whole ones must arrive as they are.
+    # Real numbers may lose precision on the wire; whole numbers may not.
     casting: Literal["same_kind", "safe"] = "same_kind" if own.wire.startswith("float") else "safe"
     if own.shape != array.shape or not np.can_cast(own.wire, array.wire, casting):
         raise UnusableSpace(
@@ -68,7 +68,7 @@ def observation_encoder(space: Any, array: ArraySpec) -> Callable[[Any], bytes]:
 
 
 def action_array(space: Any) -> tuple[int, ActionArraySpec | None]:
-    """Number of actions, or where they are arrays 0 and what these are. Raises UnusableSpace."""
+    """Return the number of actions and None, or 0 and the array that an action is. Raises UnusableSpace."""
     if isinstance(space, spaces.Discrete):
         return int(space.n), None
     if isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)):
@@ -78,16 +78,16 @@ def action_array(space: Any) -> tuple[int, ActionArraySpec | None]:
         return 0, ActionArraySpec(space.shape, "int64", wire, low, high)
     if isinstance(space, spaces.Box):
         array = observation_array(space)
-        # The shortest decimals that give these values: 0.4, where the double of a float32 is 0.4000000059604645.
+        # The shortest decimals that give these values: 0.4 for a float32 that is 0.4000000059604645 as a double.
         low, high = (_one_if_equal([float(str(value)) for value in bound.ravel()]) for bound in (space.low, space.high))
         return 0, ActionArraySpec(array.shape, array.dtype, array.wire, low, high)
-    raise UnusableSpace(f"Actions of the space {space} are neither one of a number nor one array.")
+    raise UnusableSpace(f"Actions of the space {space} are neither numbers nor an array.")
 
 
 def action_decoder(space: Any, action_count: int, array: ActionArraySpec | None) -> Callable[[Action], Any]:
-    """How an action becomes what the environment takes; the decoder raises IllegalAction for what is none.
+    """Return a function that turns an action into what the environment takes, or raises IllegalAction.
 
-    Raises UnusableSpace when the spec's actions are not those of the space.
+    Raises UnusableSpace when the spec's actions do not fit the space.
     """
     own_count, own = action_array(space)
     if own_count != action_count or (own is None) != (array is None):
@@ -102,7 +102,7 @@ def action_decoder(space: Any, action_count: int, array: ActionArraySpec | None)
 def _integer_decoder(count: int, start: int) -> Callable[[Action], Any]:
     def decode(action: Action) -> int:
         if type(action) is not int or not 0 <= action < count:
-            raise IllegalAction(f"{_short(action)} is not an action: they are 0 to {count - 1}.")
+            raise IllegalAction(f"{_short(action)} is not an action. The actions are 0 to {count - 1}.")
         return action + start
 
     return decode
@@ -139,7 +139,7 @@ def _array_decoder(array: ActionArraySpec, dtype: np.dtype[Any], shape: tuple[in
 
 
 def _is_whole(space: Any) -> bool:
-    """Whether it holds nothing but whole numbers of a fixed count."""
+    """Return whether a space holds only whole numbers, and a fixed count of them."""
     if isinstance(space, spaces.Tuple):
         return all(_is_whole(part) for part in space.spaces)
     if isinstance(space, spaces.Dict):
@@ -148,7 +148,7 @@ def _is_whole(space: Any) -> bool:
 
 
 def _whole_bounds(space: Any) -> Iterator[tuple[int, int]]:
-    """Least and greatest value of each number, in the order of `_whole_values`."""
+    """Yield the least and the greatest value of each number, in the order of `_whole_values`."""
     if isinstance(space, spaces.Tuple):
         for part in space.spaces:
             yield from _whole_bounds(part)
@@ -183,7 +183,7 @@ def _whole_wire(space: Any, low: int, high: int) -> str:
 
 
 def _one_if_equal(values: list[float]) -> tuple[float, ...]:
-    """One bound for all where they are the same, none where there is none."""
+    """Return one bound for all values where they share it, and () where all values are unbounded."""
     if all(math.isinf(value) for value in values):
         return ()
     return (values[0],) if len(set(values)) == 1 else tuple(values)

@@ -1,7 +1,7 @@
-"""Draws a finished episode again: a video with a still picture, a text replay, and the rewards beside them.
+"""Records a finished episode: a video with a still picture, a text replay, and the rewards.
 
-As a program it does so in a process of its own, without a display and with limits: `record_apart` starts it, and
-`python -m arena_kit.environment.adapters.video FOLDER < job.json` with a job as `Job.to_json` writes it.
+`record_apart` runs this module as a program, `python -m arena_kit.environment.adapters.video FOLDER < job.json`, so
+that drawing happens in a process of its own, without a display and with limits. The job is what `Job.to_json` writes.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from arena_kit.environment.spec import EnvironmentSpec
 VIDEO, STILL, RETURNS, TEXT = "episode.webm", "still.webp", "episode.json", "text.json"
 STILL_WIDTH = 320
 FRAMES_PER_SECOND = 30
-"""Faster environments are shown at their own speed with frames left out."""
+"""A video has at most this many frames per second; that of a faster environment keeps its speed and leaves out
+frames."""
 MEMORY_LIMIT_BYTES = 6 << 30
-"""Of address space, of which software drawing reserves much more than it uses."""
+"""Limit on the process's address space, of which software drawing reserves much more than it uses."""
 ENCODING: dict[str, object] = {
     "crf": "36",
     "b": "0",
@@ -42,26 +43,28 @@ ENCODING: dict[str, object] = {
     "lag-in-frames": "0",
     "threads": "1",
 }
-"""Constant quality, quick, on one core, and every frame at once, so that the size is known while it grows."""
+"""Options of the VP9 encoder: constant quality, fast, one thread, and no delay of frames, so that the size is known
+while the video grows."""
 WATCH_SECONDS = 1.0
+"""Seconds between two calls of `watch`."""
 TEXT_VALUES = 8
-"""Up to so many whole numbers a state reads as a text."""
+"""Only states of at most this many whole numbers get a text replay."""
 
 
 class CannotRecord(ArenaEnvironmentError):
-    """No picture can be made of this environment on this machine; the message says why."""
+    """This machine cannot draw the environment; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a recording may cost. Long episodes, and what is slow to draw, show every second frame, every third, ..."""
+    """What a recording may cost. To keep within it, a long or slow episode shows only every second frame, or fewer."""
 
     frames: int = 600
     width: int = 640
-    """Pixels; larger pictures are made smaller."""
+    """Pixels; larger pictures are scaled down."""
     video_bytes: int = 8 << 20
     seconds: float = 60.0
-    """Wall time of drawing and encoding; the video ends early where it or its size would be exceeded all the same."""
+    """Wall time of drawing and encoding. A video that would still exceed it, or `video_bytes`, ends early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +76,19 @@ class Job:
     seed: int
     actions: tuple[int, ...] | tuple[bytes, ...]
     score: float | None = None
-    """The return that was recorded; None when it is not to be compared."""
+    """The recorded return, which the replay must reach; None to skip that check."""
     folders: tuple[str, ...] = ()
-    """Where the organisers' own files about environments are."""
+    """The folders of organisers' own environments."""
     bounds: Bounds = Bounds()
 
     def to_json(self) -> str:
-        """One object; array actions in hexadecimal."""
+        """Return a JSON object, with array actions in hexadecimal."""
         actions = [action.hex() if isinstance(action, bytes) else action for action in self.actions]
         return json.dumps(asdict(self) | {"actions": actions})
 
     @classmethod
     def from_json(cls, text: str) -> Job:
-        """What `to_json` wrote. Raises CannotRecord for anything else."""
+        """Read what `to_json` wrote. Raises CannotRecord for anything else."""
         try:
             data = json.loads(text)
             given = data.pop("actions")
@@ -100,18 +103,21 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The files that were made, each under its fixed name, and why there is no video."""
+    """The result of a recording."""
 
     files: tuple[str, ...]
+    """Names of the files that were written: VIDEO, STILL, RETURNS, TEXT."""
     no_video: str = ""
+    """Why there is no video; empty when there is one."""
 
 
 def record(job: Job, folder: Path) -> Recording:
-    """Write what can be made of an episode into a folder.
+    """Record an episode into a folder.
 
-    `episode.json`: rewards and returns, one entry a step; of the video its `stride` (steps from one frame to the next;
-    the last step is always shown), `fps`, `frames` and whether it was `cut`. `text.json`: frames, actions, rewards and
-    returns, with an entry for the start. Raises ReplayMismatch for an episode that does not give its score again.
+    `episode.json` holds rewards and returns, one entry per step, and about the video its `stride` (steps from one frame
+    to the next; the last step is always shown), `fps`, `frames`, size, and whether it was `cut`. `text.json` holds
+    frames, actions, rewards and returns, with an entry for the start. Raises ReplayMismatch when the episode does not
+    reach its recorded score again.
     """
     for own in job.folders:
         use_folder(Path(own))
@@ -134,10 +140,11 @@ def record(job: Job, folder: Path) -> Recording:
 def record_apart(
     job: Job, folder: Path, *, seconds: float | None = None, watch: Callable[[], object] = lambda: None
 ) -> Recording:
-    """As `record`, in a process of its own with less priority, a limit of memory, and no display.
+    """Do what `record` does in a process of its own, with less priority, limited memory and no display.
 
-    seconds: after which it is ended; twice what the bounds allow where None. watch: called about once a second; what
-    it raises ends the process and comes through. Raises CannotRecord, also when the process dies, and ReplayMismatch.
+    seconds: the process's time limit; None for twice the job's `bounds.seconds`. watch: called about once a second; an
+    exception that it raises ends the process and is passed on. Raises CannotRecord, also when the process dies, and
+    ReplayMismatch.
     """
     command = [sys.executable, "-m", "arena_kit.environment.adapters.video", str(folder.absolute())]
     environment = {"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -153,7 +160,7 @@ def record_apart(
     try:
         answer = json.loads(printed.splitlines()[-1])
     except (IndexError, ValueError):
-        last = (complaints.strip().splitlines() or ["it said nothing"])[-1]
+        last = (complaints.strip().splitlines() or ["it printed nothing"])[-1]
         raise CannotRecord(f"Recording ended with code {process.returncode}: {last[:300]}") from None
     if "mismatch" in answer:
         raise ReplayMismatch(answer["mismatch"])
@@ -165,7 +172,8 @@ def record_apart(
 def _communicate(
     process: subprocess.Popen[str], said: str, until: float, watch: Callable[[], object]
 ) -> tuple[str, str]:
-    """Both outputs of a process that ends before `until`. Raises CannotRecord, and what `watch` raises."""
+    """Return both outputs of a process that ends before `until` (monotonic). Raises CannotRecord and what `watch`
+    raises."""
     left: str | None = said
     while True:
         try:
@@ -178,7 +186,7 @@ def _communicate(
 
 
 def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
-    """The states in characters or words, at most `bounds.frames` of them, and what led to each."""
+    """Return the first `bounds.frames` states as text, with the action, reward and return that led to each."""
     frames: list[str] = []
     actions: list[Any] = []
     rewards: list[float] = []
@@ -186,7 +194,7 @@ def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
     environment = GymnasiumEnvironment(spec)
     for _ in _played(environment, job):
         frame = environment.frame()
-        # Without the first line, which says what stands in the other lists.
+        # The first line of `text` is left out: it repeats what the other lists hold.
         frames.append(frame.get("text") or environment.text().partition("\n")[2])
         actions.append(frame["action"])
         rewards.append(frame["reward"])
@@ -198,9 +206,9 @@ def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
 
 
 def headless() -> None:
-    """Have drawing done without a display, MuJoCo's where a library for it is found.
+    """Make libraries draw without a display; MuJoCo only where EGL or OSMesa is installed.
 
-    Called before anything is drawn: the libraries look once.
+    Must be called before anything is drawn, because the libraries read these variables once.
     """
     os.environ["SDL_VIDEODRIVER"] = os.environ["SDL_AUDIODRIVER"] = "dummy"
     if "MUJOCO_GL" not in os.environ:
@@ -214,7 +222,7 @@ def _is_text(spec: EnvironmentSpec) -> bool:
 
 
 def _rewards(spec: EnvironmentSpec, job: Job) -> list[float]:
-    """All rewards, from the very environment that the referee plays: without pictures."""
+    """Return all rewards, from the environment without pictures, which is the one that the referee plays."""
     environment = GymnasiumEnvironment(spec)
     rewards = [reward for reward in _played(environment, job) if reward is not None]
     environment.close()
@@ -225,12 +233,12 @@ def _rewards(spec: EnvironmentSpec, job: Job) -> list[float]:
 
 
 def _returns(rewards: list[float]) -> list[float]:
-    """The return after each step, added up as the referee does: since Python 3.12 `sum` rounds otherwise."""
+    """Return the return after each step, added as the referee does; `sum` rounds differently since Python 3.12."""
     return list(accumulate(rewards, initial=0.0))[1:]
 
 
 def _played(environment: GymnasiumEnvironment, job: Job) -> Iterator[float | None]:
-    """Play the episode again: the reward of every step, after None for the start. Raises ReplayMismatch."""
+    """Play the episode again; yield None for the start, then the reward of every step. Raises ReplayMismatch."""
     environment.reset(job.seed)
     yield None
     for action in job.actions:
@@ -243,17 +251,17 @@ def _played(environment: GymnasiumEnvironment, job: Job) -> Iterator[float | Non
 
 
 def _record_video(spec: EnvironmentSpec, job: Job, folder: Path) -> dict[str, Any]:
-    """Write the video and the still picture; return what a page needs to know of the video."""
+    """Write the video and the still picture; return what a page needs to know about the video."""
     if spec.gymnasium is None or "rgb_array" not in render_modes(spec.gymnasium.id):
         raise CannotRecord(f"{spec.name} has no pictures.")
     try:
         environment = GymnasiumEnvironment(spec, "rgb_array")
         environment.reset(job.seed)
-        # The first picture sets things up; the second tells what one costs.
+        # The first picture includes the set-up; the second shows what one costs.
         seconds = [timeit(lambda: _picture(environment), number=1) for _ in range(2)][-1]
     except MissingExtra as error:
         raise CannotRecord(str(error)) from None
-    # What libraries raise for a missing GL, a missing pygame or a full memory has no common class.
+    # The errors for a missing GL library, a missing pygame and a lack of memory have no common class.
     except Exception as error:
         raise CannotRecord(f"Nothing can be drawn here: {type(error).__name__}: {error}"[:300]) from error
     try:
@@ -263,7 +271,7 @@ def _record_video(spec: EnvironmentSpec, job: Job, folder: Path) -> dict[str, An
 
 
 def _encode(environment: GymnasiumEnvironment, job: Job, folder: Path, *, affordable: int) -> dict[str, Any]:
-    """affordable: how many pictures can be drawn in half of the time."""
+    """affordable: the number of pictures that can be drawn in half of `bounds.seconds`."""
     import av
 
     bounds, last = job.bounds, len(job.actions)
@@ -315,13 +323,13 @@ def _picture(environment: GymnasiumEnvironment) -> Any:
 
 
 def _fitted(width: int, height: int, most: int) -> tuple[int, int]:
-    """The size in even numbers, as the codec wants them, no wider than `most` and of the same proportions."""
+    """Return the size scaled to a width of at most `most`, in even numbers, which the codec needs."""
     scale = min(1.0, most / width)
     return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
 
 
 def main() -> None:
-    """Read a job from standard input; write its files, and one line of JSON about them."""
+    """Read a job from standard input; write its files, and a line of JSON about them to standard output."""
     folder = Path(sys.argv[1])
     os.nice(10)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))

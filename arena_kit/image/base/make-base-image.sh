@@ -1,20 +1,20 @@
 #!/bin/sh
-# Makes the base image of players from Debian packages, for machines that reach no image registry.
-# Needs root, an engine, and `mmdebstrap` (apt-get install mmdebstrap). Takes about four minutes once.
-#   NAME      image to make            (default rl-arena-base)
-#   SUITE     Debian release           (default bookworm)
-#   CACHE     where the tarball is kept (default /var/cache/rl-arena)
-#   MIRROR    Debian mirror            (default: this machine's apt sources)
-# With --force it is made again although it exists.
+# Makes the base image of players from Debian packages, for machines that cannot reach an image registry.
+# Needs root, a Docker engine and mmdebstrap (apt-get install mmdebstrap). Takes about four minutes.
+#   NAME      name of the image           (default rl-arena-base)
+#   SUITE     Debian release              (default bookworm)
+#   CACHE     folder to keep the tarball  (default /var/cache/rl-arena)
+#   MIRROR    Debian mirror               (default: this machine's apt sources)
+# With --force it makes the image again even if the image exists.
 set -eu
 NAME=${NAME:-rl-arena-base}
 SUITE=${SUITE:-bookworm}
 CACHE=${CACHE:-/var/cache/rl-arena}
-# OpenBLAS: without it NumPy's matrices take ten times as long.
+# Without OpenBLAS, NumPy's matrix products take ten times as long.
 PACKAGES=python3,python3-pip,python3-numpy,libopenblas0-pthread,ca-certificates
 
 if [ "${1:-}" != --force ] && [ "$(docker image inspect --format '{{index .Config.Labels "arena.base"}}' "$NAME" 2>/dev/null)" = "$PACKAGES" ]; then
-    echo "The base image $NAME is there already."
+    echo "The base image $NAME exists already."
     exit 0
 fi
 command -v mmdebstrap >/dev/null || { echo "mmdebstrap is missing: apt-get install mmdebstrap" >&2; exit 1; }

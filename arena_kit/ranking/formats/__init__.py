@@ -1,31 +1,36 @@
-"""Formats of tournaments, by name; see `contract` for what all of them are."""
+"""Formats of tournaments, by name; `contract` says what all of them have in common."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
-from arena_kit.ranking.formats.contract import (
+from arena_kit.ranking.formats.contract import MOST_PAIRS, MOST_PARTICIPANTS, Format, KnockOut
+from arena_kit.ranking.formats.elimination import DoubleElimination, SingleElimination
+from arena_kit.ranking.formats.groups import GroupsKnockOut
+from arena_kit.ranking.formats.plan import (
+    Decision,
     DuelOrder,
     DuelRecord,
     DuelState,
-    Format,
     History,
-    Impossible,
     Meeting,
+    Outline,
     Plan,
     Row,
+    Source,
     Stage,
+    StageKind,
     Table,
 )
-from arena_kit.ranking.formats.elimination import DoubleElimination, SingleElimination
-from arena_kit.ranking.formats.groups import GroupsKnockOut
 from arena_kit.ranking.formats.round_robin import RoundRobin
+from arena_kit.ranking.formats.settings import Impossible, Setting, Value, setting_field, settings_of
 from arena_kit.ranking.formats.swiss import Swiss
-from arena_kit.ranking.meetings import Decision, Source, StageKind
 
 __all__ = [
     "FORMATS",
+    "MOST_PAIRS",
+    "MOST_PARTICIPANTS",
     "Decision",
     "DoubleElimination",
     "DuelOrder",
@@ -35,18 +40,25 @@ __all__ = [
     "GroupsKnockOut",
     "History",
     "Impossible",
+    "KnockOut",
     "Meeting",
+    "Outline",
     "Plan",
     "RoundRobin",
     "Row",
+    "Setting",
     "SingleElimination",
     "Source",
     "Stage",
     "StageKind",
     "Swiss",
     "Table",
+    "Value",
     "format_make",
+    "format_name",
     "format_settings",
+    "setting_field",
+    "settings_checked",
     "settings_of",
 ]
 
@@ -54,37 +66,37 @@ FORMATS: dict[str, type[Format]] = {
     kind.slug: kind for kind in (RoundRobin, Swiss, SingleElimination, DoubleElimination, GroupsKnockOut)
 }
 
-EXTENSIONS = ("extension_pairs", "extensions")
-"""Fields of all formats, of use in a knock-out alone."""
 
+def format_make(slug: str, given: Mapping[str, object]) -> Format:
+    """A format from plain values, e.g. read from JSON; settings that are left out or None have their defaults.
 
-def format_make(slug: str, settings: Mapping[str, object]) -> Format:
-    """A format by its slug and settings as plain values, e.g. read from JSON; those left out have their defaults.
-
-    Raises Impossible for what is not known, of another type, or cannot be.
+    Raises Impossible, naming the form field, for a format or setting that does not exist and a value that cannot be.
     """
     if slug not in FORMATS:
-        raise Impossible(f"There is no format {slug!r}; take one of {', '.join(FORMATS)}.")
+        raise Impossible(f"There is no format {slug!r}; take one of {', '.join(FORMATS)}.", field="format")
     kind = FORMATS[slug]
-    # Also those that do nothing there: tournaments of earlier versions have written them down.
-    defaults = {field.name: field.default for field in dataclasses.fields(kind)}
-    for name, value in settings.items():
-        if name not in defaults:
-            raise Impossible(f"{kind.name} has no setting {name!r}; it has {', '.join(settings_of(kind))}.")
-        default = defaults[name]
-        # A boolean is an integer to Python, but nobody means it so.
-        wanted = bool if isinstance(default, bool) else int
-        if type(value) is not wanted and not (value is None and default is None):
-            raise Impossible(f"{name} is {value!r}; make it {'true or false' if wanted is bool else 'a whole number'}.")
-    return kind(**settings)  # type: ignore[arg-type]  # checked just above
+    known = {setting.name: setting for setting in settings_of(kind)}
+    for name, value in given.items():
+        if name not in known:
+            raise Impossible(
+                f"{kind.name} has no setting {name!r}; it has {', '.join(known)}.", field=setting_field(name)
+            )
+        known[name].check(value)
+    stated: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return kind(**stated)
 
 
-def format_settings(played: Format) -> dict[str, object]:
-    """The settings of a format as plain values, so that `format_make` makes it again."""
-    return {name: getattr(played, name) for name in settings_of(type(played))}
+def format_settings(played: Format) -> dict[str, Value]:
+    """All settings of a format as plain values, from which `format_make` makes it again."""
+    return {setting.name: getattr(played, setting.name) for setting in settings_of(type(played))}
 
 
-def settings_of(kind: type[Format]) -> dict[str, object]:
-    """What can be set of a format, with the defaults: its fields, but for those that do nothing in it."""
-    idle = () if kind.has_extensions else EXTENSIONS
-    return {field.name: field.default for field in dataclasses.fields(kind) if field.name not in idle}
+def settings_checked(slug: str, given: Mapping[str, object]) -> dict[str, Value]:
+    """The settings that are given, as they are stored. Raises Impossible as `format_make`."""
+    stored = format_settings(format_make(slug, given))
+    return {name: stored[name] for name in given if given[name] is not None}
+
+
+def format_name(slug: str) -> str:
+    """What a page calls a format."""
+    return FORMATS[slug].name if slug in FORMATS else slug.replace("-", " ").capitalize()

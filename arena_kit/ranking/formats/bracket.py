@@ -1,4 +1,4 @@
-"""Brackets: who may meet whom, known before anybody has played."""
+"""Brackets: who may meet whom is known before the first match."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from arena_kit.ranking.formats.contract import Meeting, Stage
 from arena_kit.ranking.formats.meetings import Records
-from arena_kit.ranking.meetings import Decision, Source, StageKind
+from arena_kit.ranking.formats.plan import Decision, Meeting, Source, Stage, StageKind
 from arena_kit.ranking.pairing import seed_order
 
 NAMES = {
@@ -25,7 +24,7 @@ THIRD_PLACE = "T"
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A meeting to be. section: the part of the bracket that it is drawn in."""
+    """A future meeting. section: the part of the bracket in which it is drawn."""
 
     key: str
     section: str
@@ -35,7 +34,7 @@ class Slot:
 
 
 class _Builder:
-    """Collects the meetings of a bracket; a side of None is nobody, so the other one goes on without a meeting."""
+    """Collects the meetings of a bracket; if a side is None, the other goes on without a meeting."""
 
     def __init__(self) -> None:
         self.slots: list[Slot] = []
@@ -43,7 +42,7 @@ class _Builder:
     def meet(
         self, section: str, key: str, number: int, place: int, sides: Sequence[Source | None]
     ) -> tuple[Source | None, Source | None]:
-        """Where the winner and the loser of two sides come from, in round `number` at `place` (0-based)."""
+        """Add a meeting in round `number` at `place` (0-based); return the sources of its winner and loser."""
         one, other = sides
         if one is None or other is None:
             return one or other, None
@@ -51,7 +50,7 @@ class _Builder:
         return Source("winner", key), Source("loser", key)
 
     def winners(self, section: str, count: int) -> tuple[Source | None, list[list[Source | None]]]:
-        """The bracket of those who have not lost; returns where its winner comes from, and its losers by round."""
+        """Add the bracket of participants without a loss; return the source of its winner, and its losers by round."""
         alive = [Source("seed", str(seed + 1)) if seed < count else None for seed in seed_order(bracket_size(count))]
         losers = []
         number = 0
@@ -67,14 +66,14 @@ class _Builder:
 
 
 def bracket_size(count: int) -> int:
-    """The power of two that `count` participants fit into; the places left over are byes of the best seeds."""
+    """The smallest power of two for `count` participants; the remaining places are byes of the best seeds."""
     return 1 << (count - 1).bit_length()
 
 
 def single_elimination(count: int, *, third_place: bool) -> list[Slot]:
-    """A bracket of which one drops out by losing once; the loser of a semi-final may play for the third place.
+    """A bracket in which a participant is out after one loss; the losers of the semi-finals may play for third place.
 
-    Round r is the r-th from the start; count - 1 meetings, and one more for the third place.
+    It has count - 1 meetings, and one more for the third place.
     """
     builder = _Builder()
     _, losers = builder.winners("knock-out", count)
@@ -84,11 +83,11 @@ def single_elimination(count: int, *, third_place: bool) -> list[Slot]:
 
 
 def double_elimination(count: int) -> list[Slot]:
-    """A bracket of which one drops out by losing twice.
+    """A bracket in which a participant is out after two losses.
 
-    Losers of round r of the winners' bracket enter the losers' bracket in its round 2r - 2, the first ones in its round
-    1; round r of it is round r + 1 of the tournament. Its winner meets the one who never lost; should the latter lose,
-    they meet once more. So 2 count - 2 meetings, or one more. Source: https://en.wikipedia.org/wiki/Double-elimination_tournament.
+    Losers of round r of the winners' bracket enter the losers' bracket in its round 2r - 2, those of round 1 in its
+    round 1; its round r is round r + 1 of the tournament. Its winner meets the participant without a loss; if the
+    latter loses, they meet once more. So there are 2 count - 2 meetings, or one more. Source: https://en.wikipedia.org/wiki/Double-elimination_tournament.
     """
     builder = _Builder()
     champion, losers = builder.winners("winners", count)
@@ -110,11 +109,12 @@ def double_elimination(count: int) -> list[Slot]:
 
 
 def crossing(losers: Sequence[Source | None], drop: int) -> list[Source | None]:
-    """The order in which the losers of one round enter the losers' bracket, `drop` times after others did.
+    """The order in which the losers of a round enter the losers' bracket, as the `drop`-th such round from 0.
 
-    Reversed, each half reversed, the halves swapped, as they are, and again: so whoever enters comes from another part
-    of the winners' bracket than those who wait there. With k rounds in the winners' bracket nobody meets the same one
-    again before round k of the losers' bracket, whoever wins (tested); later ones cannot be ruled out.
+    The order is reversed, then each half is reversed, then the halves are swapped, then left as it is, and so on, so
+    that those who enter come from another part of the winners' bracket than those who wait. With k rounds in the
+    winners' bracket no two meet again before round k of the losers' bracket, whatever the results (tested); later
+    they may.
     """
     half = len(losers) // 2
     upper, lower = list(losers[:half]), list(losers[half:])
@@ -134,10 +134,10 @@ def play_out(
     first_round: int = 1,
     origins: Sequence[Source] | None = None,
 ) -> list[Meeting]:
-    """The meetings of a bracket as far as the records tell who is in them.
+    """The meetings of a bracket, with the players that the records determine so far.
 
-    participants: in seed order, None for those who are not known yet. origins: where they come from, when it is not
-    their seed. first_round: the round of the tournament in which the bracket begins.
+    participants: in seed order, None for those not known yet. origins: their sources, if these are not their seeds.
+    first_round: the round of the tournament in which the bracket begins.
     """
     known: dict[Source, int | None] = {
         Source("seed", str(place)): who for place, who in enumerate(participants, start=1)
@@ -152,7 +152,7 @@ def play_out(
         if slot.key == RESET and _is_over(done[GRAND_FINAL]):
             meeting = replace(meeting, decision=Decision.NOT_NEEDED, winner=one)
         else:
-            meeting = settle(replace(meeting, duels=records.of(number, one, other)))
+            meeting = settle(meeting.with_duels(records.of(number, one, other)))
         done[slot.key] = meeting
         known[Source("winner", slot.key)] = meeting.winner
         known[Source("loser", slot.key)] = meeting.loser
@@ -160,12 +160,12 @@ def play_out(
 
 
 def _is_over(final: Meeting) -> bool:
-    """Whether the grand final was won by the one who had never lost before, its first side."""
+    """Whether the winner of the grand final is its first side, who had no loss before."""
     return final.winner is not None and final.winner == final.players[0]
 
 
 def stages(slots: Sequence[Slot], meetings: Sequence[Meeting]) -> tuple[Stage, ...]:
-    """The sections of a bracket in their order, each in its rounds."""
+    """The sections of a bracket in order, each with its rounds."""
     section = {slot.key: slot.section for slot in slots}
     parts = []
     for key in dict.fromkeys(slot.section for slot in slots):
@@ -176,7 +176,7 @@ def stages(slots: Sequence[Slot], meetings: Sequence[Meeting]) -> tuple[Stage, .
 
 
 def lost_in(meetings: Sequence[Meeting], lives: int) -> dict[int, int]:
-    """The round in which each of those who are out lost for the `lives`-th time."""
+    """The round in which each participant who is out lost for the `lives`-th time."""
     losses: dict[int, int] = {}
     out = {}
     for meeting in meetings:

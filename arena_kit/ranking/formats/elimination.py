@@ -1,4 +1,4 @@
-"""Knock-out formats: one loss, or two, and one is out."""
+"""Knock-out formats: a participant is out after one loss, or after two."""
 
 from __future__ import annotations
 
@@ -8,31 +8,38 @@ from functools import partial
 from typing import ClassVar
 
 from arena_kit.ranking.formats import bracket
-from arena_kit.ranking.formats.contract import Format, History, Impossible, Meeting, Outline, Table
+from arena_kit.ranking.formats.contract import KnockOut
 from arena_kit.ranking.formats.meetings import Records, settle_knock_out
+from arena_kit.ranking.formats.plan import History, Meeting, Outline, Table
 from arena_kit.ranking.formats.ranking import rank_rows, said
+from arena_kit.ranking.formats.settings import Impossible, third_place_setting
 
 
 @dataclass(frozen=True)
-class SingleElimination(Format):
-    """Who loses is out. Standard seeding, 1 against the last; byes of the first round go to the best seeds.
+class SingleElimination(KnockOut):
+    """Losers are out. Standard seeding, 1 against the last; byes of the first round go to the best seeds.
 
-    A meeting that is level goes on with further duels, see `Format`. Who withdraws loses what they have not played by
-    walkover, later meetings too; whom they have beaten stays out. A meeting that the arena cannot play, three times
-    void, goes to the better seed: it must have a winner, and neither is to blame. Table: who is out later stands
-    higher; those who went out in the same round share a rank, unless the third place is played for.
+    A level meeting goes on with further duels, see `KnockOut`. A participant who withdraws loses all open and later
+    meetings by walkover, and the participants they have beaten stay out. A meeting that the arena cannot play, three
+    times void, goes to the better seed: it must have a winner, and neither player is to blame. Table: participants who
+    go out later stand higher; those who go out in the same round share a rank, unless the third place is played for.
     """
 
     slug: ClassVar[str] = "single-elimination"
     name: ClassVar[str] = "Single elimination"
-    has_extensions: ClassVar[bool] = True
+    rule: ClassVar[str] = "The loser of a meeting is out. Seeds are drawn so that the best meet last."
 
-    third_place: bool = False
+    third_place: bool = third_place_setting()
+
+    @property
+    def fewest(self) -> int:
+        return 4 if self.third_place else 2
 
     def check_count(self, count: int) -> None:
         if count < 2:
             raise Impossible(f"A knock-out needs at least 2 participants, there are {count}; wait for more.")
-        check_third_place(self.third_place, count)
+        if count < self.fewest:
+            raise Impossible(f"A match for the third place needs 4 participants, there are {count}; leave it out.")
 
     def outline(self, history: History) -> Outline:
         slots = bracket.single_elimination(len(history.participants), third_place=self.third_place)
@@ -40,18 +47,25 @@ class SingleElimination(Format):
 
 
 @dataclass(frozen=True)
-class DoubleElimination(Format):
-    """Who loses twice is out. The grand final is played again when the one without a loss loses it.
+class DoubleElimination(KnockOut):
+    """Participants are out after two losses. The grand final is played again if the one without a loss loses it.
 
-    Everything else is as in single elimination: who withdraws loses by walkover until they are out, too.
+    All other rules are as in single elimination: those who withdraw lose by walkover until they are out.
     """
 
     slug: ClassVar[str] = "double-elimination"
     name: ClassVar[str] = "Double elimination"
-    has_extensions: ClassVar[bool] = True
+    rule: ClassVar[str] = (
+        "A participant is out after two losses. Losers go on in a second bracket, whose winner meets the one without a "
+        "loss; if the latter loses, they meet once more."
+    )
+
+    @property
+    def fewest(self) -> int:
+        return 3
 
     def check_count(self, count: int) -> None:
-        if count < 3:
+        if count < self.fewest:
             raise Impossible(
                 f"Double elimination needs at least 3 participants, there are {count}; "
                 "wait for more, or take a single one."
@@ -61,12 +75,7 @@ class DoubleElimination(Format):
         return _outline(self, history, bracket.double_elimination(len(history.participants)), lives=2)
 
 
-def check_third_place(third_place: bool, count: int) -> None:
-    if third_place and count < 4:
-        raise Impossible(f"A match for the third place needs 4 participants, there are {count}; leave it out.")
-
-
-def _outline(played: Format, history: History, slots: Sequence[bracket.Slot], lives: int) -> Outline:
+def _outline(played: KnockOut, history: History, slots: Sequence[bracket.Slot], lives: int) -> Outline:
     settle = partial(settle_knock_out, gone=history.gone, seeds=history.participants, extensions=played.extensions)
     meetings = bracket.play_out(slots, history.participants, Records(history), settle)
     keys, columns = reached(history.participants, meetings, lives)
@@ -77,9 +86,9 @@ def _outline(played: Format, history: History, slots: Sequence[bracket.Slot], li
 def reached(
     participants: Sequence[int], meetings: Sequence[Meeting], lives: int
 ) -> tuple[dict[int, tuple[float, ...]], tuple[str, ...]]:
-    """How far everybody has come, as keys of a table, and what its columns are called.
+    """How far each participant has come, as keys of a table, and the names of its columns.
 
-    The round in which somebody dropped out, or one more than the last for those who are still in.
+    The key is the round in which a participant went out, or one more than the last round for those still in.
     """
     out = bracket.lost_in(meetings, lives)
     beyond = max(meeting.round for meeting in meetings) + 1

@@ -9,53 +9,62 @@ from string import ascii_uppercase
 from typing import ClassVar
 
 from arena_kit.ranking.formats import bracket
-from arena_kit.ranking.formats.contract import Format, History, Impossible, Outline, Stage, Table, check_between
-from arena_kit.ranking.formats.elimination import check_third_place, reached
+from arena_kit.ranking.formats.contract import KnockOut
+from arena_kit.ranking.formats.elimination import reached
 from arena_kit.ranking.formats.meetings import Records, settle_knock_out
+from arena_kit.ranking.formats.plan import History, Outline, Source, Stage, Table
 from arena_kit.ranking.formats.ranking import rank_rows, said
-from arena_kit.ranking.formats.round_robin import all_play_all, check_legs, check_meetings
-from arena_kit.ranking.meetings import Source
+from arena_kit.ranking.formats.round_robin import all_play_all, check_meetings
+from arena_kit.ranking.formats.settings import (
+    Impossible,
+    legs_setting,
+    setting,
+    setting_field,
+    third_place_setting,
+)
 from arena_kit.ranking.pairing import seed_order, snake
-
-MOST_ADVANCE = 50
 
 
 @dataclass(frozen=True)
-class GroupsKnockOut(Format):
+class GroupsKnockOut(KnockOut):
     """Round robin in groups; the best `advance` of each go on into single elimination.
 
-    Seeds are dealt to the groups by a snake, so groups differ by at most one participant. Equals in a group are told
-    apart by their seed, where two go on and only one can. In the bracket the winners of the groups are
-    seeded first, then the seconds, and so on; who was in one group meets as late as possible (with two of each group:
-    in the final).
+    Seeds are dealt to the groups by a snake, so groups differ by at most one participant. Seeds break ties within a
+    group. In the bracket the winners of the groups are seeded first, then the seconds, and so on; participants of one
+    group meet as late as possible (with two of each group: in the final).
 
-    Withdrawing during the groups annuls one's meetings there, as in a round robin, and one stands last in one's group;
-    a group that has lost too many still sends `advance`, and who meets somebody who is gone has a walkover. Withdrawing
-    later changes nothing in the groups and is as in single elimination.
+    Withdrawing during the groups annuls a participant's meetings there, as in a round robin, and puts them last in the
+    group. A group that has lost too many still sends `advance` participants, and the opponents of those who are gone
+    have walkovers. Withdrawing later changes nothing in the groups and is as in single elimination.
     """
 
     slug: ClassVar[str] = "groups-knock-out"
     name: ClassVar[str] = "Groups, then knock-out"
-    has_extensions: ClassVar[bool] = True
+    rule: ClassVar[str] = "All members of a group meet each other; the best of each group go on to a bracket."
 
-    groups: int = 4
-    advance: int = 2
-    legs: int = 1
-    third_place: bool = False
+    groups: int = setting(4, "How many groups play before the knock-out.", 2, len(ascii_uppercase))
+    advance: int = setting(2, "How many of each group go on to the knock-out.", 1, 16)
+    legs: int = legs_setting()
+    third_place: bool = third_place_setting()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_legs(self.legs)
-        check_between("groups", self.groups, 2, len(ascii_uppercase))
-        check_between("advance", self.advance, 1, MOST_ADVANCE)
-        check_third_place(self.third_place, self.groups * self.advance)
+        through = self.groups * self.advance
+        if self.third_place and through < 4:
+            raise Impossible(
+                f"A match for the third place needs 4 who go on from the groups, not {through}; leave it out.",
+                field=setting_field("third_place"),
+            )
+
+    @property
+    def fewest(self) -> int:
+        return self.groups * (self.advance + 1)
 
     def check_count(self, count: int) -> None:
-        needed = self.groups * (self.advance + 1)
-        if count < needed:
+        if count < self.fewest:
             raise Impossible(
-                f"{self.groups} groups of which {self.advance} go on need {needed} participants, so that somebody "
-                f"drops out in each; there are {count}. Take fewer groups, let fewer go on, or wait for more."
+                f"{self.groups} groups of which {self.advance} go on need {self.fewest} participants, so that each "
+                f"loses at least one; there are {count}. Take fewer groups, let fewer go on, or wait for more."
             )
         sizes = [len(seeds) for seeds in snake(count, self.groups)]
         check_meetings(sum(size * (size - 1) // 2 for size in sizes) * self.legs)
@@ -65,7 +74,7 @@ class GroupsKnockOut(Format):
         members = [
             [history.participants[seed] for seed in seeds] for seeds in snake(len(history.participants), self.groups)
         ]
-        # The snake may end in any group.
+        # Any group may be the largest, because the snake may end in any.
         largest = max(map(len, members))
         last_round = self.legs * (largest - 1 + largest % 2)
         annulled = {who for who, number in history.left.items() if number <= last_round}
@@ -98,7 +107,7 @@ class GroupsKnockOut(Format):
         )
         keys, columns = reached(through, meetings, lives=1)
         group_place = {who: place for group in places for place, who in enumerate(group, start=1)}
-        # Until the groups are over, and for those who stay there, the place in the group is all there is.
+        # While the groups last, and for those who do not go on, only the place in the group decides.
         dropped = (last_round, *(0 for _ in columns[1:]))
         reach = {who: keys[who] if is_over and who in keys else dropped for who in history.participants}
         table = rank_rows(
@@ -112,7 +121,7 @@ class GroupsKnockOut(Format):
 
 
 def _places(stage: Stage) -> list[int]:
-    """Everybody of a group from first to last; rows of equals stand in seed order already."""
+    """The participants of a group from first to last; rows of equals are in seed order already."""
     assert stage.table is not None
     return [row.participant for row in stage.table.rows]
 
@@ -121,11 +130,11 @@ def _places(stage: Stage) -> list[int]:
 def qualifiers(groups: int, advance: int) -> tuple[tuple[int, int], ...]:
     """The (group, place) that each seed of the bracket stands for, both 0-based.
 
-    All first ones are seeded before all second ones. Within a place the groups are assigned so that their members meet
-    as late as possible: a minimum-cost assignment in which a meeting a round earlier weighs more than all later ones,
-    the natural order breaking ties.
+    All firsts are seeded before all seconds. Within a place the groups are assigned so that their members meet as late
+    as possible: a minimum-cost assignment in which a meeting one round earlier outweighs all later ones, and the
+    natural order breaks ties.
     """
-    # Twenty megabytes that only a draw needs.
+    # Imported here, because only pairing needs its twenty megabytes.
     import networkx as nx
 
     count = groups * advance
@@ -155,7 +164,7 @@ def qualifiers(groups: int, advance: int) -> tuple[tuple[int, int], ...]:
 
 
 def _nearness(mates: Sequence[int], place: int, size: int, crowd: int) -> int:
-    """How bad it is to stand at a place of the bracket with group mates at others."""
+    """The cost of a place of the bracket, given the places of other members of the group."""
     # Places meet in the round given by the highest bit in which they differ.
     last = size.bit_length()
     return sum(crowd ** (last - (place ^ mate).bit_length() + 2) for mate in mates)

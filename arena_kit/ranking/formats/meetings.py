@@ -1,4 +1,4 @@
-"""From the duels of a meeting to its decision: one function per kind of tournament."""
+"""Decides meetings from their duels: one function per kind of tournament."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
-from arena_kit.ranking.formats.contract import DuelRecord, DuelState, History, Meeting
-from arena_kit.ranking.meetings import Decision
+from arena_kit.ranking.formats.plan import Decision, DuelRecord, DuelState, History, Meeting
 
 VOID_LIMIT = 3
-"""A meeting of which so many duels ended void is not tried again: what the arena cannot play it must not wait for."""
+"""After this many void duels a meeting is given up, so that a tournament does not wait for what cannot be played."""
 
 
 class Records:
@@ -22,22 +21,22 @@ class Records:
             self._by_pair[duel.round, frozenset(duel.players)].append(duel)
 
     def of(self, number: int, one: int | None, other: int | None) -> tuple[DuelRecord, ...]:
-        """The duels between two in a round, in the order in which they were created; none while one is unknown."""
+        """The duels of two players in a round, in the order of their creation; none while a player is unknown."""
         if one is None or other is None:
             return ()
         return tuple(self._by_pair.get((number, frozenset((one, other))), ()))
 
     def pairs(self, number: int) -> list[tuple[int, int]]:
-        """(player_1, player_2) of everybody who was paired in a round, each pair once."""
+        """The (player_1, player_2) of all pairs of a round, each pair once."""
         return [duels[0].players for (where, _), duels in self._by_pair.items() if where == number]
 
 
 def settle_all_play_all(meeting: Meeting, annulled: Container[int], gone: Container[int]) -> Meeting:
-    """A meeting of a table where all meet all.
+    """Decide a meeting of a table in which all meet all.
 
-    Those who are `annulled` count for nobody, as in the classic editions, see `standings`: then nobody gains by the
-    accident of having met them early. What can never be played counts for nobody either: for want of a player who is
-    `gone`, or because the arena cannot.
+    Meetings of `annulled` participants do not count, as in editions, see `standings`, so that no participant gains from
+    having met them early. Meetings that can never be played, because a player is `gone` or the arena cannot, do not
+    count either.
     """
     if any(player in annulled for player in meeting.players):
         return replace(meeting, decision=Decision.ANNULLED)
@@ -51,10 +50,10 @@ def settle_all_play_all(meeting: Meeting, annulled: Container[int], gone: Contai
 
 
 def _stayed(meeting: Meeting, gone: Sequence[int]) -> int | None:
-    """Who has the walkover of a meeting that is open; None while both are there.
+    """The player with the walkover of an open meeting; None while both players are there.
 
-    Of two who are gone it is the one who stayed longer. They had it already when they left; taken back, all that they
-    have played on the strength of it would be stale.
+    If both are gone, it is the one who stayed longer: they had the walkover before they left, and taking it back would
+    make all their later duels stale.
     """
     first = next((who for who in gone if who in meeting.players), None)
     if first is None:
@@ -63,9 +62,9 @@ def _stayed(meeting: Meeting, gone: Sequence[int]) -> int | None:
 
 
 def settle_swiss(meeting: Meeting, gone: Sequence[int]) -> Meeting:
-    """A meeting of a Swiss round: what was played or given up stands; who is gone leaves a walkover.
+    """Decide a meeting of a Swiss round: results stand, and the opponent of a player who is gone has a walkover.
 
-    Without a winner: a draw, or what cannot be played, which is half of the points for each. gone: in the order in
+    Draws and meetings that cannot be played have no winner and bring each half of the points. gone: in the order in
     which they left.
     """
     if meeting.count(DuelState.PLAYED):
@@ -79,12 +78,12 @@ def settle_swiss(meeting: Meeting, gone: Sequence[int]) -> Meeting:
 
 
 def settle_knock_out(meeting: Meeting, gone: Sequence[int], seeds: Sequence[int | None], extensions: int) -> Meeting:
-    """A meeting that needs a winner.
+    """Decide a meeting that needs a winner.
 
-    The sum over its duels decides; while that is level there is one more duel, `extensions` times. The better seed (the
-    earlier one in `seeds`) goes through when nothing else tells them apart. Who is gone loses what is still open then,
-    and nothing that was decided before; of two who are gone (in the order in which they left) one goes through all the
-    same: then whoever comes next has a walkover, and no place of a bracket is ever empty.
+    The sum over its duels decides; while that is level, there is one more duel, up to `extensions` times. After that
+    the better seed (the earlier one in `seeds`) goes through. A player who is gone loses meetings that are still open,
+    not those decided before. If both are gone (in the order in which they left), one goes through all the same, so that
+    no place of the bracket is empty: the next opponent then has a walkover.
     """
     if None in meeting.players:
         return meeting

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from arena_kit.ranking.formats.contract import Meeting, Row, Table
-from arena_kit.ranking.meetings import Decision
+from arena_kit.ranking.formats.plan import Decision, Meeting, Outline, Row, Stage, StageKind
+from arena_kit.ranking.standings import Standing
 
 SAID = (Decision.BETTER_SEED, Decision.UNPLAYABLE, Decision.WALKOVER)
-"""Decisions that a table mentions beside who profited from them."""
+"""Decisions that a table mentions beside the participants who profited from them."""
+HALVED = (Decision.PLAYED, Decision.UNPLAYABLE)
+"""Decisions of a Swiss meeting that, without a winner, bring each side half of the points."""
+NOT_COUNTED = (None, Decision.ANNULLED, Decision.NOT_NEEDED)
 WITHDRAWN = "Withdrew."
 
 
@@ -22,7 +25,7 @@ def rank_rows(
 ) -> tuple[Row, ...]:
     """Rows by falling keys; ties share ranks and stand in the order of `participants`.
 
-    gone: those who share the rank below all others, whatever their key: the same rule in every format.
+    gone: participants who share the rank below all others, whatever their keys: the same rule in every format.
     """
     there = sorted((who for who in participants if who not in gone), key=lambda who: keys[who], reverse=True)
     rows: list[Row] = []
@@ -35,16 +38,50 @@ def rank_rows(
 
 
 def said(meetings: Iterable[Meeting]) -> dict[int, list[str]]:
-    """Per participant, sentences on meetings that were decided otherwise than by playing."""
+    """Sentences by participant on meetings that were decided otherwise than by playing."""
     notes: dict[int, list[str]] = {}
     for meeting in meetings:
         if meeting.decision in SAID:
             to = meeting.players if meeting.winner is None else (meeting.winner,)
             for who in to:
                 if who is not None:
-                    notes.setdefault(who, []).append(f"Round {meeting.round}: {meeting.decision.value}")
+                    notes.setdefault(who, []).append(f"Round {meeting.round}: {meeting.sentence}")
     return notes
 
 
-def ranks(table: Table) -> dict[int, int]:
-    return {row.participant: row.rank for row in table.rows}
+def standings_of(outline: Outline) -> list[Standing]:
+    """The table as of now in terms that every format has: meetings won, drawn and lost, and the sum of scores.
+
+    A walkover and a bye are won, as far as the format counts them; meetings that do not count are left out. Points are
+    2 for a meeting won and 1 for a draw; the rank is that of the format, whatever decides there.
+    """
+    wins, draws, losses, scores = ({row.participant: 0.0 for row in outline.table.rows} for _ in range(4))
+    for stage, meeting in _counted(outline):
+        shared = HALVED if stage.kind == StageKind.SWISS else (Decision.PLAYED,)
+        for side, who in enumerate(meeting.players):
+            if who is None:
+                continue
+            scores[who] += meeting.scores[side]
+            if meeting.winner is not None:
+                (wins if who == meeting.winner else losses)[who] += 1
+            elif meeting.decision in shared:
+                draws[who] += 1
+    return [
+        Standing(
+            submission=row.participant,
+            rank=row.rank,
+            points=int(2 * wins[row.participant] + draws[row.participant]),
+            wins=int(wins[row.participant]),
+            draws=int(draws[row.participant]),
+            losses=int(losses[row.participant]),
+            total_score=scores[row.participant],
+        )
+        for row in outline.table.rows
+    ]
+
+
+def _counted(outline: Outline) -> Iterator[tuple[Stage, Meeting]]:
+    for stage in outline.stages:
+        for meeting in stage.meetings:
+            if meeting.decision not in NOT_COUNTED:
+                yield stage, meeting

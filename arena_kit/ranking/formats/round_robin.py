@@ -1,4 +1,4 @@
-"""All play all."""
+"""Round robin: all participants meet each other."""
 
 from __future__ import annotations
 
@@ -6,47 +6,37 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arena_kit.ranking.formats.contract import (
-    MOST_MEETINGS,
-    Format,
-    History,
-    Impossible,
-    Meeting,
-    Outline,
-    Row,
-    Stage,
-    Table,
-)
+from arena_kit.ranking.formats.contract import MOST_MEETINGS, Format
 from arena_kit.ranking.formats.meetings import Records, settle_all_play_all
+from arena_kit.ranking.formats.plan import Decision, History, Meeting, Outline, Row, Stage, StageKind, Table
 from arena_kit.ranking.formats.ranking import WITHDRAWN, said
-from arena_kit.ranking.meetings import Decision, StageKind
+from arena_kit.ranking.formats.settings import Impossible, legs_setting
 from arena_kit.ranking.pairing import round_robin
 from arena_kit.ranking.standings import DuelResult, standings
 
 COLUMNS = ("Points", "Wins", "Score")
 COLUMNS_STOPPED = ("Points", "Wins", "Scores per match")
-"""Where duels may end early: who wins quickly has played less, and would collect less of a total."""
+"""Columns if duels may end early: a quick winner plays fewer matches and would collect less total score."""
 
 
 @dataclass(frozen=True)
 class RoundRobin(Format):
-    """Everybody meets everybody once, or twice with seats swapped (`legs` 2), by Berger tables.
+    """All participants meet once, or twice with seats swapped (`legs` 2), by Berger tables.
 
     All duels can be played at once. Table: 2 points for a meeting won, 1 for a draw; then wins, then the total score;
-    ties share ranks. Where duels may end early the scores per match of all meetings are summed up instead, so that they
-    count alike however long they were. Who withdraws counts for nobody: all their meetings are annulled, those already
-    played as well, so that nobody gains by the accident of having met them. A meeting that the arena cannot play, three
-    times void, counts for nobody either.
+    ties share ranks. If duels may end early, the scores per match of all meetings are summed instead, so that meetings
+    of any length count alike. All meetings of a participant who withdraws are annulled, also those already played, so
+    that no participant gains from having met them. A meeting that the arena cannot play, three times void, does not
+    count either.
     """
 
     slug: ClassVar[str] = "round-robin"
     name: ClassVar[str] = "Round robin"
+    rule: ClassVar[str] = (
+        "All participants meet each other. A meeting won is 2 points, a draw 1; then wins, then the total score."
+    )
 
-    legs: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_legs(self.legs)
+    legs: int = legs_setting()
 
     def check_count(self, count: int) -> None:
         if count < 2:
@@ -69,11 +59,6 @@ class RoundRobin(Format):
         return Outline((stage,), stage.table)
 
 
-def check_legs(legs: int) -> None:
-    if legs not in (1, 2):
-        raise Impossible(f"legs is {legs}; make it 1 (everybody meets once) or 2 (twice, with seats swapped).")
-
-
 def check_meetings(count: int) -> None:
     if count > MOST_MEETINGS:
         raise Impossible(
@@ -93,7 +78,7 @@ def all_play_all(
     gone: Container[int],
     stops_early: bool,
 ) -> Stage:
-    """The stage in which `participants` all meet, from round 1 on; who is `annulled` is among those who are `gone`."""
+    """The stage in which `participants` all meet, from round 1 on. annulled: a part of those who are `gone`."""
     once = round_robin(len(participants))
     schedule = once if legs == 1 else [*once, *([(other, one) for one, other in pairs] for pairs in once)]
     rounds = []
@@ -101,8 +86,8 @@ def all_play_all(
         meetings = []
         for place, (first, second) in enumerate(pairs, start=1):
             players = participants[first], participants[second]
-            duels = records.of(number, *players)
-            meeting = Meeting(f"{key}.{number}.{place}", number, place, players, duels=duels)
+            meeting = Meeting(f"{key}.{number}.{place}", number, place, players)
+            meeting = meeting.with_duels(records.of(number, *players))
             meetings.append(settle_all_play_all(meeting, annulled, gone))
         rounds.append(tuple(meetings))
     return Stage(key, name, StageKind.ALL_PLAY_ALL, tuple(rounds), _table(participants, rounds, annulled, stops_early))
@@ -111,7 +96,7 @@ def all_play_all(
 def _table(
     participants: Sequence[int], rounds: Sequence[Sequence[Meeting]], annulled: Container[int], stops_early: bool
 ) -> Table:
-    """The same points and ranks as a classic edition's, see `standings`; scores per match where duels may end early."""
+    """The table with points and ranks as in an edition, see `standings`; scores per match if duels may end early."""
     meetings = [meeting for pairs in rounds for meeting in pairs]
     results = []
     for number, meeting in enumerate(meetings):

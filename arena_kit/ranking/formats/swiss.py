@@ -1,30 +1,19 @@
-"""The Swiss system: few rounds, equals meet, nobody meets the same one twice."""
+"""The Swiss system: few rounds, participants with equal points meet, and no two meet twice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from arena_kit.ranking.formats.contract import (
-    Format,
-    History,
-    Impossible,
-    Meeting,
-    Outline,
-    Stage,
-    Table,
-    check_between,
-)
+from arena_kit.ranking.formats.contract import Format
 from arena_kit.ranking.formats.meetings import Records, settle_swiss
-from arena_kit.ranking.formats.ranking import rank_rows, said
-from arena_kit.ranking.meetings import Decision, StageKind
+from arena_kit.ranking.formats.plan import Decision, History, Meeting, Outline, Stage, StageKind, Table
+from arena_kit.ranking.formats.ranking import HALVED, rank_rows, said
+from arena_kit.ranking.formats.settings import Impossible, setting
 from arena_kit.ranking.pairing import SwissPlayer, swiss_round
 
 WIN, DRAW = 2, 1
-MOST_ROUNDS = 100
-HALVED = (Decision.PLAYED, Decision.UNPLAYABLE)
-"""Decisions that without a winner bring half of the points to each."""
 COLUMNS = ("Points", "Buchholz", "Sonneborn-Berger")
 SHORT = "Over after {done} of {total} rounds: {reason}."
 
@@ -33,25 +22,37 @@ SHORT = "Over after {done} of {total} rounds: {reason}."
 class Swiss(Format):
     """Round by round those with equal points meet, see `swiss_round`; 2 points for a meeting won, 1 for a draw.
 
-    rounds: as many as it takes to leave one with only wins, log2 of the participants rounded up, unless told otherwise.
-    Two never meet twice. While nobody withdraws there is a pairing for half as many rounds as participants, rounded
-    down; should there be none later on, the tournament ends early and says so. Table: points, then Buchholz, then
+    rounds: by default as many as it takes to leave one participant with only wins, log2 of the participants rounded up.
+    Two never meet twice. While no participant withdraws, there is a pairing for half as many rounds as participants,
+    rounded down; if there is none later on, the tournament ends early and says so. Table: points, then Buchholz, then
     Sonneborn-Berger, see `tie_breaks`.
 
-    Who withdraws is not paired again; what they have played stands, and a meeting that is still open is a walkover, 2
-    points for the other one. Who rests has 2 points, too. A meeting that the arena cannot play, three times void, is 1
-    point for each, and they do not meet again.
+    A participant who withdraws is not paired again; their results stand, and an open meeting is a walkover, 2 points
+    for the opponent. A bye is 2 points, too. A meeting that the arena cannot play, three times void, is 1 point for
+    each, and they do not meet again.
     """
 
     slug: ClassVar[str] = "swiss"
     name: ClassVar[str] = "Swiss"
+    rule: ClassVar[str] = (
+        "In each round participants with equal points meet, and no two meet twice. A meeting won is 2 points, a draw "
+        "1; equal points are told apart by Buchholz, then by Sonneborn-Berger."
+    )
 
-    rounds: int | None = None
+    rounds: int | None = setting(
+        None, "How many rounds are played.", 1, 100, worked_out="log2 of the participants, rounded up"
+    )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.rounds is not None:
-            check_between("rounds", self.rounds, 1, MOST_ROUNDS)
+    @property
+    def fewest(self) -> int:
+        return (self.rounds or 1) + 1
+
+    def round_count(self, count: int, drawn: int) -> int:
+        # Rounds are drawn one by one.
+        return max(self._total(count), drawn)
+
+    def _total(self, count: int) -> int:
+        return self.rounds or (count - 1).bit_length()
 
     def check_count(self, count: int) -> None:
         if count < 2:
@@ -63,7 +64,7 @@ class Swiss(Format):
             )
 
     def outline(self, history: History) -> Outline:
-        total = self.rounds or (len(history.participants) - 1).bit_length()
+        total = self._total(len(history.participants))
         records = Records(history)
         cards = _Cards(history)
         rounds: list[tuple[Meeting, ...]] = []
@@ -72,9 +73,9 @@ class Swiss(Format):
             there = [who for who in history.participants if history.left.get(who, number) >= number]
             pairs = _round(records.pairs(number), there, cards)
             if pairs is None:
-                reason = "no pairing is left in which nobody meets the same one again"
+                reason = "no pairing is left in which no two meet again"
                 if len(there) < 2:
-                    reason = "there is nobody left to meet"
+                    reason = "too few participants are left"
                 notes = (SHORT.format(done=number - 1, total=total, reason=reason),)
                 break
             meetings = tuple(
@@ -95,15 +96,16 @@ Pairs = Sequence[tuple[int, int | None]]
 
 
 def _round(drawn: Sequence[tuple[int, int]], there: Sequence[int], cards: _Cards) -> Pairs | None:
-    """A round as it was drawn, as far as it was; None when there is no pairing.
+    """The pairs of a round, keeping those already drawn; None when there is no pairing.
 
-    drawn: the pairs of duels that count. They stand, whatever a later version of the pairing would make of the round.
-    Where some are missing, because they were struck or cancelled, the round is drawn again from the same standings, so
-    the same; should it come out otherwise, those who are missing are paired among themselves.
+    drawn: the pairs of duels that count. They stand, even if a later version of the pairing would draw the round
+    otherwise. If some are missing, because they were struck or cancelled, the round is drawn again from the same
+    standings, so with the same result; if the result differs all the same, the missing participants are paired among
+    themselves.
     """
     paired = {who for pair in drawn for who in pair}
     if len(paired) < 2 * len(drawn) or not paired.issubset(there):
-        # Of a round that went another way: nothing of it can stand.
+        # These pairs belong to a round that was drawn otherwise, so none of them can stand.
         drawn, paired = (), set()
     missing = [who for who in there if who not in paired]
     if drawn and len(missing) < 2:
@@ -116,15 +118,15 @@ def _round(drawn: Sequence[tuple[int, int]], there: Sequence[int], cards: _Cards
 
 
 def _meeting(number: int, place: int, pair: tuple[int, int | None], records: Records, gone: Sequence[int]) -> Meeting:
-    meeting = Meeting(f"swiss.{number}.{place}", number, place, pair, duels=records.of(number, *pair))
+    meeting = Meeting(f"swiss.{number}.{place}", number, place, pair)
     if pair[1] is None:
-        return Meeting(meeting.key, number, place, pair, decision=Decision.BYE, winner=pair[0])
-    return settle_swiss(meeting, gone)
+        return replace(meeting, decision=Decision.BYE, winner=pair[0])
+    return settle_swiss(meeting.with_duels(records.of(number, *pair)), gone)
 
 
 @dataclass
 class _Card:
-    """What the rounds so far have made of one participant."""
+    """The figures of one participant after the rounds so far."""
 
     points: int = 0
     balance: int = 0
@@ -134,14 +136,14 @@ class _Card:
 
 
 class _Cards:
-    """Everybody's card, kept up to date round by round."""
+    """The cards of all participants, updated round by round."""
 
     def __init__(self, history: History) -> None:
         self._cards = {who: _Card() for who in history.participants}
         self._seed = {who: place for place, who in enumerate(history.participants)}
 
     def pair(self, there: Sequence[int]) -> Pairs | None:
-        """The next round among those who are there, in seed order."""
+        """The pairs of the next round among these participants, in seed order."""
         if len(there) < 2:
             return None
         place = {who: number for number, who in enumerate(there)}
@@ -162,7 +164,7 @@ class _Cards:
         return [(there[one], None if other is None else there[other]) for one, other in pairs]
 
     def by_rank(self, pairs: Pairs) -> Pairs:
-        """Pairs by their better players, who rests last: the order of the boards, whoever has kept them."""
+        """The pairs in the order of the boards: by their better players, byes last."""
         return sorted(
             pairs,
             key=lambda pair: (
@@ -190,7 +192,7 @@ class _Cards:
 
 
 def gain(meeting: Meeting, who: int) -> int:
-    """The points that a meeting has brought one of its players."""
+    """The points that one of the players has from a meeting."""
     if meeting.winner is not None:
         return WIN if meeting.winner == who else 0
     return DRAW if meeting.decision in HALVED else 0
@@ -199,14 +201,14 @@ def gain(meeting: Meeting, who: int) -> int:
 def tie_breaks(
     participants: Sequence[int], rounds: Sequence[Sequence[Meeting]], left: Mapping[int, int], total: int
 ) -> dict[int, tuple[float, ...]]:
-    """Points, Buchholz and Sonneborn-Berger of everybody, of the meetings decided so far.
+    """Points, Buchholz and Sonneborn-Berger of all participants, from the meetings decided so far.
 
     Buchholz: the sum of the opponents' points, without cuts. Sonneborn-Berger: the same with each opponent's points
-    times one's result against them (1, 1/2 or 0). Both are in our points, 2 for a win. A round without a duel counts as
-    against a dummy with one's own points, but with no more than `total` draws have, and after a walkover no more than
-    the absent opponent has. Of an opponent who has withdrawn the rounds after that count as draws.
-    Both names are those of FIDE's Tie-Break Regulations (Handbook C.07, https://handbook.fide.com), after which the
-    treatment of unplayed rounds is modelled; where they differ, what stands here holds.
+    times the result against them (1, 1/2 or 0). Both use 2 points for a win. A round without a duel counts as one
+    against a dummy with the participant's own points, but at most as many as `total` draws bring, and after a walkover
+    at most as many as the absent opponent has. For an opponent who has withdrawn, later rounds count as draws. The
+    names and the treatment of unplayed rounds follow FIDE's Tie-Break Regulations (Handbook C.07,
+    https://handbook.fide.com); where they differ, these rules hold.
     """
     points = dict.fromkeys(participants, 0)
     absent = {

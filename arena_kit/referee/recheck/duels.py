@@ -12,14 +12,15 @@ from arena_kit.referee.match import WINNERS, pair_seed
 from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, Mismatch, first_difference
 
 CHECKED = "seats, seeds, legal actions, scores, outcomes, forfeits and move counts of every match"
-"""What `verify_record` looks at, in words."""
+"""What `verify_record` checks, in words."""
 
 
 def verify_record(spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = "") -> list[Mismatch]:
-    """Everything that is wrong with a record; empty when it verifies.
+    """Return everything that is wrong with a record; empty when it verifies.
 
-    spec: the rules that it names. sha256: the hash kept when the duel was played, empty when none is known. What
-    players thought is not simulated: that they would choose these actions again only playing again can tell.
+    The players are not run, so this does not show whether they would choose these actions again.
+
+    spec: the rules that the record names. sha256: the hash kept when the duel was played; empty when unknown.
     """
     found = []
     if record.environment != spec.id:
@@ -27,14 +28,14 @@ def verify_record(spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = ""
     if sha256 and record_sha256(record) != sha256:
         found.append(Mismatch(None, f"The record's hash is {record_sha256(record)}, not {sha256}."))
     if spec.seats != 2:
-        return [*found, Mismatch(None, f"{spec.id} is no environment of duels: its seats are {spec.seats}.")]
+        return [*found, Mismatch(None, f"{spec.id} has no duels: its number of seats is {spec.seats}.")]
     for place, match in enumerate(record.matches, start=1):
         found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match)]
     return found
 
 
 def compare_plays(record: DuelRecord, again: DuelRecord) -> list[Mismatch]:
-    """Matches that went otherwise when the players played again with the same seeds."""
+    """Return the matches that went differently when the players played again with the same seeds."""
     found = []
     for first, second in zip(record.matches, again.matches, strict=False):
         move = first_difference(first.actions, second.actions)
@@ -49,7 +50,7 @@ def compare_plays(record: DuelRecord, again: DuelRecord) -> list[Mismatch]:
 
 
 def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchRecord) -> Iterator[str]:
-    """Sentences on what is wrong with the match at this place of a duel, from 1."""
+    """Yield a sentence for everything that is wrong with a match. place: its place in the duel, from 1."""
     pair, swapped = divmod(place - 1, 2)
     seats = (1, 0) if swapped else (0, 1)
     if match.number != place:
@@ -69,7 +70,7 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
         return
     by_player = [seats.index(player) for player in range(spec.seats)]
     counts = tuple(moves[seat] for seat in by_player)
-    # In a simultaneous step that a forfeit cut short some had chosen already.
+    # When a forfeit cuts a simultaneous step short, some players have already chosen, and their moves count.
     if match.move_counts != counts and (match.fault is Fault.NONE or len(environment.to_move) < 2):
         yield f"its move counts are {match.move_counts}, not {counts}."
     played = tuple(scores[seat] for seat in by_player)
@@ -77,12 +78,12 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
 
 
 def _simulate(environment: Environment, actions: Sequence[int], scores: list[float], moves: list[int]) -> None:
-    """Play actions; scores and moves, by seat, are counted in place. Raises what the rules raise."""
+    """Play actions and add up scores and moves, by seat, in place. Raises what the rules raise."""
     position = 0
     while position < len(actions):
         movers = environment.to_move
         if not movers:
-            raise ValueError("the match was over before.")
+            raise ValueError("the match was already over.")
         if position + len(movers) > len(actions):
             raise ValueError("the record ends within a step.")
         chosen = dict(zip(movers, actions[position:], strict=False))
@@ -104,11 +105,11 @@ def _result_faults(
         if is_over:
             yield "it was forfeited after its end."
         if match.error_code not in set(PlayerFault):
-            yield f"{match.error_code!r} is nothing that a player forfeits for."
+            yield f"{match.error_code!r} is not a fault that a player forfeits for."
         loss = spec.forfeit_score
         scores, outcome = ((-loss, loss), WINNERS[1]) if match.faulty_player == 0 else ((loss, -loss), WINNERS[0])
     elif not is_over:
-        yield "it stops before its end, and nobody is at fault."
+        yield "it stops before its end without a fault."
         return
     elif match.faulty_player is not None or match.error_code:
         yield "it names a fault, but was not forfeited."

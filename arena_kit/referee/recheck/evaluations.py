@@ -1,4 +1,4 @@
-"""Checks the record of an evaluation: every episode is played again with its seed and its actions."""
+"""Checks the record of an evaluation by playing every episode again with its seed and actions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, CannotCheck, Mismatch, first_difference
 
 CHECKED = "seeds, actions, lengths, ends and scores of every episode"
-"""What `verify_evaluation` looks at, in words."""
+"""What `verify_evaluation` checks, in words."""
 EPISODE = "Episode"
 
 
@@ -22,12 +22,14 @@ def verify_evaluation(
     sha256: str = "",
     sha256_of_seeds: str = "",
 ) -> list[Mismatch]:
-    """Everything that is wrong with a record; empty when it verifies. No sentence names a seed: they may be hidden.
+    """Return everything that is wrong with a record; empty when it verifies.
 
-    spec: the rules that it names. seeds: the list that it was played on, None when it is not known. sha256: the hash
-    kept when it was played; sha256_of_seeds: the list's; empty when not known. Scores must be the same to the last
-    bit. Raises CannotCheck when nothing is wrong so far and the episodes cannot be played again here: a package is
-    missing or of another version than in the record, or the environment is not deterministic.
+    Scores must be the same to the last bit. No sentence names a seed, because seeds may be hidden.
+
+    spec: the rules that the record names. seeds: the list that it was played on; None when unknown. sha256: the hash
+    kept when it was played; empty when unknown. sha256_of_seeds: the hash of the list; empty when unknown. Raises
+    CannotCheck when nothing is wrong so far and the episodes cannot be played again here, because a package is missing
+    or has another version than in the record, or because the environment is not deterministic.
     """
     found = [*_hash_faults(spec, record, sha256, sha256_of_seeds), *_order_faults(record, seeds)]
     try:
@@ -42,7 +44,7 @@ def verify_evaluation(
 
 
 def compare_episodes(record: EvaluationRecord, again: EvaluationRecord) -> list[Mismatch]:
-    """Episodes that went otherwise when the player played again on the same seeds."""
+    """Return the episodes that went differently when the player played again on the same seeds."""
     played = {episode.number: episode.actions for episode in again.episodes}
     found = []
     for episode in record.episodes:
@@ -67,7 +69,7 @@ def _hash_faults(
 
 
 def _order_faults(record: EvaluationRecord, seeds: Sequence[int] | None) -> Iterator[Mismatch]:
-    """Every episode once, in the order of their numbers from 1, each with the seed at its place of the list."""
+    """Check that every episode from 1 on is there once, in order, with the seed at its place in the list."""
     numbers = [episode.number for episode in record.episodes]
     count = len(numbers) if seeds is None else len(seeds)
     for number in sorted(set(range(1, count + 1)) - set(numbers)):
@@ -77,16 +79,16 @@ def _order_faults(record: EvaluationRecord, seeds: Sequence[int] | None) -> Iter
     seen: set[int] = set()
     for episode in record.episodes:
         if not 1 <= episode.number <= count:
-            yield Mismatch(episode.number, f"it is none of the {count} that were to be played.", EPISODE)
+            yield Mismatch(episode.number, f"it is not one of the {count} that were to be played.", EPISODE)
         elif episode.number in seen:
             yield Mismatch(episode.number, "it is recorded more than once.", EPISODE)
         elif seeds is not None and episode.seed != seeds[episode.number - 1]:
-            yield Mismatch(episode.number, "its seed is not the one at its place of the list.", EPISODE)
+            yield Mismatch(episode.number, "its seed is not the one at its place in the list.", EPISODE)
         seen.add(episode.number)
 
 
 def _environment(spec: EnvironmentSpec, record: EvaluationRecord) -> Environment:
-    """What the episodes are played again in. Raises CannotCheck."""
+    """Return an environment to play the episodes again in. Raises CannotCheck."""
     if record.environment != spec.id:
         raise CannotCheck(f"The record is of {record.environment}, not of {spec.id}.")
     if not spec.deterministic:
@@ -101,15 +103,15 @@ def _environment(spec: EnvironmentSpec, record: EvaluationRecord) -> Environment
 
 
 def other_runtime(spec: EnvironmentSpec, then: str) -> str:
-    """Why what was played in the runtime `then` may give other scores here; empty when that is the one of here."""
+    """Return a sentence when scores of the runtime `then` may differ here; "" when the runtime is the same."""
     if then == spec.runtime:
         return ""
-    then, now = then or "unknown versions", spec.runtime or "none of these"
-    return f"It was played with {then}, and here is {now}: other versions may give other scores."
+    then, now = then or "unknown versions", spec.runtime or "no such packages"
+    return f"It was played with {then}, but this machine has {now}. Other versions may give other scores."
 
 
 def _episode_faults(environment: Environment, episode: EpisodeRecord) -> Iterator[str]:
-    """Sentences on what is wrong with an episode, played again in an environment that others were played in."""
+    """Yield a sentence for everything that is wrong with an episode, after playing it again in `environment`."""
     if episode.seed < 0:
         yield "its seed is below 0."
         return

@@ -1,4 +1,4 @@
-"""What checking a record finds, whatever it is a record of."""
+"""What a check of a record finds, for duels and evaluations."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from arena_kit.environment.protocol import ArenaEnvironmentError
 
 NOT_PLAYABLE = (ArenaEnvironmentError, LookupError, TypeError, ValueError, OverflowError)
-"""A record can hold anything; the rules stumble over it in their own ways."""
+"""The errors that rules raise for the actions of a damaged or forged record."""
 
 
 class CannotCheck(Exception):
-    """A record cannot be played again on this machine, which says nothing against it; the message says why."""
+    """A record cannot be played again on this machine, which does not mean that it is wrong; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Something in a record that cannot have happened, or is not what was kept elsewhere.
+    """Something in a record that cannot have happened, or that differs from what was kept elsewhere.
 
-    number: of the match or episode; None for the whole record. part: what is numbered.
+    number: of the match or episode; None for the whole record. part: what `number` counts.
     """
 
     number: int | None
@@ -31,7 +31,7 @@ class Mismatch:
 
 
 def first_difference(one: Sequence[object], two: Sequence[object]) -> int | None:
-    """Index of the first place in which two sequences differ, also where one of them has ended; None when equal."""
+    """Return the first index at which two sequences differ, or at which one of them ends; None when they are equal."""
     if one == two:
         return None
     pairs = zip(one, two, strict=False)

@@ -1,1 +1,1 @@
-"""What runs inside a sandbox: standard library only."""
+"""The code that runs inside a sandbox, with the standard library alone."""

@@ -1,4 +1,4 @@
-"""What really stands between a player and its host: tried from inside a sandbox, with its real options."""
+"""Tests a sandbox's protections from inside it, with its real options."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ __all__ = ["LABEL", "PROBE", "Finding", "check_sandbox", "end_of", "probe_result
 
 LABEL = "arena.check"
 PROBE = Path(__file__).with_name("player.py").read_text(encoding="utf-8")
-"""Source of the player that tries everything."""
+"""The source of the player that runs all probes."""
 PROBE_LIMITS = replace(LIMITS, memory_limit_bytes=512 << 20, log_limit_bytes=1 << 20)
-"""Enough memory for a /tmp without a limit, so that this limit is the one found missing."""
+"""Limits with enough memory to fill a /tmp that has no limit, so that its missing limit is found."""
 
 
 def check_sandbox(sandbox: Sandbox, folder: Path, *, thorough: bool, own_kernel: bool) -> list[Finding]:
-    """Try every protection of a sandbox from inside and say which of them held.
+    """Try every protection of a sandbox from inside; return what was tried and which protections held.
 
-    folder: where players may be put, reachable for the sandbox. thorough: with players that use up memory, processes
-    and log. own_kernel: its runtime is gVisor. Raises SandboxError when no player can be started.
+    folder: a folder for players that the sandbox can reach. thorough: whether to start players that use up memory,
+    processes and the log. own_kernel: whether the sandbox's runtime is gVisor. Raises SandboxError when no player can
+    be started.
     """
     results = probe_results(sandbox, folder)
     findings = judge(results, own_kernel=own_kernel)
@@ -44,7 +45,7 @@ def check_sandbox(sandbox: Sandbox, folder: Path, *, thorough: bool, own_kernel:
 
 
 def probe_results(sandbox: Sandbox, folder: Path) -> dict[str, Result]:
-    """What the probes found inside: by name, empty when they could not say anything."""
+    """Return the results of the probes by name; empty when the player printed none."""
     log = end_of(sandbox, folder, PROBE, PROBE_LIMITS).log
     line = next((line for line in log.splitlines() if line.startswith("{")), "{}")
     results: dict[str, Result] = json.loads(line)
@@ -52,7 +53,7 @@ def probe_results(sandbox: Sandbox, folder: Path) -> dict[str, Result]:
 
 
 def end_of(sandbox: Sandbox, folder: Path, source: str, limits: Limits = LIMITS) -> PlayerDidNotStart:
-    """Let a player run that ends on its own while it is loaded; its ending and what it printed."""
+    """Run a player that ends by itself while it is loaded; return how it ended and its output."""
     try:
         own_folder(folder)
         player = Path(tempfile.mkdtemp(dir=folder))

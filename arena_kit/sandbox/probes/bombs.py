@@ -1,4 +1,4 @@
-"""Players that use up what they are given; each ends by itself even where its limit is missing."""
+"""Players that use up a resource; each ends by itself even where its limit is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.probes.walls import Finding
 
 LIMITS = Limits(memory_limit_bytes=256 << 20, start_seconds=60.0, log_limit_bytes=10_000)
-"""Of the bombs."""
+"""The limits under which the bombs run."""
 
 MEMORY_BOMB = """
 import os
@@ -63,7 +63,7 @@ os._exit(0)
 
 @dataclass(frozen=True, slots=True)
 class Bomb:
-    """A player that uses up something, and how it must end."""
+    """A player that uses up a resource, and how it must end."""
 
     protection: str
     tried: str
@@ -71,7 +71,7 @@ class Bomb:
     holds: Callable[[PlayerDidNotStart], bool]
 
     def judge(self, end: PlayerDidNotStart, *, own_kernel: bool = False) -> Finding:
-        """own_kernel: it ran under gVisor."""
+        """Return whether the protection held. own_kernel: whether the player ran under gVisor."""
         last = end.log.rstrip().rpartition("\n")[2][-60:]
         happened = f"{end.ending}, {len(end.log)} characters printed, at last: {last}"
         held = self.holds(end) or (own_kernel and self.protection == "memory" and _ended_unheard(end))
@@ -83,12 +83,12 @@ def _out_of_memory(end: PlayerDidNotStart) -> bool:
 
 
 def _ended_unheard(end: PlayerDidNotStart) -> bool:
-    # Of a gVisor that was ended as a whole the engine does not always hear that it was for want of memory.
+    # When the kernel ends a whole gVisor, the engine does not always learn that memory ran out.
     return end.ending is Ending.EXITED and "filling" in end.log and "filled" not in end.log
 
 
 def _few_processes(end: PlayerDidNotStart) -> bool:
-    # gVisor's kernel itself ends when it is refused a thread; the log may then lack its last lines.
+    # gVisor's own kernel ends when it cannot get a thread; the log may then lack its last lines.
     return end.ending is not Ending.RUNNING and 0 < end.log.count("forked") < PIDS_LIMIT
 
 
@@ -97,7 +97,7 @@ def _bounded_log(end: PlayerDidNotStart) -> bool:
 
 
 def _never_frozen(end: PlayerDidNotStart) -> bool:
-    # Who ends the supervisor has ended its own container; a stopped one would have to be waited for.
+    # A player may end its supervisor, which ends its own container, but not stop it, or the host would have to wait.
     survived = any(f"state {state}" in end.log for state in "SR")
     return survived or (end.ending is not Ending.RUNNING and end.log == "killing process 1\n")
 

@@ -1,7 +1,7 @@
-"""A hostile player: each probe says what it tried and what came of it, so that silence is never taken for safety.
+"""A hostile player, in which each probe reports what it could do, so that silence is never taken for safety.
 
-Copied into a folder of its own and loaded like any player; prints one JSON object, probe -> {"done": result} or
-{"refused": name of the error}, and ends. Every probe is harmless where its wall is missing: small, short, undone.
+It is copied into its own folder and loaded like any player. It prints one JSON object, with {"done": result} or
+{"refused": name of the error} for each probe, and ends. Every probe is harmless even where a protection is missing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ libc = ctypes.CDLL(None, use_errno=True)
 ARM = platform.machine() == "aarch64"
 PR_GET_NO_NEW_PRIVS = 39
 INT_80 = bytes((0xB8, 20, 0, 0, 0, 0xCD, 0x80, 0xC3))
-"""Machine code: getpid by the 32-bit entry of an x86 kernel."""
+"""Machine code that calls getpid through the 32-bit entry of an x86 kernel."""
 X32_GETPID = 0x40000000 | 39
 
 
 def probe(name: str) -> Callable[[Callable[[], Any]], None]:
-    """Run the decorated function at once and note what came of it."""
+    """Run the decorated function at once and note its result."""
 
     def run(action: Callable[[], Any]) -> None:
         try:
@@ -47,7 +47,7 @@ def probe(name: str) -> Callable[[Callable[[], Any]], None]:
 
 
 def call(number: int, *arguments: Any) -> int:
-    """A call of the kernel by its number. Raises OSError."""
+    """Call the kernel by a call's number. Raises OSError."""
     ctypes.set_errno(0)
     answer: int = libc.syscall(number, *arguments)
     if answer == -1:
@@ -60,7 +60,7 @@ def syscall(name: str, x86: int, arm: int, *arguments: Any) -> None:
 
 
 def in_child(action: Callable[[], object]) -> str:
-    """Run what may be answered by a deadly signal in a child; says that it came through."""
+    """Run an action, which may end its process, in a child; return "answered" when the child survives."""
     pid = os.fork()
     if pid == 0:
         status = 255
@@ -110,7 +110,7 @@ def empty_tmp() -> None:
 
 
 def until_refused(name: str, most: int, step: Callable[[int], int]) -> int:
-    """The sum of what `step` did until it was refused; why it was is noted as NAME_end."""
+    """Return the sum of what `step` did until it was refused, and note the error as the result NAME_end."""
     done = 0
     try:
         for number in range(most):
@@ -120,10 +120,10 @@ def until_refused(name: str, most: int, step: Callable[[int], int]) -> int:
     return done
 
 
-# In a container /tmp is the whole writable world; elsewhere nobody else's files are touched.
+# In a container, this is in /tmp, the only writable place; elsewhere, the probes touch no other files.
 FOLDER = tempfile.mkdtemp()
 
-# --- What a player may rightly do -------------------------------------------------------------------------
+# --- What players must be able to do ----------------------------------------------------------------------
 
 
 @probe("numpy")
@@ -166,7 +166,7 @@ def _() -> int:
         return file.write(b"x")
 
 
-# --- Who it is --------------------------------------------------------------------------------------------
+# --- User and rights --------------------------------------------------------------------------------------
 
 probe("kernel")(platform.release)
 probe("uid")(lambda: [*os.getresuid(), *os.getresgid()])
@@ -209,7 +209,7 @@ for name, family, kind in (
 
 
 def reach(action: Callable[[], object]) -> str:
-    # Nothing is ever sent from where it could arrive.
+    # Nothing is sent where there is a network on which it could arrive.
     if interfaces() != ["lo"]:
         return "not tried: there are " + ", ".join(interfaces())
     action()
@@ -228,7 +228,7 @@ for space, flag in (
     ("user", 0x10000000), ("mount", 0x00020000), ("pid", 0x20000000), ("net", 0x40000000), ("ipc", 0x08000000),
     ("uts", 0x04000000), ("cgroup", 0x02000000), ("time", 0x00000080),
 ):  # fmt: skip
-    # In a child: the rest of the probes stays where it is.
+    # A child does this, so that the other probes stay in their namespaces.
     probe("unshare_" + space)(lambda: in_child(lambda: call(97 if ARM else 272, flag)))
 probe("clone_user")(lambda: in_child(lambda: call(220 if ARM else 56, 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0)))
 
@@ -343,7 +343,7 @@ empty_tmp()
 
 @probe("one_file")
 def _() -> int:
-    # The other answer to a file that grows too large.
+    # Without the signal, a write beyond the limit fails with an error.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with open(FOLDER + "/big", "wb", buffering=0) as file:
         return until_refused("one_file", 64, lambda _: file.write(bytes(1 << 20)))
@@ -374,7 +374,7 @@ probe("supervisor_files")(lambda: os.listdir("/proc/1/fd"))
 
 
 probe("supervisor_environment")(lambda: len(read("/proc/1/environ")))
-# Reading a limit needs the same right as setting it, and does no harm where the wall is missing.
+# Reading a limit needs the same right as setting it, and is harmless where the protection is missing.
 syscall("limits_of_first", 302, 261, 1, resource.RLIMIT_CPU, None, None)
 own_cores = ctypes.c_ulong(sum(1 << core for core in os.sched_getaffinity(0)))
 for name, pid in (("cores_of_first", 1), ("cores_of_itself", 0)):

@@ -1,4 +1,4 @@
-"""What each probe must have met for its protection to count as held."""
+"""Judges the results of the probes: which result each protection must have to count as held."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from arena_kit.sandbox.docker import TMP_BYTES
 
 Result = Mapping[str, Any]
-"""{"done": result}, {"refused": name of the error}, or nothing when the probe said nothing."""
+"""{"done": result}, {"refused": name of the error}, or {} when the probe reported nothing."""
 FILE_BYTES = 32 << 20
 OPEN_FILES = 256
 CORE = 0
-"""Players of a check are pinned to this core."""
+"""The core to which the players of a check are pinned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the table: protection, what was tried, what happened, and whether the protection held."""
+    """A line of the report: the protection, what was tried, what happened, and whether the protection held."""
 
     protection: str
     tried: str
@@ -28,9 +28,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """A probe of the player, in words, and the results that it may have.
+    """A probe, described in words, with the results that it may have.
 
-    own_kernel: whether it says anything where gVisor's kernel answers: some of its answers are only for show.
+    own_kernel: whether the probe is meaningful under gVisor, whose kernel fakes some answers.
     """
 
     protection: str
@@ -51,7 +51,7 @@ def in_words(result: Result) -> str:
 
 
 def refused(*errors: str) -> Callable[[Result], bool]:
-    """Refused with one of these errors, or with any."""
+    """Return a check that a result is a refusal, with one of these errors if any are given."""
     return lambda result: "refused" in result and (not errors or result["refused"] in errors)
 
 
@@ -60,12 +60,12 @@ def done(*values: object) -> Callable[[Result], bool]:
 
 
 def at_most(most: int, least: int = 1) -> Callable[[Result], bool]:
-    # Not even the least: then something else stood in the way, and the limit was never met.
+    # Less than the least means that something else stopped the probe before it reached the limit.
     return lambda result: "done" in result and least <= result["done"] <= most
 
 
-def nobody(result: Result) -> bool:
-    """All ids are the same and that of no user of a usual passwd."""
+def has_unknown_id(result: Result) -> bool:
+    """Return whether all ids are the same, and above those in any usual passwd."""
     ids = result.get("done", [0])
     return len(set(ids)) <= 1 and all(number >= 60_000 for number in ids)
 
@@ -85,8 +85,8 @@ PLACES = (
 ENGINE_SOCKETS = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock")
 
 WALLS: tuple[Wall, ...] = (
-    Wall("user", "its user and group", "uid", nobody),
-    Wall("user", "its further groups", "groups", nobody),
+    Wall("user", "its user and group", "uid", has_unknown_id),
+    Wall("user", "its further groups", "groups", has_unknown_id),
     *(Wall("capabilities", f"the set {field}", field, done(0)) for field in ("CapInh", "CapPrm", "CapEff", "CapBnd")),
     Wall("no new privileges", "the flag of the process", "no_new_privs", done(1)),
     Wall("no new privileges", "su, a setuid program", "setuid_program", done("")),
@@ -108,12 +108,12 @@ WALLS: tuple[Wall, ...] = (
     Wall("read-only files", "the magic keys", "sysrq", refused()),
     Wall("read-only files", "the kernel's memory", "kernel_memory", refused()),
     Wall("read-only files", "making a disk device", "device", refused()),
-    Wall("memory", "its place in the queue of the dying", "dies_first", done("1000"), own_kernel=False),
-    Wall("memory", "a better place there", "oom_score", refused(), own_kernel=False),
+    Wall("memory", "its out-of-memory score", "dies_first", done("1000"), own_kernel=False),
+    Wall("memory", "a better out-of-memory score", "oom_score", refused(), own_kernel=False),
     Wall("small /tmp", "running a program there", "run_from_tmp", refused("EACCES")),
     Wall("small /tmp", f"more than {TMP_BYTES >> 20} MiB", "tmp_bytes", at_most(TMP_BYTES, TMP_BYTES // 2)),
     Wall("small /tmp", "why it ended", "tmp_bytes_end", refused("ENOSPC")),
-    # There every file costs memory within the limit.
+    # Under gVisor every file takes memory within the container's limit instead.
     Wall("small /tmp", "more than 4096 files", "tmp_files", at_most(4096, 1000), own_kernel=False),
     Wall("file size", f"a file of more than {FILE_BYTES >> 20} MiB", "one_file", done(FILE_BYTES)),
     Wall("file size", "why it ended", "one_file_end", refused("EFBIG")),
@@ -123,7 +123,7 @@ WALLS: tuple[Wall, ...] = (
     Wall("no core dumps", "their size limit", "core_size", done([0, 0])),
     Wall("one core", "the cores it may run on", "cores", done([CORE])),
     Wall("supervisor", "reading its memory", "supervisor_memory", refused()),
-    # Nothing secret is there, and what gVisor's kernel shows of itself is not the host.
+    # Under gVisor these are readable, but hold no secrets and nothing of the host.
     Wall("supervisor", "listing its files", "supervisor_files", refused(), own_kernel=False),
     Wall("supervisor", "reading its environment", "supervisor_environment", refused(), own_kernel=False),
     *(
@@ -145,5 +145,5 @@ WALLS: tuple[Wall, ...] = (
 
 
 def judge(results: Mapping[str, Result], *, own_kernel: bool) -> list[Finding]:
-    """Every wall against what the player found. own_kernel: the runtime answers with a kernel of its own."""
+    """Judge every wall by the probes' results. own_kernel: whether the sandbox's runtime is gVisor."""
     return [wall.judge(results) for wall in WALLS if wall.own_kernel or not own_kernel]

@@ -9,7 +9,7 @@ from arena_kit.tests.adapters import odd
 
 @pytest.fixture
 def odd_environments() -> Iterator[None]:
-    """Gymnasium knows the environments of `odd.py`."""
+    """Register the environments of `odd.py` with Gymnasium."""
     odd.register()
     yield
     odd.unregister()

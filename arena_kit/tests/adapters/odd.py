@@ -1,4 +1,4 @@
-"""Environments of Gymnasium with spaces and habits of every kind, and names for them."""
+"""Environments of Gymnasium with unusual spaces and behaviour, and their registration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HERE = __name__
 
 
 class Echo(gymnasium.Env[Any, Any]):
-    """Three steps; keeps what it was given. The observation is drawn from the space."""
+    """An environment of three steps that keeps its actions and draws observations from the space."""
 
     observation_space: spaces.Space[Any] = spaces.Box(-1, 1, (2, 2), np.float32)
     action_space: spaces.Space[Any] = spaces.Discrete(3)
@@ -48,7 +48,7 @@ class Dials(Echo):
 
 
 class Push(Echo):
-    """One side of one dimension is open."""
+    """An environment in which one dimension has only one bound."""
 
     action_space = spaces.Box(np.array([-1.0, -2.0], np.float32), np.array([1.0, np.inf], np.float32))
 
@@ -63,13 +63,13 @@ class Image(Echo):
 
 
 class Numbers(Echo):
-    """A Dict of whole numbers."""
+    """An environment with a Dict of whole numbers."""
 
     observation_space = spaces.Dict({"a": spaces.Discrete(300), "b": spaces.MultiBinary(2)})
 
 
 class Goal(Echo):
-    """A Dict that is flattened by Gymnasium."""
+    """An environment with a Dict that Gymnasium flattens."""
 
     observation_space = spaces.Dict({"goal": spaces.Box(-1, 1, (2,), np.float64), "kind": spaces.Discrete(3)})
 
@@ -87,7 +87,7 @@ class NotANumber(Echo):
 
 
 class Remembers(Echo):
-    """Its reset leaves something behind."""
+    """An environment whose reset leaves something behind."""
 
     episodes = 0
 
@@ -119,13 +119,13 @@ KINDS = (
 
 
 def register() -> None:
-    """Make all of them known to Gymnasium as `Odd/<class>-v0`."""
+    """Register all of them with Gymnasium as `Odd/<class>-v0`."""
     for kind in KINDS:
         limit = None if kind in (Endless, StopsItself) else 100
         gymnasium.register(f"Odd/{kind.__name__}-v0", f"{HERE}:{kind.__name__}", max_episode_steps=limit)
 
 
 def unregister() -> None:
-    """Leave Gymnasium's registry as it was."""
+    """Remove them from Gymnasium's registry."""
     for kind in KINDS:
         del gymnasium.registry[f"Odd/{kind.__name__}-v0"]

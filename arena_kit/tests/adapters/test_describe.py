@@ -1,4 +1,4 @@
-"""The command that writes the file about an environment of Gymnasium."""
+"""The command that writes the file of an environment of Gymnasium."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_arguments_reach_the_environment(tmp_path: Path, capsys: pytest.CaptureF
     [
         (["Odd/Words-v0"], "cannot be played here. Observations of the space Text.* have no fixed number of values"),
         (["Odd/TwoAtOnce-v0"], "cannot be played here. Actions of the space Tuple"),
-        (["Odd/Endless-v0"], "names no limit of steps for Odd/Endless-v0: give one with --max-steps"),
+        (["Odd/Endless-v0"], "has no step limit for Odd/Endless-v0. Give one with --max-steps"),
         (["Nowhere-v0"], "cannot make Nowhere-v0"),
         (["no_such_module:Name-v0"], "needs packages that are not installed here. Run `pip install"),
     ],

@@ -1,4 +1,4 @@
-"""What people see of an episode: frames, texts and pictures."""
+"""What people see of an episode: its frames, texts and pictures."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def test_large_observations_are_shortened() -> None:
     environment.reset(0)
     frame = environment.frame()
     assert (len(frame["observation"]), frame["size"]) == (SHOWN_VALUES, 348)
-    assert environment.text().splitlines()[-1] == "and 284 values more"
+    assert environment.text().splitlines()[-1] == "and 284 more values"
     picture = ElementTree.fromstring(frame_to_svg(frame))
-    assert len([text for text in picture.iter(f"{SVG}text") if "values more" in (text.text or "")]) == 1
+    assert len([text for text in picture.iter(f"{SVG}text") if "more values" in (text.text or "")]) == 1
     assert (picture.findtext(f"{SVG}desc") or "").count(":") == MOST_BARS
 
 
@@ -131,7 +131,7 @@ def test_bars_grow_with_their_values_to_the_side_of_their_sign(value: float, sid
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("#@.\n#..", ["#", ".", "#", ".", "."]),  # a floor of full stops is no sentence
+        ("#@.\n#..", ["#", ".", "#", ".", "."]),  # a floor of full stops is not a sentence
         ("..\n..", [".", ".", ".", "."]),
         ("", []),
         ("@G\nThe passenger waits at R.", ["G", "The passenger waits at R."]),

@@ -1,4 +1,4 @@
-"""Environments of Gymnasium as the referee meets them."""
+"""Environments of Gymnasium, used as the referee uses them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ pytestmark = pytest.mark.usefixtures("odd_environments")
 
 
 def odd_spec(folder: Path, name: str, **changes: Any) -> EnvironmentSpec:
-    """The spec of an odd environment, by way of the file that the generator writes."""
+    """Return the spec of an odd environment, read from the file that the generator writes."""
     path = folder / "odd.yml"
     path.write_text(yaml.safe_dump(describe(f"Odd/{name}-v0", {}, 100) | changes))
     return read_info(path)
 
 
 def started(spec: EnvironmentSpec, seed: int = 0) -> tuple[GymnasiumEnvironment, Any]:
-    """The environment at the start of an episode, and what is inside of it."""
+    """Return the environment at the start of an episode, and the one of Gymnasium inside it."""
     environment = GymnasiumEnvironment(spec)
     environment.reset(seed)
     return environment, environment._environment.unwrapped
@@ -41,7 +41,7 @@ def started(spec: EnvironmentSpec, seed: int = 0) -> tuple[GymnasiumEnvironment,
 
 @pytest.mark.parametrize("spec", TASKS, ids=lambda spec: str(spec.slug))
 def test_an_episode_is_the_one_that_gymnasium_plays(spec: EnvironmentSpec) -> None:
-    """With all wrappers of `gymnasium.make`: equal observations, rewards and end."""
+    """Observations, rewards and ends are those of `gymnasium.make` with all its wrappers."""
     source = installed(spec).gymnasium
     assert source is not None
     actions, rewards = episode(spec, seed=5, most=200)
@@ -54,7 +54,7 @@ def test_an_episode_is_the_one_that_gymnasium_plays(spec: EnvironmentSpec) -> No
         seen, expected, terminated, truncated, _ = clipped.step(given)
         assert own.step({0: action}) == (reward,) == (float(expected),)
         assert own.observe(0).observation == np.asarray(seen, np.dtype(spec.observation.wire)).tobytes()
-        # Gymnasium limits neither CliffWalking nor Blackjack.
+        # Gymnasium has no step limit for CliffWalking and Blackjack.
         assert (own.to_move == ()) == (terminated or truncated or step == spec.max_steps)
 
 
@@ -77,7 +77,7 @@ def test_a_shipped_file_says_what_gymnasium_has(spec: EnvironmentSpec) -> None:
     assert found["gymnasium"].get("extra", "") == source.extra
     assert found["gymnasium"].get("new_each_episode", False) == source.new_each_episode
     assert gymnasium.spec(source.id).max_episode_steps in (spec.max_steps, None)
-    # The threshold that Gymnasium names for the lake is for slippery ice.
+    # Gymnasium's threshold for the lake is for slippery ice.
     assert spec.slug == "frozen-lake-deterministic" or spec.solved_score == found.get("solved_score")
 
 
@@ -136,7 +136,7 @@ def test_numbers_of_actions_begin_at_zero_for_players(tmp_path: Path) -> None:
     environment.step({0: 2})
     assert inside.given == [5, 7]
     for action in (-1, 3, 5, True, b"\0"):
-        with pytest.raises(IllegalAction, match="is not an action: they are 0 to 2|An array of 1 bytes"):
+        with pytest.raises(IllegalAction, match="is not an action. The actions are 0 to 2|An array of 1 bytes"):
             environment.step({0: action})
     assert inside.given == [5, 7]
 

@@ -1,4 +1,4 @@
-"""Recordings of episodes: what is in their files, their bounds, and what happens where nothing can be drawn."""
+"""Recordings of episodes: their files, their bounds, and what happens on a machine that cannot draw."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arena_kit.environment.replay import ReplayMismatch
 from arena_kit.tests.environment.playing import episode, installed
 
 PATIENCE = 900.0
-"""Seconds; recordings step back for everything else that runs."""
+"""Seconds that a recording may take; it runs at low priority, so this is generous."""
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def job(slug: str, most: int | None = None, **bounds: Any) -> Job:
 
 
 def decoded(folder: Path) -> list[Any]:
-    """Every frame of the video as an array."""
+    """Return every frame of a video as an array."""
     with av.open(str(folder / "episode.webm")) as container:
         assert container.streams.video[0].codec_context.name == "vp9"
         return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
@@ -52,7 +52,7 @@ def test_a_video_a_still_and_the_returns_are_made(tmp_path: Path) -> None:
     assert facts["rewards"] == [1.0] * len(played.actions)
     assert facts["returns"][-1] == played.score
     shown = facts["video"]
-    # 50 frames a second by its own measure: every second one is shown, and the last.
+    # The environment has 50 frames per second, so every second one is shown, and the last.
     assert (shown["stride"], shown["fps"], shown["cut"]) == (2, 25.0, False)
     frames = decoded(tmp_path)
     assert len(frames) == shown["frames"] == len(range(0, len(played.actions) + 1, 2)) + len(played.actions) % 2
@@ -102,13 +102,13 @@ def test_a_video_that_grows_too_large_ends_early(tmp_path: Path) -> None:
 def test_a_video_that_takes_too_long_ends_early(tmp_path: Path) -> None:
     record(job("pendulum", seconds=1e-9), tmp_path)
     shown = read(tmp_path, "episode.json")["video"]
-    # Nothing is affordable but the first state and the last, and there is time for neither after the first.
+    # The bounds allow the first and the last state, and the time runs out after the first.
     assert (shown["stride"], shown["cut"]) == (200, True)
 
 
 @pytest.mark.parametrize("slug", ["lunar-lander", "bipedal-walker", "taxi", "hopper"])
 def test_an_episode_recorded_apart_gives_its_score_again(slug: str, tmp_path: Path) -> None:
-    """Box2D, MuJoCo with the GL of this machine, and a text environment; drawing changes nothing of the play."""
+    """Drawing does not change the play, with Box2D, MuJoCo (with this machine's GL) and a text environment."""
     made = record_apart(job(slug, most=40, frames=5), tmp_path, seconds=PATIENCE)
     assert {"episode.webm", "still.webp"} <= set(made.files), made.no_video
     assert len(decoded(tmp_path)) == read(tmp_path, "episode.json")["video"]["frames"] <= 6
@@ -153,8 +153,8 @@ def test_a_score_is_added_up_as_the_referee_does(tmp_path: Path, monkeypatch: py
     score = 0.0
     for reward in rewards:
         score += reward
-    assert score != math.fsum(rewards)  # otherwise this shows nothing
-    # What `sum` gives since Python 3.12.
+    assert score != math.fsum(rewards)  # otherwise this would not test anything
+    # The result of `sum` since Python 3.12.
     monkeypatch.setattr(video, "sum", lambda values, start=0.0: math.fsum(values), raising=False)
     record(Job("pendulum", 2, tuple(actions), score, bounds=Bounds(frames=2)), tmp_path)  # type: ignore[arg-type]
     assert read(tmp_path, "episode.json")["returns"][-1] == score

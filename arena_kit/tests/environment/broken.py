@@ -130,15 +130,15 @@ class TruncatedYetRunning(TicTacToe):
 
 
 def cut_off(frame: Frame) -> str:
-    """A picture that is no XML."""
+    """Return a picture that is not XML."""
     return frame_to_svg(frame)[:-1]
 
 
 def with_script(frame: Frame) -> str:
-    """A picture that would run something."""
+    """Return a picture with a script."""
     return frame_to_svg(frame).replace("</svg>", "<script>alert(1)</script></svg>")
 
 
 def without_title(frame: Frame) -> str:
-    """A picture that a screen reader cannot name."""
+    """Return a picture without a title for screen readers."""
     return frame_to_svg(frame).replace("Tic-tac-toe board", "")

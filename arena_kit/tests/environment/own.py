@@ -1,4 +1,4 @@
-"""Environments of an organiser's own, good and broken, for tests."""
+"""Organisers' own environments, good and broken, for tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ gymnasium.register("{name}-v0", Broken)
 
 
 def described(folder: Path, slug: str, gymnasium_id: str, **more: object) -> Path:
-    """Write the file about an environment."""
+    """Write the file of an environment."""
     path = folder / f"{slug}.yml"
     data = {
         "slug": slug, "name": slug.title(), "description": "Of our own.", "action_count": 2, "max_steps": 5,
@@ -41,14 +41,14 @@ def described(folder: Path, slug: str, gymnasium_id: str, **more: object) -> Pat
 
 
 def coded(folder: Path, name: str, trouble: str) -> str:
-    """Write a module with an environment that does this when it is made; return the id to make it by."""
+    """Write a module with an environment that runs this code when it is made; return its id."""
     (folder / f"{name}.py").write_text(CODE.format(trouble=trouble, name=name.title()))
     return f"{name}:{name.title()}-v0"
 
 
 @contextmanager
 def own_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have the files of a folder among all specs."""
+    """Add the files of a folder to all specs."""
     monkeypatch.setattr(registry, "_own_folders", [folder])
     registry.all_specs.cache_clear()
     try:

@@ -1,4 +1,4 @@
-"""Random matches and duels, as records, for the tests of what is made from records."""
+"""Records of random matches and duels, for tests of what is made from records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2)
 
 
 def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfeits: int | None = None) -> MatchRecord:
-    """A match of random play. forfeits: this player is at fault after two moves."""
+    """Return the record of a random match. forfeits: the player that is at fault after two moves."""
     seats = (1, 0) if number % 2 == 0 else (0, 1)
     rng = random.Random(1000 * seed + number)
     environment = spec.make()
@@ -62,7 +62,7 @@ def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfe
 
 
 def installed(spec: EnvironmentSpec) -> EnvironmentSpec:
-    """The spec; the test is skipped where a package that it needs is not installed."""
+    """Return the spec, or skip the test where a package that it needs is not installed."""
     try:
         spec.make()
     except MissingExtra as error:
@@ -71,7 +71,7 @@ def installed(spec: EnvironmentSpec) -> EnvironmentSpec:
 
 
 def random_action(spec: EnvironmentSpec, rng: random.Random) -> Action:
-    """Any action of a one-seat environment."""
+    """Return a random action of an environment with one seat."""
     if spec.action is None:
         return rng.randrange(spec.action_count)
     pairs = list(zip(*bounds(spec.action), strict=True))
@@ -81,7 +81,7 @@ def random_action(spec: EnvironmentSpec, rng: random.Random) -> Action:
 
 
 def episode(spec: EnvironmentSpec, seed: int = 0, most: int | None = None) -> tuple[list[Action], list[float]]:
-    """Actions and rewards of an episode of random play, of its first steps where `most` is given."""
+    """Return actions and rewards of a random episode, or of its first `most` steps."""
     rng = random.Random(seed)
     environment = spec.make()
     environment.reset(seed)
@@ -94,13 +94,13 @@ def episode(spec: EnvironmentSpec, seed: int = 0, most: int | None = None) -> tu
 
 
 def duel_record(spec: EnvironmentSpec, count: int = 6, seed: int = 7) -> DuelRecord:
-    """A duel of random play in which player_2 forfeits the third match."""
+    """Return the record of a random duel in which player_2 forfeits the third match."""
     matches = (match_record(spec, number, seed, forfeits=1 if number == 3 else None) for number in range(1, count + 1))
     return DuelRecord(spec.id, seed, ("alpha v1", "beta v2"), tuple(matches))
 
 
 def written(record: DuelRecord) -> bytes:
-    """The bytes of a duel's artifact."""
+    """Return the bytes of a duel's artifact."""
     file = io.BytesIO()
     write_duel(record, file)
     return file.getvalue()

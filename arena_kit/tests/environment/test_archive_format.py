@@ -135,7 +135,7 @@ def header_with(change: Callable[[dict[str, Any]], object]) -> bytes:
         lambda header: header["index"].__setitem__(0, ["WON", "NONE", None, 0, 5]),
         lambda header: header["index"].__setitem__(0, ["DRAW", "NONE", None, 2, 5]),
         lambda header: header["index"].__setitem__(0, ["DRAW", "PLAYER", 2, 0, 5]),
-        lambda header: header["summary"].update(outcome="NOBODY"),
+        lambda header: header["summary"].update(outcome="PLAYER_3"),
         lambda header: header["summary"].update(scores=[float("nan"), 0]),
         lambda header: header["summary"].update(wins=[1]),
     ],
@@ -180,7 +180,7 @@ def line_with(**changes: object) -> str:
         line_with(actions=[4.0]),
         line_with(scores=[float("nan"), 0]),
         line_with(seats=None),
-        line_with(outcome="NOBODY"),
+        line_with(outcome="PLAYER_3"),
         line_with(surprise=1),
     ],
 )
@@ -198,7 +198,7 @@ def test_a_match_in_the_wrong_place_is_refused() -> None:
     entries = parts()
     lines = entries["matches/00000.jsonl"].decode().split("\n")
     lines[0], lines[1] = lines[1], lines[0]
-    with pytest.raises(ArtifactDamaged, match="is another one"):
+    with pytest.raises(ArtifactDamaged, match="has the number"):
         opened(packed({**entries, "matches/00000.jsonl": "\n".join(lines).encode()})).match(1)
 
 

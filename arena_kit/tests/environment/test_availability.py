@@ -1,4 +1,4 @@
-"""What can be made here is tried apart, so that neither a crash nor a hanging library stops whoever asks."""
+"""Environments are tried in a process of their own, so that a crash or a hanging library does not stop the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents say of environments is true, and their example is an environment that works."""
+"""What the documents say about environments is true, and the environment in their example works."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEYS = (DOCS / "reference" / "environment-files.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    """The code blocks of a language."""
+    """Return the code blocks in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 

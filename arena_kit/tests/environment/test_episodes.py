@@ -106,7 +106,7 @@ def test_equal_play_gives_an_equal_hash_whatever_the_times_and_the_name(
 ) -> None:
     other = replace(
         record,
-        player="somebody else",
+        player="another",
         episodes=tuple(
             replace(episode, thinking_seconds=seconds, slowest_move_seconds=seconds, cpu_seconds=seconds)
             for episode in record.episodes
@@ -163,7 +163,7 @@ def test_zero_has_no_sign_and_a_numpy_number_is_a_number() -> None:
 
 
 def damaged(record: EvaluationRecord, name: str, change: Callable[[bytes], bytes | None]) -> bytes:
-    """The artifact with one entry changed, or left out."""
+    """Return the artifact with one entry changed or left out."""
     file = BytesIO()
     with zipfile.ZipFile(stored(record)) as source, zipfile.ZipFile(file, "w") as target:
         for entry in source.namelist():
@@ -200,7 +200,7 @@ HEADERS: dict[str, Callable[[bytes], bytes | None]] = {
     "one seed too few": with_header(seeds=[11]),
     "seeds in words": with_header(seeds=["a", "b"]),
     "infinite seed": lambda content: content.replace(b'"seeds":[11', b'"seeds":[Infinity'),
-    "scores that are none": with_header(scores=[None, None]),
+    "scores that are null": with_header(scores=[None, None]),
     "score that is not finite": lambda content: content.replace(b'"scores":[1.0', b'"scores":[NaN'),
     "another length": with_header(lengths=[4, 1]),
     "lengths without end": with_header(lengths=7),
@@ -260,5 +260,5 @@ def test_every_secret_gives_an_order_of_its_own_that_can_be_found_again() -> Non
 
     assert sorted(one) == sorted(other) == list(range(50))
     assert one != other
-    # As docs/reference/referee.md says.
+    # The format is that of docs/reference/referee.md.
     assert secret_order("00" * 32, 5) == (3, 0, 4, 1, 2)

@@ -23,7 +23,7 @@ def test_texts_are_escaped() -> None:
 
 
 def frames_of(spec: EnvironmentSpec) -> list[Frame]:
-    """The start, some states and the end."""
+    """Return the frames of the start, of some states and of the end."""
     if spec.seats == 2:
         return [step.frame for step in replay(spec, match_record(spec))]
     environment = installed(spec).make()
@@ -40,7 +40,7 @@ def frames_of(spec: EnvironmentSpec) -> list[Frame]:
 def test_every_picture_describes_itself_and_loads_nothing(spec: EnvironmentSpec) -> None:
     for picture in (spec.render(frame) for frame in frames_of(spec)):
         assert ElementTree.fromstring(picture).findtext(f"{SVG}desc")
-        assert picture.count("http") == 1  # the name of SVG itself
+        assert picture.count("http") == 1  # the namespace of SVG
         assert "url(" not in picture
 
 

@@ -78,7 +78,7 @@ def with_match(**fields: Any) -> DuelRecord:
 
 
 def test_the_canonical_form_is_written_down_and_stays() -> None:
-    """Hashes that were kept must be found again by every later version."""
+    """Every later version must compute the hashes that were stored."""
     duel = with_match(seed=4294967295, actions=(4, 0), scores=(0.1 + 0.2, -0.0), move_counts=(1, 1))
 
     assert list(canonical_lines(duel)) == [

@@ -37,7 +37,9 @@ def test_a_slug_and_an_id_lead_to_the_same_spec(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["chess", "", "connect-four-v2", "../quarto"])
 def test_an_unknown_name_is_answered_with_what_there_is(name: str) -> None:
-    with pytest.raises(UnknownEnvironment, match="There are: acrobot, ant, .*, quarto, taxi, tic-tac-toe, walker2d"):
+    with pytest.raises(
+        UnknownEnvironment, match="The environments are: acrobot, ant, .*, quarto, taxi, tic-tac-toe, walker2d"
+    ):
         get_spec(name)
 
 

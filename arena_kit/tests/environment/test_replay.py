@@ -12,7 +12,7 @@ from arena_kit.tests.environment.playing import GAMES, match_record
 
 SPEC = get_spec("tic-tac-toe")
 WON = MatchRecord(2, 0, (1, 0), (4, 0, 2, 1, 6), Outcome.PLAYER_2, (-1.0, 1.0))
-"""The player in seat 0, which is player_2 here, has the diagonal 2, 4, 6."""
+"""Return a match in which seat 0, here player_2, completes the diagonal 2, 4, 6."""
 
 
 @pytest.mark.parametrize("spec", GAMES, ids=lambda spec: str(spec.id))
@@ -46,7 +46,7 @@ def test_a_forfeited_match_may_stop_anywhere() -> None:
         ({"actions": (4, 9)}, "Cell 9 does not exist"),
         ({"actions": (4, -1)}, "Cell -1 does not exist"),
         ({"actions": (4, 0, 2, 1, 6, 3)}, "actions after its end"),
-        ({"actions": (4, 0, 2, 1)}, "stops before its end, and nobody is at fault"),
+        ({"actions": (4, 0, 2, 1)}, "stops before its end without a fault"),
         ({"scores": (1.0, -1.0)}, "ends with other scores"),
         ({"seats": (0,)}, "does not seat 2 players"),
         ({"seats": (1, 1)}, "does not seat 2 players"),

@@ -10,7 +10,7 @@ PLAYER = "class Player: ...\n"
 
 
 def archive(files: Mapping[str, str] | None = None) -> io.BytesIO:
-    """A zip with a player.py and these files."""
+    """Return a zip with a player.py and these files."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, text in {"player.py": PLAYER, **(files or {})}.items():
@@ -22,7 +22,7 @@ TRAP = "raise SystemExit('the trap ran')\n"
 
 
 def trap_wheel() -> tuple[str, bytes]:
-    """Name and content of a wheel that holds everything which might run by itself."""
+    """Return the name and content of a wheel with everything that might run by itself."""
     files = {
         "trap/__init__.py": TRAP,
         "trap.pth": "import trap\n",

@@ -1,4 +1,4 @@
-"""Images on a real engine: what is in them, what is not, and what happens when the engine is not there."""
+"""Images on a real engine: what they hold, what they do not hold, and what happens without an engine."""
 
 from __future__ import annotations
 
@@ -180,12 +180,12 @@ def test_an_old_pin_falls_back_to_the_base_image_with_a_warning_that_stays(engin
         (
             "six==0.0.1",
             "no_wheel",
-            r"six==0\.0\.1: no version of six fits; newest here is 1\.\d+\.\d+\. Ask for .*",
+            r"six==0\.0\.1: no version of six fits; the newest here is 1\.\d+\.\d+\. Ask for .*",
         ),
         pytest.param(
             "numpy==9.9",
             "no_wheel",
-            r"numpy==9\.9: no version of numpy fits; newest here is 2\.\d+\.\d+\. .*",
+            r"numpy==9\.9: no version of numpy fits; the newest here is 2\.\d+\.\d+\. .*",
             marks=pytest.mark.nightly,
         ),
         pytest.param(

@@ -12,8 +12,8 @@ from arena_kit.image.engine import LIMITS, NoEngine, connect, missing_limits
 def test_without_an_engine_one_sentence_says_so_and_no_socket_stays_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody.sock'}")
-    # What earlier tests have left is not asked for.
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'missing.sock'}")
+    # Garbage of earlier tests is collected first, so that it does not count.
     gc.collect()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

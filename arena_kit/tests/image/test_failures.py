@@ -1,4 +1,4 @@
-"""What pip said, as recorded from pip 23.0 on Debian 12 (lists shortened), in one sentence for the owner."""
+"""Output of pip 23.0 on Debian 12, with shortened lists, becomes one sentence for the owner."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ERROR: No matching distribution found for six
 """
 
 
-THERE_IS = "Ask for a version that there is."
+THERE_IS = "Ask for an existing version."
 CHECK = "fits the Python of the base image, or there is no such package. Check the name, or leave it out."
 
 
@@ -64,7 +64,7 @@ CHECK = "fits the Python of the base image, or there is no such package. Check t
         (
             NUMPY.format("numpy==9.9"),
             "numpy==9.9",
-            f"numpy==9.9: no version of numpy fits; newest here is 2.3.1. {THERE_IS}",
+            f"numpy==9.9: no version of numpy fits; the newest here is 2.3.1. {THERE_IS}",
         ),
         (NOWHERE, "", f"box2d-py==2.3.5 (needed by gymnasium[box2d]): no wheel of box2d-py {CHECK}"),
         (
@@ -75,13 +75,15 @@ CHECK = "fits the Python of the base image, or there is no such package. Check t
         (
             OTHER_PYTHON.format("networkx>=3.7"),
             "networkx>=3.7",
-            "networkx>=3.7: no version of networkx fits; it is for Python !=3.14.1,>=3.12, newest here is 3.6.1. "
-            + THERE_IS,
+            (
+                "networkx>=3.7: no version of networkx fits; "
+                f"the wanted one needs Python !=3.14.1,>=3.12, and the newest here is 3.6.1. {THERE_IS}"
+            ),
         ),
         (
             OTHER_PYTHON.format("networkx==99"),
             "networkx==99",
-            f"networkx==99: no version of networkx fits; newest here is 3.6.1. {THERE_IS}",
+            f"networkx==99: no version of networkx fits; the newest here is 3.6.1. {THERE_IS}",
         ),
     ],
 )

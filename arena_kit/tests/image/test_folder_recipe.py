@@ -1,4 +1,4 @@
-"""Without an engine an archive becomes a folder, and what the arena's own Python lacks is said."""
+"""Without an engine, an archive becomes a folder, and the owner is told which packages the arena's Python lacks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_compiled_python_is_left_out_and_the_owner_is_told(tmp_path: Path) -> No
     result = FolderRecipe(folder=tmp_path).build(archive(files), name="s1-b1", labels={}, log=log.append)
 
     (note,) = result.warnings
-    assert note.startswith("Compiled Python is left out, only sources are run: __pycache__/player.cpython-311.pyc.")
+    assert note.startswith("Compiled Python is left out, because the arena runs only sources: __pycache__/player.cpy")
     assert f"Note: {note}" in log
     assert not (tmp_path / "s1-b1" / "__pycache__").exists()
 
@@ -55,7 +55,7 @@ def test_requirements_that_this_python_does_not_meet_are_warnings(tmp_path: Path
 
     assert result.warnings == (
         "no-such-package is not installed: the process sandbox uses the arena's own Python.",
-        f"numpy<0.1 is asked for; the process sandbox uses version {numpy} of the arena's Python.",
+        f"numpy<0.1 is required, but the process sandbox uses version {numpy} of the arena's Python.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Layers of files on a real engine: equal files give equal layers, and no name has a meaning."""
+"""Layers of files on a real engine: equal files give equal layers, and no name has a special meaning."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_name_that_would_remove_others_from_the_image_fails_the_build(name: st
 
 
 def packages(*entries: tuple[str, bytes, int]) -> io.BytesIO:
-    """A tar as the engine gives it: name, kind, and size or mode."""
+    """Return a tar as the engine gives it. Entries: name, kind, and size or mode."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as tar:
         for name, kind, number in entries:

@@ -1,4 +1,4 @@
-"""Which of the images and containers on an engine are swept."""
+"""Which images and containers on an engine are removed as leftovers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING = Needed(frozenset(), frozenset(), frozenset())
 
 
 class Engine:
-    """Stands for an engine that lists these images."""
+    """A fake engine that lists these images."""
 
     def __init__(self, *images: dict[str, Any]) -> None:
         self._images = list(images)
@@ -121,7 +121,7 @@ def test_containers_of_dead_builds_go_and_those_of_other_arenas_and_of_players_s
             }.items()
         }
         try:
-            # Of the builds only the seventh still runs.
+            # Only build 7 still runs.
             needed = partial(Needed, frozenset(), frozenset(), frozenset({"7"}))
             sweep_containers(client, mine, needed)
             assert _there(client, made) == ["mine", "running", "other", "player"]

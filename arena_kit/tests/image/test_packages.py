@@ -1,4 +1,4 @@
-"""Rounds of pip: what is given up for the base image's version, and what is the platform's trouble."""
+"""Runs of pip: which lines fall back to the base image's version, and which failures are the platform's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BASE = {"numpy": "1.24.2", "pip": "23.0"}
 
 
 class Answers:
-    """Stands for an Installer: gives prepared answers and keeps what was asked."""
+    """A fake Installer that gives prepared answers and keeps what it was asked for."""
 
     def __init__(self, *answers: tuple[int, str]) -> None:
         self._answers: Iterator[tuple[int, str]] = iter(answers)
@@ -58,7 +58,7 @@ def test_pip_is_not_asked_to_fetch_nothing() -> None:
 def test_what_no_version_can_stand_in_for_fails_the_build(missing: str, named: str) -> None:
     base = {"pip": "23.0"} if missing == "numpy" else BASE
 
-    with pytest.raises(BuildFailed, match=f"^{named}: no version of .* fits; newest here is 9.0") as caught:
+    with pytest.raises(BuildFailed, match=f"^{named}: no version of .* fits; the newest here is 9.0") as caught:
         fetch(Answers((1, MISSING.format(missing))), "torch==1.0", named, base=base)
 
     assert caught.value.code == "no_wheel"

@@ -1,4 +1,4 @@
-"""The bill of materials as a document."""
+"""The document of a bill of materials."""
 
 from __future__ import annotations
 

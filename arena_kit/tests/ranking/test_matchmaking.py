@@ -243,7 +243,7 @@ def test_where_nobody_can_meet_it_says_why(field: list[Candidate], met: dict[tup
 def test_who_is_left_over_is_explained() -> None:
     choice = choose_pairs([candidate(0), candidate(1), candidate(2)], {}, count=3, seed=0)
     assert len(choice.pairings) == 1
-    assert choice.shortfall.startswith("Whoever is left has no opponent")
+    assert choice.shortfall.startswith("The agents that are left have no opponent")
 
 
 def test_nothing_is_asked_for_and_nothing_is_lacking() -> None:

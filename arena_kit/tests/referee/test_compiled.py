@@ -1,4 +1,4 @@
-"""What plays is the source that is shown, whatever compiled files lie beside it, in folders that were never checked."""
+"""The shown source is what plays, even with compiled files beside it in a folder that was never checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN, HIDDEN = "print('the source', flush=True)\n", "print('compiled', flush=Tr
 
 
 def plant(folder: Path, main: str, *, source: str) -> None:
-    """A main file and modules of both kinds that print what they are, and compiled files that print otherwise."""
+    """Write sources, and compiled files beside them, which print different words."""
     (folder / main).write_text(source)
     (folder / "package").mkdir()
     for name in ("helper.py", "package/__init__.py"):

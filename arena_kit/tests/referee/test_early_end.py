@@ -1,4 +1,4 @@
-"""Duels that end as soon as a test has decided them: what is kept, and that nobody's speed has a part in it."""
+"""Duels that end as soon as a test decides them: their records, which do not depend on the players' speed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DECIDED = partial(pairs_to_decide, TEST)
 
 
 def drawn(seed: int) -> Answerer:
-    """Plays one of two styles by a match's number alone."""
+    """A player whose style depends only on the number of the match."""
     draw = random.Random(seed)
     styles = [draw.random() < 0.6 for _ in range(200)]
     return lambda asked: (last_valid if styles[asked.match] else mixed)(asked)
@@ -44,7 +44,7 @@ def test_pairs_that_are_over_before_an_earlier_one_are_not_looked_at_yet() -> No
         return 3 if len(pairs) >= 3 else None
 
     def quick_to_lose(asked: Asked) -> bytes:
-        """Plays the first pair to its end and gives up all others at once."""
+        """A player that plays the first pair to its end and fails in all others at once."""
         return mixed(asked) if asked.match <= 2 or asked.kind is Kind.END else action(asked.match, asked.sequence, -1)
 
     whole = play(quick_to_lose, last_valid, matches=12).record

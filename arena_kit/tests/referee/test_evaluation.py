@@ -1,4 +1,4 @@
-"""Evaluations of players that speak the wire themselves: what counts, and what makes all of it count for nothing."""
+"""Evaluations of players that speak the wire themselves: what counts, and which faults fail the evaluation."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_record_does_not_depend_on_how_many_episodes_run_at_once(spec: Envir
 
 
 class Rightwards:
-    """As `rightwards`, in this process."""
+    """A player like `rightwards`, in this process."""
 
     def start(self, state: Any, valid_actions: Any) -> Any:
         return valid_actions[-1]
@@ -207,32 +207,32 @@ FAULTS: dict[str, tuple[Callable[[Asked], Said], str, str]] = {
     "answers twice": (
         lambda a: action(a.match, a.sequence, 1) * 2,
         "unexpected_answer",
-        "The player answered something it was not asked: ",
+        "The player sent an unexpected answer: ",
     ),
     "answers another episode": (
         lambda a: action(a.match + 1, a.sequence, 1),
         "unexpected_answer",
-        "The player answered something it was not asked: ",
+        "The player sent an unexpected answer: ",
     ),
     "is done too early": (
         lambda a: done(a.match, a.sequence),
         "unexpected_answer",
-        "The player answered something it was not asked: ",
+        "The player sent an unexpected answer: ",
     ),
     "forges a READY": (
         lambda a: ready(1),
         "unexpected_answer",
-        "The player answered something it was not asked: ",
+        "The player sent an unexpected answer: ",
     ),
     "sends an unknown kind": (
         lambda a: frame(77, b"{}" * 20),
         "malformed_answer",
-        "The player's answer is not what the protocol asks for: An answer of the unknown kind 77.",
+        "The player's answer does not follow the protocol: An answer has the unknown kind 77.",
     ),
     "sends a short action": (
         lambda a: frame(Kind.ACTION, struct.pack("<IIi", a.match, a.sequence, 1)),
         "malformed_answer",
-        "The player's answer is not what the protocol asks for: An action must have 8 bytes.",
+        "The player's answer does not follow the protocol: An action must have 8 bytes.",
     ),
     "floods": (
         lambda a: big(Kind.ERROR),
@@ -254,7 +254,7 @@ def test_a_fault_fails_the_evaluation_with_its_code_and_a_sentence(name: str, pa
     assert failure.fault == code
     assert sentence.removeprefix("Episode 3: ") in failure.sentence
     assert failure.public_sentence.rstrip(".") == SENTENCES[failure.fault].rstrip(".")
-    # Of one whose answer was read it is known which episode it was.
+    # The episode is known because its answer was read.
     assert failure.episode == 3 or not sentence.startswith("Episode")
 
 

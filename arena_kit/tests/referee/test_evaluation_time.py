@@ -1,4 +1,4 @@
-"""The clock of an evaluation: whose time it is, and what happens when it is used up."""
+"""The clock of an evaluation: which time the player is charged, and what happens when it is used up."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_no_answer_fails_the_evaluation(parallel: int) -> None:
     failure = failure_of(evaluate(at(1, 2, lambda _: Stall()), limits=FAST, parallel=parallel))
 
     assert failure.fault is PlayerFault.TIMED_OUT
-    # With others open nobody can know which one it was.
+    # With several open episodes, the one at fault is unknown.
     assert failure.episode == (1 if parallel == 1 else None)
 
 
@@ -78,7 +78,7 @@ def test_what_the_referee_does_meanwhile_is_not_the_players_time() -> None:
     clock, told = Clock(), threading.Event()
 
     def answerer(asked: Asked) -> bytes:
-        # The second episode's last answer is open while the end of the first one is told.
+        # The last answer of the second episode is open while the end of the first one is reported.
         if (asked.match, asked.sequence) == (2, 2):
             assert told.wait(60)
         return rightwards(asked)
@@ -107,7 +107,7 @@ def test_an_evaluation_that_somebody_else_makes_too_long_is_a_fault_of_the_platf
     clock = Clock()
     limits = replace(BANKED, duel_seconds=10.0)
 
-    with pytest.raises(PlatformFault, match="took too long, and not because of its player") as caught:
+    with pytest.raises(PlatformFault, match="took too long for a reason other than its player") as caught:
         evaluate(rightwards, limits=limits, clock=clock, parallel=2, on_episode=lambda _: clock.pass_(6.0))
 
     assert caught.value.code == "too_slow"

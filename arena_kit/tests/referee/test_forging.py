@@ -1,4 +1,4 @@
-"""Players that would rather have a score than earn it, evaluated in real sandboxes: they gain nothing."""
+"""Players that try to forge a score, evaluated in real sandboxes, gain nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arena_kit.tests.corridors import CORRIDOR, SEEDS, SLIDER, evaluate, outline
 from arena_kit.tests.fake import FakeContainer
 
 HIDDEN = tuple(281_474_976_710_655 - 7_777_777_777 * number for number in range(12))
-"""As hidden seeds are drawn: too long to be found in a text by chance."""
+"""Seeds as long as real hidden seeds, so that a text does not contain one by chance."""
 HONEST = """
 class Player:
     def __init__(self, train_mode): pass
@@ -46,7 +46,7 @@ def judge(
 
 
 def stepping(statement: str) -> str:
-    """An honest player that does something else in its steps."""
+    """Return the source of an honest player with other code in its steps."""
     step = "def step(self, state, valid_actions, prev_reward): "
     return HONEST.replace(f"{step}return", f"{step}{statement}; return")
 
@@ -211,7 +211,7 @@ def test_a_player_finds_no_seed_in_all_that_it_can_read(arena: Arena) -> None:
 
     assert played.failure is None, played.player_log
     said = played.player_log.splitlines()
-    # It knows a seed when it sees one, and has looked.
+    # The player would recognise a seed, and it has searched for them.
     assert "test of itself: True True" in said
     assert "looked at some: True" in said
     assert [line for line in said if line.startswith(("found", "seen"))] == ["found: []", *["seen: []"] * len(HIDDEN)]
@@ -267,7 +267,7 @@ def test_every_form_of_a_player_may_answer_with_arrays(arena: Arena, form: str) 
     )
 
     assert played.failure is None, played.player_log
-    # The target is hit exactly: nothing is lost on the way there and back.
+    # The target is hit exactly, so the wire loses no precision.
     assert [episode.score for episode in played.record.episodes] == [0.0] * 9
     assert all(np.frombuffer(action, "<f4")[1] == 0.0 for action in played.record.episodes[0].actions)  # type: ignore[arg-type]
 

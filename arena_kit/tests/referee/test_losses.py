@@ -1,4 +1,4 @@
-"""Players that cost their container: who forfeits, what is sent again, when it is enough."""
+"""Players whose container is lost: who forfeits, which questions are repeated, and when restarts end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from arena_kit.tests.duels import (
 )
 from arena_kit.tests.fake import Answerer, Asked, FakeContainer, Said, Stall, action, frame, ready
 
-# --- Faults that cost the container -----------------------------------------------------------------------
+# --- Faults that lose the container -----------------------------------------------------------------------
 
 LOSSES: dict[str, tuple[Callable[[Asked], Said], str]] = {
     "hangs up": (lambda _: None, "player_died"),
@@ -88,7 +88,7 @@ def test_bytes_nobody_asked_for_are_a_fault() -> None:
 
 def test_a_fresh_container_is_asked_everything_again_and_its_known_answers_are_thrown_away() -> None:
     containers: list[FakeContainer] = []
-    # The second container would play otherwise: only the open question counts.
+    # The second container plays differently, but only its answer to the open question counts.
     duel = play([at(1, 3, lambda _: None), last_valid], first_valid, matches=2, parallel=2, containers=containers)
     fresh = containers[2]
     plain = play(first_valid, matches=2).record
@@ -132,7 +132,7 @@ def test_memory_is_named_when_it_was_the_cause() -> None:
 def test_players_that_do_not_read_never_block_the_referee() -> None:
     quarto = get_spec("quarto")
     stop = Limits(move_seconds=3.0, bank_seconds=0.0, duel_seconds=300, max_restarts=0)
-    # Enough requests to fill the socket's buffer many times over.
+    # These questions fill the socket's buffer many times over.
     duel = run_duel(
         quarto,
         lambda player: DeafContainer() if player == 0 else FakeContainer(first_valid),
@@ -147,7 +147,7 @@ def test_players_that_do_not_read_never_block_the_referee() -> None:
 
 
 class DeafContainer(FakeContainer):
-    """Reads the greeting, then nothing."""
+    """A player that reads HELLO and then nothing."""
 
     def __init__(self) -> None:
         super().__init__(first_valid)

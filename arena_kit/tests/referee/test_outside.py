@@ -1,4 +1,4 @@
-"""What somebody outside does to a player's container is not the player's fault."""
+"""A player is not at fault for what is done to its container from outside."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pause(container: Any) -> None:
 
 
 def harmed_duel(arena: Arena, engine: docker.DockerClient, harm: Harm, limits: Limits = QUICK_LIMITS) -> PlayedDuel:
-    """A duel in which something happens to a player's container after the first match."""
+    """Play a duel in which something happens to a player's container after the first match."""
     done: list[int] = []
 
     def on_progress(matches_done: int) -> None:
@@ -136,7 +136,7 @@ def test_the_supervisor_is_ended_after_everything_else(docker_arena: Arena, engi
         processes = engine.containers.list(filters={"label": f"{LABEL}=now"})[0].top()["Processes"]
         scores = []
         for row in processes:
-            # One that has only led to the next ends about now.
+            # A process that has only started the next one ends about now.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 scores.append(int(Path(f"/proc/{row[1]}/oom_score_adj").read_text()))
         first = engine.containers.list(filters={"label": f"{LABEL}=now"})[0].attrs["State"]["Pid"]

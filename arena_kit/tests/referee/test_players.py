@@ -1,4 +1,4 @@
-"""Real players in local processes: the forms they may have, and every way to misbehave."""
+"""Real players in local processes: their possible forms, and every way to misbehave."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_endless_recursion_is_an_exception() -> None:
     assert_all_lost(play(player(step="return self.step(state, valid_actions, 0.0)"), matches=2), "player_raised")
 
 
-# --- Errors that cost the process -------------------------------------------------------------------------
+# --- Errors that end the process --------------------------------------------------------------------------
 
 
 def test_a_player_that_exits_forfeits_and_is_started_again() -> None:
@@ -207,7 +207,9 @@ def test_a_player_that_thinks_too_long_forfeits() -> None:
 
 def test_a_player_stopped_by_itself_forfeits() -> None:
     source = player(step="import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
-    assert_all_lost(play(source, matches=1), "player_timed_out")
+    # It uses no processor: the whole wall time has to pass.
+    limits = dataclasses.replace(LIMITS, move_seconds=0.5, bank_seconds=0.5)
+    assert_all_lost(play(source, matches=1, limits=limits), "player_timed_out")
 
 
 FIND_WIRE = (
@@ -238,12 +240,12 @@ def test_a_player_that_floods_the_wire_loses_without_harm() -> None:
 
 
 def test_a_player_that_forges_a_late_answer_cannot_win_by_it() -> None:
-    # Answers its own question twice: once by hand, once by returning.
+    # The player answers a question twice: once over the wire itself, and once by returning.
     forged = "b'\\x11\\0\\0\\0\\x82' + struct.pack('<IIq', 1, 1, int(valid_actions[0]))"
     source = player(step=FIND_WIRE + f"import struct\nfor n in WIRE: os.write(n, {forged})")
     duel = play(source, matches=1)
     assert duel.record.summary.errors == (1, 0)
-    # When the second answer arrives while no question is open, no match is blamed, but starting again is counted.
+    # If the second answer arrives while no question is open, no match forfeits, but the restart counts.
     assert codes(duel)[0] in ("unexpected_answer", "too_many_restarts")
 
 
@@ -254,7 +256,7 @@ def test_a_player_that_cannot_be_loaded_forfeits_all_and_its_log_says_why() -> N
     assert duel.record.summary.scores == (-3.0, 3.0)
 
 
-def test_a_flood_of_prints_is_cut_and_harms_nobody() -> None:
+def test_a_flood_of_prints_is_cut_and_does_no_harm() -> None:
     limits = dataclasses.replace(LIMITS, log_limit_bytes=2000, move_seconds=20.0)
     duel = play(player(step="print('y' * 1_000_000)"), matches=2, limits=limits)
     assert set(codes(duel)) == {""}

@@ -1,4 +1,4 @@
-"""Whose time it was when both players share a core."""
+"""Which time each player is charged when both share a core."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arena_kit.referee.processor_time import Processor
 
 
 class Player:
-    """A player whose container's clock the test sets."""
+    """A player whose processor time the test sets."""
 
     def __init__(self, index: int, cpu: float | None = 0.0) -> None:
         self.index, self.cpu, self.throttled = index, cpu, 0
@@ -21,7 +21,7 @@ class Player:
 
 
 class Table:
-    """Two players at one core, and a clock."""
+    """Two players on one core, and a clock."""
 
     def __init__(self, *, one_core: bool = True, knows: bool = True) -> None:
         start = 0.0 if knows else None
@@ -31,7 +31,7 @@ class Table:
             self.processor.started(player)
 
     def move(self, seconds: float, *, own: float = 0.0, rival: float = 0.0) -> tuple[float, float]:
-        """A move of the honest player while both use the processor: what it is charged, and its own use."""
+        """Let the honest player move while both use the processor; return its charge and its own use."""
         self.processor.asked(0)
         self.now += seconds
         for player, used in ((self.honest, own), (self.rival, rival)):
@@ -104,7 +104,7 @@ def test_what_happened_before_a_pause_is_forgiven() -> None:
 
 
 def out_of_turn(table: Table, seconds: float, used: float) -> None:
-    """The rival answers at once, is not asked for `seconds`, uses the processor meanwhile, and is asked again."""
+    """Let the rival answer at once, use the processor without a question for `seconds`, and be asked again."""
     table.processor.asked(1)
     table.processor.answered(1, 0.0, is_idle=True)
     table.now += seconds

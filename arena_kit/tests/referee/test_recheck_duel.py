@@ -1,4 +1,4 @@
-"""What simulating a record again finds, and what it lets pass."""
+"""What a recheck of a duel's record finds, and what it cannot find."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Change = Callable[[MatchRecord], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def record() -> DuelRecord:
-    """Six matches; player 2 forfeits match 5 at its second move."""
+    """Return six matches, of which player 2 forfeits match 5 at its second move."""
     return play(mixed, at(5, 1, lambda _: None), spec=SPEC, matches=6).record
 
 
@@ -59,14 +59,14 @@ def test_a_duel_in_an_environment_of_one_seat_is_none(record: DuelRecord) -> Non
     alone = get_spec("frozen-lake")
 
     (line,) = verify_record(alone, replace(record, environment=alone.id))
-    assert str(line) == "frozen-lake-v1 is no environment of duels: its seats are 1."
+    assert str(line) == "frozen-lake-v1 has no duels: its number of seats is 1."
 
 
 TAMPERED: dict[str, tuple[int, Change, str]] = {
     "another action": (1, lambda m: {"actions": (m.actions[1], *m.actions[1:])}, "move 2 is not possible: Cell "),
     "an action of no game": (1, lambda m: {"actions": (*m.actions[:-1], 10**30)}, "is not possible: Cell 1000"),
-    "an action left out": (1, lambda m: {"actions": m.actions[:-1]}, "it stops before its end, and nobody is at fault"),
-    "an action too many": (1, lambda m: {"actions": (*m.actions, 0)}, "is not possible: the match was over before"),
+    "an action left out": (1, lambda m: {"actions": m.actions[:-1]}, "it stops before its end without a fault"),
+    "an action too many": (1, lambda m: {"actions": (*m.actions, 0)}, "is not possible: the match was already over"),
     "the winner's score": (
         1,
         lambda m: {"scores": (m.scores[0] + 1, m.scores[1])},
@@ -85,9 +85,9 @@ TAMPERED: dict[str, tuple[int, Change, str]] = {
     ),
     "an illegal prefix": (5, lambda m: {"actions": (0, 0)}, "move 2 is not possible: Cell 0"),
     "who forfeits": (5, lambda m: {"faulty_player": 0}, "its scores are (1.0, -1.0), not (-1.0, 1.0)"),
-    "nobody forfeits": (5, lambda m: {"faulty_player": None}, "it was forfeited, but by neither player"),
+    "no player forfeits": (5, lambda m: {"faulty_player": None}, "it was forfeited, but by neither player"),
     "the platform's fault": (5, lambda m: {"fault": Fault.PLATFORM}, "it was forfeited, but by neither player"),
-    "what for": (5, lambda m: {"error_code": "bad_mood"}, "'bad_mood' is nothing that a player forfeits for"),
+    "what for": (5, lambda m: {"error_code": "bad_mood"}, "'bad_mood' is not a fault that a player forfeits for"),
     "a dearer forfeit": (5, lambda m: {"scores": (5.0, -5.0)}, "its scores are (5.0, -5.0), not (1.0, -1.0)"),
 }
 
@@ -108,7 +108,7 @@ def test_a_pair_of_matches_with_another_seed_of_the_duel_is_found(record: DuelRe
 
 
 def test_a_legal_but_other_match_is_found_by_the_hash(record: DuelRecord) -> None:
-    """Simulating cannot know that the players chose otherwise: this is what the hash is for."""
+    """A simulation cannot find changed legal actions, but the hash does."""
     other = play(last_valid, last_valid, spec=SPEC, matches=6).record
 
     assert found(other) == []
@@ -117,7 +117,7 @@ def test_a_legal_but_other_match_is_found_by_the_hash(record: DuelRecord) -> Non
 
 
 class Morra:
-    """Both seats show 0 or 1 at once, three times; seat 0 gets a point for equal ones, seat 1 for others."""
+    """Both seats show 0 or 1 at once, three times; seat 0 gets a point if they are equal, seat 1 if not."""
 
     def reset(self, seed: int) -> None:
         self._steps = 0

@@ -1,4 +1,4 @@
-"""What playing the episodes of a record again finds, and what it lets pass."""
+"""What a recheck of an evaluation's record finds, and what it cannot find."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ FORGED: dict[str, tuple[Forge, str]] = {
     ),
     "an action of none": (
         with_change(3, lambda e: {"actions": (*e.actions[:-1], 4)}),
-        "Episode 3: step {length} is not possible: 4 is not an action: they are 0 to 3.",
+        "Episode 3: step {length} is not possible: 4 is not an action. The actions are 0 to 3.",
     ),
     "an action of another form": (
         with_change(3, lambda e: {"actions": (b"\x00",) * e.length}),
@@ -106,13 +106,13 @@ FORGED: dict[str, tuple[Forge, str]] = {
     "no seed": (with_change(2, lambda _: {"seed": -6}), "Episode 2: its seed is below 0."),
     "a lucky seed twice": (
         lambda record: replace(record, episodes=(record.episodes[0], replace(record.episodes[0], number=2))),
-        "Episode 2: its seed is not the one at its place of the list.",
+        "Episode 2: its seed is not the one at its place in the list.",
     ),
     "an episode missing": (without(3), "Episode 3: it is missing."),
     "the last missing": (without(4), "Episode 4: it is missing."),
     "an episode too many": (
         lambda record: replace(record, episodes=(*record.episodes, replace(record.episodes[0], number=5))),
-        "Episode 5: it is none of the 4 that were to be played.",
+        "Episode 5: it is not one of the 4 that were to be played.",
     ),
     "an episode twice": (
         lambda record: replace(record, episodes=(*record.episodes, record.episodes[3])),
@@ -124,7 +124,7 @@ FORGED: dict[str, tuple[Forge, str]] = {
     ),
     "seeds exchanged": (
         lambda record: with_episode(with_episode(record, 1, lambda _: {"seed": 5}), 2, lambda _: {"seed": 11}),
-        "Episode 1: its seed is not the one at its place of the list.",
+        "Episode 1: its seed is not the one at its place in the list.",
     ),
     "other rules": (lambda record: replace(record, environment="taxi-v1"), "The record is of taxi-v1, not of frozen-"),
 }
@@ -142,7 +142,7 @@ def test_a_forged_record_is_found(what: str, record: EvaluationRecord) -> None:
     lines = found(forged, seeds=LIST)
     assert any(line.startswith(sentence) for line in lines), lines
     assert found(forged, sha256=evaluation_sha256(record))[0 if "rules" not in what else 1].startswith("The record's h")
-    # Verdicts are shown to everybody.
+    # Verdicts are public.
     assert not any(str(2**47) in line for line in lines)
 
 
@@ -181,10 +181,10 @@ def test_an_array_that_was_changed_is_found() -> None:
 def test_other_versions_cannot_be_checked_but_what_is_wrong_with_the_record_is_said(record: EvaluationRecord) -> None:
     older = replace(record, runtime="gymnasium 1.3.0, numpy 2.0.0")
 
-    with pytest.raises(CannotCheck, match="It was played with gymnasium 1.3.0, numpy 2.0.0, and here is gymnasium "):
+    with pytest.raises(CannotCheck, match="played with gymnasium 1.3.0, numpy 2.0.0, but this machine has gymnasium "):
         verify_evaluation(SPEC, older, seeds=LIST)
     assert found(without(3)(older), seeds=LIST) == ["Episode 3: it is missing."]
-    # Otherwise naming other versions would be a way around being checked.
+    # Otherwise a forged record could name other versions to escape the check.
     assert found(older, sha256=evaluation_sha256(record))[0].startswith("The record's hash is ")
 
 
@@ -268,7 +268,7 @@ def test_what_a_record_says_reaches_a_terminal_as_plain_text(
     path = written(replace(record, runtime="gymnasium \x1b[2J\ud800"), tmp_path)
 
     assert main([str(path)]) == NOT_CHECKED
-    assert "It was played with gymnasium [2J, and here" in capsys.readouterr().err
+    assert "It was played with gymnasium [2J, but this" in capsys.readouterr().err
 
 
 def test_scores_beyond_all_bounds_are_a_mismatch(

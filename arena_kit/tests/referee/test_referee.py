@@ -1,4 +1,4 @@
-"""Duels against players that speak the wire themselves: what counts, and what costs a match."""
+"""Duels against players that speak the wire themselves: what counts, and which faults forfeit a match."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_pair_seeds_are_the_documented_hash() -> None:
 
 
 def test_scores_and_outcomes_belong_to_players_not_to_seats() -> None:
-    # Both fill columns from the left: the seat that moves first has four in a column first.
+    # Both fill columns from the left, so the seat that moves first completes four in a column first.
     record = play(first_valid, matches=2).record
     assert [(m.outcome, m.scores) for m in record.matches] == [
         (Outcome.PLAYER_1, (1.0, -1.0)),
@@ -108,7 +108,7 @@ def test_a_match_in_one_process_gives_the_same_record_as_over_the_wire() -> None
     assert (players[0].last, players[1].last) == (1.0, -1.0)
 
 
-# --- Faults that cost a match and nothing else ------------------------------------------------------------
+# --- Faults that forfeit only one match -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [-1, 7, 2**63 - 1, -(2**63)])
@@ -126,7 +126,7 @@ def test_a_full_column_is_refused_by_the_game_not_by_the_player() -> None:
     always_0: Answerer = lambda a: a.good_answer() if a.kind is Kind.END else action(a.match, a.sequence, 0)  # noqa: E731
     other: Answerer = lambda a: a.good_answer() if a.kind is Kind.END else action(a.match, a.sequence, 0)  # noqa: E731
     duel = play(always_0, other, matches=2)
-    # Alternating discs fill column 0; the seventh disc, seat 0's fourth, has no room.
+    # Alternating discs fill column 0, so the seventh disc, seat 0's fourth, has no room.
     assert [m.error_code for m in duel.record.matches] == ["illegal_action"] * 2
     assert [m.faulty_player for m in duel.record.matches] == [0, 1]
 
@@ -164,7 +164,7 @@ def test_a_forfeit_costs_as_much_as_the_environment_says() -> None:
 
 def test_matches_that_are_over_need_no_collector_to_be_forgotten() -> None:
     gc.collect()
-    # Other tests may keep some, e.g. for a failure's trace.
+    # Other tests may keep some matches alive, e.g. in the trace of a failure.
     kept = matches_in_memory()
     gc.disable()
     try:
@@ -174,10 +174,10 @@ def test_matches_that_are_over_need_no_collector_to_be_forgotten() -> None:
     finally:
         gc.enable()
     assert duel.record.summary.match_count == 40
-    # Those of the last exchange may still be in somebody's hands.
+    # Matches of the last exchange may still be referenced.
     assert len(left) <= 8
 
 
 def matches_in_memory() -> list[Match]:
-    # Not isinstance: asking a weak proxy for its class can raise.
+    # isinstance can raise for a weak proxy.
     return [found for found in gc.get_objects() if type(found) is Match]

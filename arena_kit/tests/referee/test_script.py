@@ -1,4 +1,4 @@
-"""Which line of a script's output is its score, and what is said when there is none."""
+"""Which line of a script's output is its score, and which sentence is given without a score."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_last_line_that_is_one_object_with_a_finite_score_counts(log: str, s
         ('{"score": Infinity}', ScriptFault.NOT_FINITE),
         ('{"score": -Infinity}', ScriptFault.NOT_FINITE),
         ('{"score": 1e999}', ScriptFault.NOT_FINITE),
-        # A number, but none that the database takes.
+        # The number is too large for the database.
         ('{"score": -1.1e300}', ScriptFault.NOT_FINITE),
         ('{"score": -1e999}', ScriptFault.NOT_FINITE),
         ('{"score": 1' + "0" * 400 + "}", ScriptFault.NOT_FINITE),

@@ -1,4 +1,4 @@
-"""Script submissions from start to end on every sandbox: what they find, what they may do, what is left of them."""
+"""Script submissions on every sandbox: what they find, what they may do, and that they leave nothing behind."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SHORT = replace(LIMITS, seconds=2.0)
 
 
 class Seen(Exception):
-    """Whoever watches has seen enough."""
+    """Raised by `watch` to end a script."""
 
 
 def pids(command: str) -> list[int]:
-    """Processes on this host, containers included, with this very command line."""
+    """Return the processes on this host, including those in containers, with this command line."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -187,7 +187,7 @@ def test_a_fork_bomb_ends_with_its_time(scripts: Scripts) -> None:
 
 @pytest.mark.usefixtures("namespaces")
 def test_one_script_is_not_charged_for_the_processes_of_another(scripts: Scripts) -> None:
-    # The greedy one holds on to all that it was given.
+    # The greedy script keeps all that it got.
     sources = (FORKS + "\nprint(flush=True)\ntime.sleep(60)", "import os\nprint(os.getuid())\n" + FINE)
     greedy, modest = (scripts.prepare(source) for source in sources)
     while player_uid(modest.name) == player_uid(greedy.name):
@@ -209,7 +209,7 @@ def test_one_script_is_not_charged_for_the_processes_of_another(scripts: Scripts
 
 @pytest.mark.usefixtures("namespaces")
 def test_no_more_processes_than_allowed_run_at_once(scripts: Scripts) -> None:
-    # The script itself and its supervisor are two of the fifty.
+    # The script and its supervisor count among the fifty.
     assert scripts.score(FORKS).score <= 48
 
 
@@ -328,7 +328,7 @@ def test_a_missing_folder_is_the_platforms_fault(scripts: Scripts) -> None:
 def test_a_script_that_ends_its_supervisor_has_no_score_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Only possible in local processes without namespaces.
+    # This is possible only in local processes without namespaces.
     monkeypatch.setattr(process, "namespace_command", lambda: ())
     word = f"86405.{os.getpid()}{next(COUNTER)}"
     source = FINE + (

@@ -1,4 +1,4 @@
-"""Time in which the referee itself was held up is nobody's."""
+"""Players are not charged for time in which the referee itself was held up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STOP_SECONDS = 30.0
 
 
 def played(monkeypatch: pytest.MonkeyPatch, *, the_kernel_knows: bool) -> PlayedDuel:
-    """A duel in which 30 s pass at the fifth question, by the players' clock and maybe by that of the kernel."""
+    """Play a duel in which 30 s pass at the fifth question, by the players' clock and optionally by the kernel's."""
     now = [time.monotonic()]
     asked = [0]
 
@@ -61,5 +61,5 @@ def test_waiting_as_long_as_was_asked_for_is_no_stall(monkeypatch: pytest.Monkey
     assert not watch.was_held_up(1.0)
     now[0] += 1.1 + HELD_UP_SECONDS
     assert watch.was_held_up(1.0)
-    # Only since it was last asked.
+    # Only the time since the last call counts.
     assert not watch.was_held_up(1.0)

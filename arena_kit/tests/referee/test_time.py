@@ -31,7 +31,7 @@ from arena_kit.tests.fake import Asked, FakeContainer, action, ready
 
 
 class TestTimeBank:
-    """A clock that the player moves: no test waits."""
+    """A clock that the player moves, so that tests do not wait."""
 
     limits = Limits(move_seconds=1.0, bank_seconds=2.0, duel_seconds=10_000)
 
@@ -84,7 +84,7 @@ def test_when_the_time_of_the_duel_is_over_the_slower_player_forfeits_the_rest()
 
 
 class DeafFirst(FakeContainer):
-    """Accepts everything and never answers."""
+    """A player that reads everything and never answers."""
 
     def __init__(self) -> None:
         super().__init__(lambda _: b"")

@@ -1,4 +1,4 @@
-"""Trials, the duels of validations: they end at the first fault, and at a moment that is known beforehand."""
+"""Trials, the duels of validations, end at the first fault and within a fixed time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arena_kit.tests.duels import FAST, PATIENT, Plan, at, faults, mixed, outlin
 from arena_kit.tests.fake import Asked, FakeContainer, Stall, action
 
 FAR = 1e9
-"""Seconds of the clock that no test reaches."""
+"""A time of the clock that no test reaches."""
 
 
 def wrong(asked: Asked) -> bytes:

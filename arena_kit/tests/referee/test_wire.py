@@ -1,4 +1,4 @@
-"""The wire: the documented examples, both implementations against each other, and bytes from hostile players."""
+"""The wire: the documented examples, both implementations against each other, and bytes of hostile players."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena_kit.environment.registry import get_spec
-from arena_kit.environment.spec import WIRE_BYTES, ActionArraySpec, ArraySpec
+from arena_kit.environment.spec import WIRE_BYTES, WIRE_CODES, ActionArraySpec, ArraySpec
 from arena_kit.referee.match import Match
 from arena_kit.referee.wire import (
     MAX_ANSWER_BYTES,
-    TYPECODES,
     Answer,
     Decoder,
     Encoder,
@@ -270,11 +269,11 @@ def test_random_bytes_where_arrays_are_due_raise_nothing_but_protocol_violation(
 def test_raw_observations_go_out_as_they_are_and_only_in_the_right_size(wire: str) -> None:
     spec = ArraySpec((2, 3), wire=wire)
     encoder = Encoder(spec, 0)
-    raw = struct.pack(f"<6{TYPECODES[wire]}", *range(6))
+    raw = struct.pack(f"<6{WIRE_CODES[wire]}", *range(6))
 
     assert encoder.observation(raw) == encoder.observation([0, 1, 2, 3, 4, 5]) == raw
     for wrong in (raw[:-1], raw + b"\0"):
-        # Bytes of another size are taken for that many numbers.
+        # Bytes of another size are read as that many numbers.
         with pytest.raises(struct.error):
             encoder.observation(wrong)
 

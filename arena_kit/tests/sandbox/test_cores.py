@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="th
 
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
-    """Two cores to choose from, whatever this machine has; what was asked of the system."""
+    """Pretend that there are two cores; return the calls that set the affinity."""
     asked: list[set[int]] = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, cores: asked.append(set(cores)))

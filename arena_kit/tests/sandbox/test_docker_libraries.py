@@ -1,4 +1,4 @@
-"""What players are made of runs behind every flag and the profile of kernel calls: libraries import and compute."""
+"""The libraries that players use import and compute behind all flags and the list of kernel calls."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ REQUIREMENTS = ("scipy", "scikit-learn", "onnx", "onnxruntime", "torch==2.13.0")
 
 @pytest.fixture(scope="module")
 def root() -> Iterator[Path]:
-    # Sockets have short paths, and players run as another user.
+    # Paths of sockets must be short, and players run as another user.
     folder = Path(tempfile.mkdtemp(prefix="arena-libraries-"))
     folder.chmod(0o755)
     yield folder
@@ -123,7 +123,7 @@ def root() -> Iterator[Path]:
 
 
 class WithPackages(DockerSandbox):
-    """Mounts the libraries where the image of a submission has them: a layer of this size takes minutes to make."""
+    """A sandbox that mounts the libraries where images have them, because making a layer of this size takes minutes."""
 
     def _options(self, launch: Launch, channel: Channel) -> dict[str, Any]:
         options = super()._options(launch, channel)
@@ -134,7 +134,7 @@ class WithPackages(DockerSandbox):
 
 
 def printed(source: str, root: Path, name: str) -> str:
-    """What a player prints that runs this source while it is loaded, and then the end."""
+    """Return the output of a player that runs this source while it is loaded and then ends."""
     player = root / "player"
     player.mkdir(exist_ok=True)
     (player / "player.py").write_text(f"{source}\nprint('the end', flush=True)\nraise SystemExit\n")

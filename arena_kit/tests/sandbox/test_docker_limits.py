@@ -1,4 +1,4 @@
-"""What a hostile player meets in a real container: each wall is tried from inside."""
+"""A hostile player in a real container tries every protection from inside."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sandbox(channels: Path) -> DockerSandbox:
 
 @pytest.fixture(scope="module")
 def results(sandbox: DockerSandbox, channels: Path) -> dict[str, Result]:
-    """What the probes found inside the sandbox."""
+    """Return the results of the probes inside the sandbox."""
     found = probe_results(sandbox, channels)
     assert list(channels.iterdir()) == []
     return found

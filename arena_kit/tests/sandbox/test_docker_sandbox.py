@@ -1,4 +1,4 @@
-"""Containers come and go as asked: nothing is left, nothing is pulled, and blame falls on the right side."""
+"""Containers start and end as asked: they leave nothing behind, pull nothing, and the right side is at fault."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_an_engine_that_does_not_answer_is_named(
 
 def test_an_engine_that_is_slow_to_remove_a_container_is_asked_again() -> None:
     class Slow:
-        """Stands for a container: the first call is not answered in time, the second says that it is under way."""
+        """A fake container: its first removal times out, and the second says that the removal is under way."""
 
         calls = 0
 

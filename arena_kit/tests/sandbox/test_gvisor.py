@@ -1,4 +1,4 @@
-"""gVisor between players and the host's kernel: duels are played under it, and the walls hold there, too."""
+"""Under gVisor duels are played, and the protections hold, too."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_script_gets_its_processes_and_no_more(sandbox: DockerSandbox, channel
         name = f"arena-gvisor-{os.getpid()}-script"
         run = run_script(sandbox, ScriptLaunch(f"folder:{folder}", name, "CartPole-v1", ScriptLimits(), {}))
 
-    # The script itself and its supervisor are two of the fifty.
+    # The script and its supervisor count among the fifty.
     assert run.verdict == ScriptScore(48.0)
     assert list(channels.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Who of the workers on this host is alive."""
+"""Which workers on this host are alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a player or a script does to its supervisor is its own fault; only the engine can say that it was not."""
+"""What happens to its supervisor is the fault of a player or script, unless the engine says otherwise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ID = "c0ffee"
 
 @pytest.fixture
 def open_wall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list of kernel calls that lets a player limit others, as ours once did: the next such hole has the same end."""
+    """Use a list of kernel calls that lets a player limit other processes, as the arena's once did."""
     profile = json.loads(docker.SECCOMP_PROFILE.read_text())
     profile["syscalls"].append({"names": ["prlimit64"], "action": "SCMP_ACT_ALLOW"})
     path = tmp_path / "seccomp.json"

@@ -1,4 +1,4 @@
-"""What every sandbox promises, tried on each of them with real players."""
+"""Every sandbox keeps the promises of the interface, with real players."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arena_kit.tests.arenas import COUNTER, FIRST_VALID, LABEL, LIMITS, SPEC, Ar
 
 
 def running(word: str) -> list[str]:
-    """Command lines on this host, containers included, that hold a word."""
+    """Return the command lines on this host, including those in containers, that contain a word."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -129,7 +129,7 @@ def test_a_player_that_spins_is_still_running_until_it_is_closed(arena: Arena) -
         ("x = 1", "create_agent(player_id)"),
         (
             "class Agent:\n    def __init__(self, one, two): ...\n    def act(self, obs): ...",
-            "Agent asks for 2 arguments",
+            "Agent takes 2 arguments",
         ),
     ],
 )
@@ -164,7 +164,7 @@ def test_leftovers_are_reaped_by_their_label(arena: Arena) -> None:
 def test_what_a_dead_worker_has_left_is_reaped_when_its_players_have_ended_with_it(arena: Arena) -> None:
     host = arena.start(FIRST_VALID)
     assert isinstance(host, PlayerHost)
-    # As the kernel does with all that the worker had open.
+    # The kernel does this with everything that the worker had open.
     host._control.close()
     assert until(lambda: not host.box.is_alive())
 

@@ -1,4 +1,4 @@
-"""What only containers keep of a script: control groups, packages of its image, leftovers of a dead worker."""
+"""Scripts in containers: control groups, packages of the image, and leftovers of a dead worker."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_many_small_processes_use_up_the_memory_and_the_supervisor_tells(
 
     assert isinstance(run.verdict, ScriptFailure)
     assert (run.verdict.code, run.end.ending) == (ScriptFault.OUT_OF_MEMORY, Ending.OUT_OF_MEMORY)
-    # Its supervisor is there to say how the script itself ended.
+    # The supervisor lives and tells how the script ended.
     assert run.end.exit_status in {5, -9}
 
 

@@ -1,4 +1,4 @@
-"""What a script's host makes of the words of its supervisor."""
+"""How a script's host reads the messages of its supervisor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arena_kit.tests.scripts import LIMITS
 
 
 class Box:
-    """A container that is there until its supervisor is gone."""
+    """A fake container that lives until its supervisor is gone."""
 
     id = "box"
 
@@ -42,7 +42,7 @@ class Box:
 
 
 def told(*messages: object, ending: Ending = Ending.EXITED) -> ScriptEnd:
-    """How a script has ended whose supervisor says this at once and goes. ending: of its container."""
+    """Return how a script ended whose supervisor sends these messages and ends. ending: that of its container."""
     control = Control()
     control.connection, theirs = socket.socketpair()
     with theirs:
@@ -60,7 +60,7 @@ ENDED = {"event": "ended", "status": 0, "log": "bye\n"}
     ("said", "kept"), [(2.5, 2.5), (0, 0.0), (1e12, LIMITS.seconds + KILL_SECONDS)], ids=["late", "none", "too long"]
 )
 def test_the_supervisor_knows_how_long_a_script_ran(said: float, kept: float) -> None:
-    # The host may have been too busy to see it begin.
+    # The host may have been too busy to notice the start.
     assert told({**ENDED, "wall_seconds": said}).wall_seconds == kept
 
 

@@ -1,4 +1,4 @@
-"""A container that serves many duels: the player is loaded once, and no duel finds anything of another."""
+"""A container for many duels loads its player once, and no duel finds traces of another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ START = "        return valid_actions[0]\n    def step"
 
 
 def player(top: str = "", start: str = "pass") -> str:
-    """A player that does something while it is loaded, and something when its first match starts."""
+    """Return the source of a player with code that runs when it is loaded, and code for its first match."""
     body = start.replace("\n", "\n        ")
     return f"{top}\n" + FIRST_VALID.replace(START, f"        {body}\n{START}")
 
@@ -40,7 +40,7 @@ def started(arena: Arena, source: str) -> Iterator[Host]:
 
 
 def play(host: Host) -> str:
-    """One duel of one move; return what the player printed."""
+    """Play a duel of one move; return the player's output."""
     slot: Container = host.slot()
     slot.on_close = lambda _: None  # type: ignore[attr-defined]
     answers = greet(slot)
@@ -187,7 +187,7 @@ def test_a_loader_is_limited_by_itself_alone_or_used_no_more(warm: Arena, touch:
     start = f"touch = {touch}\ntry:\n    {TOUCH}\nexcept OSError:\n    print('refused', flush=True)"
     with started(warm, player("import os, resource, signal", start)) as host:
         log = play(host)
-        # Containers have a list of kernel calls: what is refused there leaves the loader as it was.
+        # In containers, the list of kernel calls refuses this, so the loader is unchanged.
         assert host.reusable == ("refused" in log)
         assert "refused" in log or warm.sandbox.name == "process"
 
@@ -233,7 +233,7 @@ os.waitpid = watch
 
 
 def test_a_player_that_waits_for_its_next_duel_is_stopped(warm: Arena) -> None:
-    # It would have the full weight of a player on the core on which others play.
+    # It would have a player's full weight on a core on which other duels are played.
     with started(warm, player()) as host:
         for _ in range(2):
             assert loader_of(host)[1] == "T"
@@ -258,7 +258,7 @@ ctypes.CDLL = seal
 
 
 def test_a_loader_that_cannot_be_stopped_is_loaded_afresh(warm: Arena) -> None:
-    # The parent of a vfork waits for its child, and no signal but SIGKILL reaches it.
+    # The parent of a vfork waits for its child, and only SIGKILL reaches it.
     top = """
 import ctypes, os, socket, time
 readinto, orders = socket.SocketIO.readinto, []

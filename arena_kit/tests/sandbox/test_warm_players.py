@@ -1,4 +1,4 @@
-"""A worker's containers between duels: reused, made ready ahead, replaced when lost, bounded, removed."""
+"""A worker's containers between duels are reused, prepared, replaced when lost, limited and removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.warm import WarmPlayers
 from arena_kit.tests.arenas import FIRST_VALID, LABEL, Arena, greet, loader_of, until
 
-pytestmark = pytest.mark.parametrize("arena", ["process"], indirect=True)  # a pool does not know what it keeps
+pytestmark = pytest.mark.parametrize("arena", ["process"], indirect=True)  # a pool accepts any kind of host
 LOADED = "import os\nprint('loaded by', os.environ['ARENA_CONTAINER'])\n" + FIRST_VALID
 
 
@@ -27,7 +27,7 @@ def now() -> list[float]:
 
 @pytest.fixture
 def pool(now: list[float]) -> Iterator[list[WarmPlayers]]:
-    """Pools of the test, closed at its end."""
+    """Make pools that are closed at the end of the test."""
     made: list[WarmPlayers] = []
     yield made
     for players in made:
@@ -41,7 +41,7 @@ def players(arena: Arena, namespaces: None, pool: list[WarmPlayers], now: list[f
 
 
 def play(players: WarmPlayers, launch: Launch) -> str:
-    """One duel of one move; the name of the container that played."""
+    """Play a duel of one move; return the name of the container."""
     slot: Container = players.slot(launch)
     assert greet(slot)[0].kind is Kind.ACTION
     slot.close()
@@ -49,7 +49,7 @@ def play(players: WarmPlayers, launch: Launch) -> str:
 
 
 def same_image(arena: Arena, launch: Launch) -> Launch:
-    """A launch of the same player under another name."""
+    """Return a launch of the same player under another name."""
     return arena.prepare("", image=launch.image)
 
 
@@ -70,7 +70,7 @@ def test_both_sides_of_self_play_sit_in_containers_of_their_own(arena: Arena, pl
 
 
 def has_begun(players: WarmPlayers) -> None:
-    """What has not is not waited for: whoever plays starts it at once."""
+    """Wait until all prepared containers begin to start, because a duel does not wait for one that has not."""
     assert until(lambda: all(one.running() or one.done() for row in players._starting.values() for one in row))
 
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_forked_is_not_kept_ready(arena: Arena, players: WarmPlay
 
 def test_a_player_that_cannot_be_loaded_is_reported_when_it_is_to_play(arena: Arena, players: WarmPlayers) -> None:
     broken = arena.prepare("import a_missing_module")
-    # What goes wrong beside another duel is tried again before anybody is blamed.
+    # A start that fails beside another duel is tried again before the player is at fault.
     players.prepare([[broken]])
     with pytest.raises(PlayerDidNotStart) as caught:
         players.slot(broken)
@@ -124,7 +124,7 @@ def test_a_container_that_was_lost_while_it_waited_is_replaced(arena: Arena, pla
 
 
 def test_a_player_that_was_ended_while_it_waited_is_not_blamed(arena: Arena, players: WarmPlayers) -> None:
-    # The kernel takes the largest process when memory of the host is short: that is one that has loaded a player.
+    # When the host's memory runs out, the kernel ends the largest process, which is one with a loaded player.
     first = arena.prepare(LOADED)
     play(players, first)
     os.kill(loader_of(players._idle[0].host)[0], signal.SIGKILL)

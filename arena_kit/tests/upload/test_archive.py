@@ -1,4 +1,4 @@
-"""Good archives are read and unpacked; each kind of bad one is refused in one sentence before anything is written."""
+"""Good archives are unpacked, and each kind of bad one is refused with a sentence before anything is written."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UTF8_FLAG = 0x800
 def zip_of(
     *entries: tuple[str | zipfile.ZipInfo, bytes], player: bool = True, method: int = zipfile.ZIP_DEFLATED
 ) -> io.BytesIO:
-    """A zip with these entries, after a player.py."""
+    """Return a zip with a player.py and these entries."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         if player:
@@ -39,7 +39,7 @@ def zip_of(
 
 
 def patched(file: io.BytesIO, old: bytes, new: bytes) -> io.BytesIO:
-    """The same zip with bytes replaced, in file names for example; sizes must be equal."""
+    """Return the zip with bytes replaced, e.g. in file names, by as many other bytes."""
     data = file.getvalue()
     assert old in data
     assert len(old) == len(new)
@@ -47,7 +47,7 @@ def patched(file: io.BytesIO, old: bytes, new: bytes) -> io.BytesIO:
 
 
 def with_field(file: io.BytesIO, name: bytes, *, central: int, local: int | None, value: bytes) -> io.BytesIO:
-    """The same zip with one field of an entry's central (and local) header overwritten, at these offsets."""
+    """Return the zip with a field of an entry's central (and local) header overwritten at these offsets."""
     data = bytearray(file.getvalue())
     starts = [(b"PK\x01\x02", 46, central)] + ([(b"PK\x03\x04", 30, local)] if local is not None else [])
     for magic, header, offset in starts:
@@ -85,9 +85,9 @@ def test_compiled_python_is_left_out_and_named(tmp_path: Path) -> None:
     assert unpacked == {"player.py", "lib", "lib/net.cpython-311-x86_64-linux-gnu.so"}
     left_out, unreadable = report.notes
     assert left_out.startswith(
-        "Compiled Python is left out, only sources are run: __pycache__/player.cpython-311.pyc, "
+        "Compiled Python is left out, because the arena runs only sources: __pycache__/player.cpython-311.pyc, "
     )
-    assert unreadable == "The arena cannot show what is in lib/net.cpython-311-x86_64-linux-gnu.so."
+    assert unreadable == "The arena cannot show the source of lib/net.cpython-311-x86_64-linux-gnu.so."
 
 
 def test_of_many_files_a_note_names_a_few() -> None:
@@ -271,7 +271,7 @@ def test_too_many_entries_are_refused() -> None:
 
 def test_a_huge_table_of_contents_is_refused_before_it_is_read() -> None:
     file = zip_of(*((f"file{number:04}", b"") for number in range(200)))
-    # Were the table read, this name that is no UTF-8 would be found first.
+    # If the table were read, this name, which is not UTF-8, would be found first.
     broken = with_field(file, b"file0100", central=8, local=6, value=struct.pack("<H", UTF8_FLAG))
     broken = patched(broken, b"file0100", b"file\xff\xff\xff\xff")
 
@@ -299,7 +299,7 @@ def test_a_folder_around_everything_is_named_in_the_refusal() -> None:
 
 def test_capital_letters_in_the_name_of_the_entry_point_are_explained() -> None:
     assert str(refusal(zip_of(("Player.py", PLAYER), player=False))) == (
-        "Player.py must be called player.py, in small letters."
+        "Rename Player.py to player.py, in lower case."
     )
 
 

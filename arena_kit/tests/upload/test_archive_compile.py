@@ -12,7 +12,7 @@ from arena_kit.upload.archive import ArchiveLimits, ArchiveRefused, check_python
 
 
 def archive(**files: str | bytes) -> io.BytesIO:
-    """A zip with these files; in names, `__` stands for `/` and `.py` is added."""
+    """Return a zip with these files; in names, `__` stands for `/`, and `.py` is added."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as packed:
         for name, source in files.items():
@@ -51,7 +51,7 @@ def test_odd_sources_are_refused_not_crashed_on(source: bytes) -> None:
 
 @pytest.mark.slow
 def test_a_source_that_compiles_for_ever_is_stopped() -> None:
-    # Constant folding of nested shifts and products is bounded, a very long file is not.
+    # Constant folding of nested shifts and products is bounded, but the time for a very long file is not.
     source = "x = [" + "(lambda a: a + 1), " * 3_000_000 + "]\n"
 
     assert refusal(archive(player=source), ArchiveLimits(compile_seconds=1)).startswith(

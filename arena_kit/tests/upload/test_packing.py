@@ -67,7 +67,7 @@ def test_only_the_last_part_of_a_path_counts(path: str) -> None:
         (
             sent(*[f"{number}.py" for number in range(MAX_FILES + 1)]),
             "0.py",
-            "These are 101 files; at most 100 are taken. Send a zip.",
+            "These are 101 files; at most 100 are accepted. Send a zip.",
             "archive",
         ),
         (sent("notes.txt"), "", "At least one Python (.py) file is needed, or a zip.", "archive"),
@@ -80,7 +80,7 @@ def test_only_the_last_part_of_a_path_counts(path: str) -> None:
             "a.py would be run as submission.py, but there is another submission.py.",
             "main_file",
         ),
-        # An archive's player is run before any script, and player.py before all others.
+        # In an archive, a player comes before a script, and player.py before all other names.
         *(
             (
                 sent(wanted, first),

@@ -1,4 +1,4 @@
-"""What a submission may ask for: names with versions in two kinds of files, nothing else."""
+"""A submission's requirements are names with versions, in one of two kinds of files."""
 
 from __future__ import annotations
 

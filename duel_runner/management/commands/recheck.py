@@ -1,4 +1,4 @@
-"""Check a finished duel or evaluation from its record, and have it played again."""
+"""Check a finished duel or evaluation against its record, or have it played again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Try from inside a sandbox whether its protections hold."""
+"""Test the protections of a sandbox from inside."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from arena_kit.sandbox.process import ProcessSandbox
 
 GVISOR = "runsc"
 PROTECTION, TRIED, HAPPENED = 20, 42, 60
-"""Widths of columns, in characters."""
+"""Widths of the table's columns, in characters."""
 
 
 class Command(BaseCommand):
-    help = "Try every protection of a sandbox from inside and print a table. Exit code 1: one does not hold."
+    help = "Test every protection of a sandbox from inside and print a table. Exit code 1: at least one does not hold."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--sandbox", choices=("docker", "process"), default=settings.SANDBOX)
         parser.add_argument("--runtime", default=settings.PLAYER_RUNTIME, help="of the engine; runsc is gVisor")
-        parser.add_argument("--quick", action="store_true", help="one player, and only what does not hold is printed")
+        parser.add_argument(
+            "--quick", action="store_true", help="test with one player and print only protections that do not hold"
+        )
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -49,7 +51,7 @@ class Command(BaseCommand):
         if failed:
             names = ", ".join(dict.fromkeys(finding.protection for finding in failed))
             raise CommandError(
-                f"{len(failed)} of {len(findings)} probes of the sandbox {options['sandbox']} found a wall open: "
+                f"{len(failed)} of {len(findings)} protections of the sandbox {options['sandbox']} do not hold: "
                 f"{names}. See docs/reference/security-players.md."
             )
         if not options["json"]:
@@ -70,18 +72,18 @@ class Command(BaseCommand):
 
 
 def engine_finding() -> Finding:
-    """What the engine says of its own limits."""
+    """Return a finding on the limits that the engine reports."""
     client = connect()
     try:
         missing = missing_limits(client.info())
     finally:
         client.close()
-    happened = f"none for: {', '.join(missing)}" if missing else "all are there"
-    return Finding("engine", "its own word on its limits", happened, not missing)
+    happened = f"missing: {', '.join(missing)}" if missing else "all limits exist"
+    return Finding("engine", "ask it for its limits", happened, not missing)
 
 
 def line_of(finding: Finding) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     cells = (
         f"{finding.protection:<{PROTECTION}}",
         f"{finding.tried:<{TRIED}}",

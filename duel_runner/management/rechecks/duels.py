@@ -1,4 +1,4 @@
-"""Check a finished duel, and have it played again."""
+"""Check a finished duel, or have it played again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from duel_runner.recheck.duels import duel_again, duel_audit
 
 class DuelRecheck(Recheck[Duel, DuelRecord]):
     help = (
-        "Simulate every match of a finished duel again from its record, compare row and ledger, and keep the verdict. "
+        "Replay every match of a finished duel from its record, compare it with row and ledger, and store the verdict. "
         + EXIT_CODES
     )
     kind = Duel

@@ -1,4 +1,4 @@
-"""Check a finished evaluation, and have it played again."""
+"""Check a finished evaluation, or have it played again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from duel_runner.recheck.evaluations import evaluation_again, evaluation_audit
 
 class EvaluationRecheck(Recheck[Evaluation, EvaluationRecord]):
     help = (
-        "Play every episode of a finished evaluation again from its record, compare row and list of seeds, and keep "
+        "Replay every episode of a finished evaluation from its record, compare it with row and seed list, and store "
         "the verdict. " + EXIT_CODES
     )
     kind = Evaluation
@@ -55,5 +55,5 @@ class EvaluationRecheck(Recheck[Evaluation, EvaluationRecord]):
         again = evaluation_again(job, arena)
         differences = compare_episodes(record, again.record)
         if again.failure is not None:
-            differences.insert(0, Mismatch(None, f"The player failed this time. {again.failure.sentence}"))
+            differences.insert(0, Mismatch(None, f"The player failed this time: {again.failure.sentence}"))
         return differences

@@ -77,7 +77,7 @@ def test_four_in_a_row_win_and_stand_in_the_frame(
 
 
 def test_a_row_does_not_go_on_in_the_row_below() -> None:
-    # 33 and 34 end one row, 35 and 36 begin the next: neighbours in the list, not on the board.
+    # 33 and 34 end one row, and 35 and 36 begin the next, so they are neighbours only in the list.
     environment = played(0, 5, 1, 6, 5, 3, 6)
     assert [cell for cell, mark in enumerate(environment.frame()["cells"]) if mark == 1] == [33, 34, 35, 36]
     assert environment.frame()["line"] == []

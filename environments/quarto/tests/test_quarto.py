@@ -10,7 +10,7 @@ from environments.quarto.environment import Quarto
 from environments.quarto.rules import LINES, winning_line
 
 SPEC = get_spec("quarto")
-# (pieces as they come, cells they go to): full boards without a line before the sixteenth piece.
+# (pieces in order, their cells): full boards without a line before the sixteenth piece.
 FULL_WITH_LINE = (
     [15, 0, 12, 10, 11, 7, 9, 8, 1, 5, 2, 14, 13, 4, 3, 6],
     [4, 11, 12, 2, 10, 9, 8, 1, 13, 0, 15, 7, 5, 14, 3],
@@ -22,7 +22,7 @@ FULL_DRAW = (
 
 
 def played(*moves: tuple[int, int]) -> Quarto:
-    """A match of (cell, next piece)."""
+    """Play the moves, pairs of (cell, next piece)."""
     environment = Quarto()
     environment.reset(0)
     for cell, piece in moves:
@@ -31,17 +31,17 @@ def played(*moves: tuple[int, int]) -> Quarto:
 
 
 def order(pieces: list[int], cells: list[int]) -> list[tuple[int, int]]:
-    """Moves that put the pieces, the first of which is 15, on the cells one after the other."""
+    """Return the moves that put the pieces, of which the first is 15, on the cells one after another."""
     return list(zip(cells, pieces[1:], strict=False))
 
 
 def with_line(pieces: list[int]) -> bool:
-    """Whether four pieces share a trait, read trait by trait."""
+    """Return whether four pieces share a trait, by comparing each trait."""
     return any(len({piece >> trait & 1 for piece in pieces}) == 1 for trait in range(4))
 
 
 def last_line(*, completed: bool) -> list[tuple[int, int]]:
-    """Fifteen moves without a line before the last piece, whose placement completes one or does not."""
+    """Return fifteen moves without a line, after which the last piece completes a line or not."""
     pieces, cells = FULL_WITH_LINE if completed else FULL_DRAW
     return order(pieces, cells)
 

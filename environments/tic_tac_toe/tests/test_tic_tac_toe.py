@@ -64,7 +64,7 @@ def test_every_line_wins_whichever_cell_comes_last(line: tuple[int, int, int], m
 
 
 def test_all_positions_agree_with_a_plain_reading_of_the_rules() -> None:
-    """Every order of the first five moves: that is every way in which the first seat can win early."""
+    """Every order of the first five moves, which includes every early win of the first seat."""
     for cells in permutations(range(9), 5):
         environment = played(*cells[:4])
         rewards = environment.step({0: cells[4]})

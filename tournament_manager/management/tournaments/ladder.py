@@ -41,7 +41,7 @@ class Ladder(BaseCommand):
             settings = {**tournament.settings, **_settings(options["set"])}
             ladder_settings(settings)
             ends_at = tournament.ends_at if options["ends_at"] is None else _moment(options["ends_at"])
-        except ValueError as error:
+        except (Impossible, ValueError) as error:
             raise CommandError(str(error)) from None
         if options["set"] or options["ends_at"] is not None:
             ladder_change(tournament=tournament, settings=settings, ends_at=ends_at)
@@ -65,7 +65,7 @@ class Ladder(BaseCommand):
 
 
 def _settings(given: list[str]) -> dict[str, object]:
-    """Raises Impossible for what is no setting with a value."""
+    """Settings of the form NAME=NUMBER. Raises Impossible."""
     settings: dict[str, object] = {}
     for text in given:
         name, sign, value = text.partition("=")

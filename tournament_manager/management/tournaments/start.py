@@ -11,7 +11,7 @@ from django.db import transaction
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
-from arena_kit.ranking.format_settings import format_name
+from arena_kit.ranking.formats import format_name
 from core.errors import Refused
 from core.models import Eligibility, Environment, Participant, Tournament, TournamentState
 from core.times import moment
@@ -70,9 +70,9 @@ class Start(BaseCommand):
             self.wait(tournament)
 
     def planned(self, environment: Environment, options: dict[str, Any]) -> Tournament:
-        """A tournament of its own. Raises Refused; then there is nothing left of it."""
+        """Plan a tournament, and begin it unless a time is given. Raises Refused and then leaves nothing behind."""
         if options["registration"] and options["at"] is None:
-            raise CommandError("Nobody could register in time: give a time with --at, or leave --registration out.")
+            raise CommandError("There is no time to register: give a time with --at, or leave --registration out.")
         now = timezone.now()
         played = options["format"] or "round-robin"
         tournament = Tournament(
@@ -97,7 +97,7 @@ class Start(BaseCommand):
         return tournament
 
     def wait(self, tournament: Tournament) -> None:
-        """Until it is over, saying how far it is whenever that has changed."""
+        """Wait until a tournament is over, writing its progress whenever that has changed."""
         said = ""
         while tournament.state not in OVER:
             progress = tournament_progress(tournament)
@@ -115,5 +115,5 @@ class Start(BaseCommand):
 
 
 def _is_given(value: object) -> bool:
-    """Whether an option stands on the command line, also with a value like 0 or nothing, which is refused later."""
+    """Whether an option is on the command line, also with a value such as 0 or "", which is refused later."""
     return value is not None and value is not False and value != []

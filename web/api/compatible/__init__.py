@@ -1,1 +1,1 @@
-"""Addresses and answers that clients of older systems know. Their words are kept to the letter."""
+"""Addresses and answers that clients of older systems know, word for word."""

@@ -1,4 +1,4 @@
-"""What such clients are answered."""
+"""Answers of the compatible API."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Submitted(serializers.Serializer[Any]):
 class Result(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     status = serializers.ChoiceField(choices=[state.value for state in ClientState])
-    score = serializers.FloatField(allow_null=True, help_text="null until it is completed.")
+    score = serializers.FloatField(allow_null=True, help_text="null until the status is completed.")
     env_id = serializers.CharField()
     algorithm = serializers.CharField()
     created_at = serializers.DateTimeField()
-    error = serializers.CharField(allow_null=True, help_text="Why it failed.")
+    error = serializers.CharField(allow_null=True, help_text="Why it failed; null otherwise.")
 
 
 class BoardEntry(serializers.Serializer[Any]):
-    """rank, medal: in the whole board, whatever the filter and the order."""
+    """A row of a board. rank, medal: in the whole board, regardless of filter and order."""
 
     rank = serializers.IntegerField()
     id = serializers.UUIDField(source="public_id")
@@ -39,7 +39,7 @@ class BoardEntry(serializers.Serializer[Any]):
     env_id = serializers.SerializerMethodField()
     medal = serializers.SerializerMethodField()
     verified = serializers.BooleanField(source="is_verified", help_text="Whether the arena measured the score itself.")
-    score_low = serializers.FloatField(allow_null=True, help_text="Of the 95% interval around the mean.")
+    score_low = serializers.FloatField(allow_null=True, help_text="Lower end of the 95% interval around the mean.")
     score_high = serializers.FloatField(allow_null=True)
 
     def get_env_id(self, row: object) -> str:
@@ -54,7 +54,7 @@ class Environments(serializers.Serializer[Any]):
 
 
 class Components(serializers.Serializer[Any]):
-    """Part by part, by the names that monitors know. broker: the queue; celery_workers: whoever does the jobs."""
+    """The state of each part, under the names that monitors know. broker: the queue. celery_workers: the workers."""
 
     database = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
     redis = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY, NOT_USED])

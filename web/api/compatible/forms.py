@@ -1,4 +1,4 @@
-"""What such clients send: their fields, and the exact sentences that they know for what is wrong with them."""
+"""Requests of the compatible API: the fields, and the error sentences that clients know."""
 
 from __future__ import annotations
 
@@ -43,30 +43,33 @@ REASONS = {
     MAIN_FILE_NOT_PYTHON: "main_not_py",
     NOT_PYTHON: "not_py",
 }
-"""What the figures call them; most of these words are those of the systems before."""
+"""Labels of the errors in the metrics, mostly those of the older systems."""
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9998, 12, 31)
 
 
 class SubmitRequest(serializers.Serializer[Any]):
-    """A script, or several files of which `main_file` is run as submission.py; or a zip as the site takes it."""
+    """A script; or several files, of which `main_file` is run as submission.py; or a zip as on the site."""
 
     file = serializers.FileField(required=False, help_text="A Python script, or a zip with player.py or submission.py.")
     files = serializers.ListField(
         child=serializers.FileField(allow_empty_file=True), required=False, help_text="Several files."
     )
-    main_file = serializers.CharField(required=False, help_text="Of several files, the one that is run.")
+    main_file = serializers.CharField(required=False, help_text="The one of several files that is run.")
     env_id = serializers.CharField(required=False, default=DEFAULT_ENVIRONMENT)
     algorithm = serializers.CharField(required=False, default="Custom", max_length=100)
     user_id = serializers.CharField(
-        required=False, default="anonymous", max_length=100, help_text="Who you say you are. With a token not used."
+        required=False,
+        default="anonymous",
+        max_length=100,
+        help_text="The name you go by. Ignored if you send a token.",
     )
     client_id = serializers.UUIDField(
-        required=False, help_text="An id of your own. The same files sent again under it are the same submission."
+        required=False, help_text="Your own id. Sending the same files again with it gives the same submission."
     )
 
 
 class SubmitLabels(serializers.Serializer[Any]):
-    """Its words alone, as they are checked."""
+    """Validates the text fields of a submission."""
 
     env_id = serializers.CharField(default=DEFAULT_ENVIRONMENT, max_length=100)
     algorithm = serializers.CharField(default="Custom", max_length=100)
@@ -75,7 +78,7 @@ class SubmitLabels(serializers.Serializer[Any]):
 
 @dataclass(frozen=True, slots=True)
 class SubmitForm:
-    """What is wanted, checked. is_script: the archive was packed of a client's files. mode: as in Labels."""
+    """A validated submission. is_script: the archive was packed from a client's files. mode: as in Labels."""
 
     environment: Environment
     archive: UploadedFile[bytes]
@@ -87,8 +90,8 @@ class SubmitForm:
 
 
 def read_submit(request: Request) -> SubmitForm:
-    """Check a submission in the order in which clients know it. Raises ParseError or ValidationError."""
-    # Without a body there is no form either.
+    """Validate a submission in the order that clients expect. Raises ParseError or ValidationError."""
+    # Without a body, request.data is an empty dict.
     sent = request.data if isinstance(request.data, QueryDict) else QueryDict()
     client_id = _client_id(sent.get("client_id"))
     archive, mode = _archive(sent, request.FILES)
@@ -108,18 +111,16 @@ def read_submit(request: Request) -> SubmitForm:
 
 
 def reason_of(error: APIException) -> str:
-    """What the figures call the reason why a submission was not taken."""
+    """Return the label in the metrics for the reason of a refused submission."""
     detail = error.detail
     return REASONS.get(str(detail), BAD_FORM) if isinstance(detail, str) else BAD_FORM
 
 
 def environment_known(env_id: str) -> Environment:
-    """The environment with this board. Raises ParseError."""
+    """Return the environment with this board. Raises ParseError."""
     row = scored_environment(env_id) if env_id.isprintable() else None
     if row is None:
-        raise ParseError(
-            f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments lists what there is."
-        )
+        raise ParseError(f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments lists all boards.")
     return row
 
 
@@ -133,11 +134,11 @@ def _client_id(text: object) -> UUID | None:
 
 
 def _archive(sent: QueryDict, uploads: MultiValueDict[str, UploadedFile[bytes]]) -> tuple[UploadedFile[bytes], str]:
-    """A zip as it came, or one packed of scripts; and which it is, as in Labels."""
+    """Return the uploaded zip, or a zip packed from scripts, and the mode as in Labels."""
     many = uploads.getlist("files")
     files = many or uploads.getlist("file")[-1:]
     if not files:
-        # A part without a file name is no file.
+        # Django reads a part without a file name as text.
         raise ParseError(BAD_FILE if {"file", "files"} & set(sent) else NO_FILE)
     if sum([file.size or 0 for file in files]) > settings.MAX_UPLOAD_BYTES:
         raise ParseError(too_large())
@@ -167,7 +168,7 @@ def _main_file(files: list[UploadedFile[bytes]], wanted: str) -> str:
 
 
 class FiniteField(serializers.FloatField):
-    """A number that can be compared with."""
+    """A number without NaN and infinities, which cannot be compared with scores."""
 
     def to_internal_value(self, data: float | str) -> float:
         value = float(super().to_internal_value(data))
@@ -177,19 +178,23 @@ class FiniteField(serializers.FloatField):
 
 
 class BoardQuery(serializers.Serializer[Any]):
-    """What of a board is wanted."""
+    """Filter and order of a board."""
 
     limit = serializers.IntegerField(default=50, min_value=1, max_value=100, help_text="Rows, 1 to 100.")
     id_query = serializers.CharField(default="", max_length=100, help_text="Part of the id.")
-    user = serializers.CharField(default="", max_length=100, help_text="Part of the user's name, in any case.")
-    algorithm = serializers.CharField(default="", max_length=100, help_text="Part of the algorithm, in any case.")
+    user = serializers.CharField(default="", max_length=100, help_text="Part of the user's name; case does not matter.")
+    algorithm = serializers.CharField(
+        default="", max_length=100, help_text="Part of the algorithm; case does not matter."
+    )
     score_min = FiniteField(default=None)
     score_max = FiniteField(default=None)
     date_from = serializers.DateField(default=None, help_text="YYYY-MM-DD, in UTC, that day included.")
     date_to = serializers.DateField(default=None, help_text="YYYY-MM-DD, in UTC, that day included.")
     sort = serializers.ChoiceField(default="score_desc", choices=list(SORTS))
     verified = serializers.BooleanField(
-        default=None, allow_null=True, help_text="Only scores that the arena measured, or only self-reported ones."
+        default=None,
+        allow_null=True,
+        help_text="true: only scores that the arena measured. false: only self-reported ones.",
     )
 
     def validate_date_from(self, value: date | None) -> date | None:
@@ -204,7 +209,7 @@ class EnvironmentQuery(BoardQuery):
 
 
 def read_board_query(request: Request, kind: type[BoardQuery] = BoardQuery) -> tuple[BoardFilter, int, int]:
-    """The filter, how many rows, and how many to leave out. Raises ValidationError. Empty fields are not given ones."""
+    """Return the filter, the limit and the offset; empty fields count as missing. Raises ValidationError."""
     query = kind(data={name: value for name, value in request.query_params.items() if value})
     query.is_valid(raise_exception=True)
     data = dict(query.validated_data)
@@ -214,5 +219,5 @@ def read_board_query(request: Request, kind: type[BoardQuery] = BoardQuery) -> t
 
 def _day(value: date | None) -> date | None:
     if value is not None and not FIRST_DAY <= value <= LAST_DAY:
-        raise serializers.ValidationError(f"A day from {FIRST_DAY} to {LAST_DAY}.")
+        raise serializers.ValidationError(f"Use a day from {FIRST_DAY} to {LAST_DAY}.")
     return value

@@ -1,4 +1,4 @@
-"""Submit, ask how it went, look at boards."""
+"""Views of the compatible API: submissions, results, boards and health."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOT_FOUND = "Submission not found"
 
 
 class Submit(APIView):
-    """Submit a script, several files, or a zip; ask for the result by the id that comes back."""
+    """Submit a script, several files, or a zip. The answer has the id under which to ask for the result."""
 
     tag = "compatible"
     parser_classes = [MultiPartParser, BoundedFormParser]
@@ -55,7 +55,7 @@ class Submit(APIView):
         request={"multipart/form-data": forms.SubmitRequest},
         responses={
             200: answers.Submitted,
-            409: OpenApiResponse(description="client_id stands for another submission, or a quota is used up."),
+            409: OpenApiResponse(description="client_id belongs to another submission, or a quota is used up."),
         },
     )
     def post(self, request: Request) -> Response:
@@ -86,11 +86,11 @@ class Submit(APIView):
 
 
 class SubmissionsRoot(Submit):
-    """The same at the address that other clients know."""
+    """Submit a script, several files, or a zip. The same as /api/submit/, for other clients."""
 
 
 class Results(APIView):
-    """How far a submission is, its score, and why it failed."""
+    """The status of a submission, its score, or why it failed."""
 
     tag = "compatible"
 
@@ -102,15 +102,15 @@ class Results(APIView):
 
 
 class SubmissionById(Results):
-    """The same, and how to delete it."""
+    """The status of a submission, its score, or why it failed. DELETE deletes it."""
 
     @extend_schema(
         parameters=[OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)],
         request=None,
-        responses={204: OpenApiResponse(description="It is deleted.")},
+        responses={204: OpenApiResponse(description="The submission is deleted.")},
     )
     def delete(self, request: Request, id: str) -> Response:  # noqa: A002
-        """Delete a submission of yours. A body, which some clients send, is not looked at."""
+        """Delete your submission. A body, which some clients send, is ignored."""
         account = account_of(request)
         if account is None:
             raise NotAuthenticated
@@ -119,7 +119,7 @@ class SubmissionById(Results):
 
 
 class Leaderboard(APIView):
-    """The board of an environment, best first. An agent stands on it with its newest version."""
+    """The board of an environment, best first, with the newest version of each agent."""
 
     tag = "compatible"
 
@@ -149,13 +149,18 @@ class LeaderboardEnvironments(APIView):
 
 
 class HealthCheck(APIView):
-    """Whether the arena works, part by part; at most a second old."""
+    """The health of each part of the arena, at most a second old."""
 
     tag = "compatible"
     authentication_classes = ()
     throttle_classes = ()
 
-    @extend_schema(responses={200: answers.Health, 503: OpenApiResponse(answers.Health, description="A part fails.")})
+    @extend_schema(
+        responses={
+            200: answers.Health,
+            503: OpenApiResponse(answers.Health, description="At least one part is unhealthy."),
+        }
+    )
     def get(self, request: Request) -> Response:
         now = timezone.now()
         components = cached("health", lambda: health_components(now=now))

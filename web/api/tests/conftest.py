@@ -1,4 +1,4 @@
-"""An arena with something of everything, and programs that ask it."""
+"""Fixtures: an arena with one of everything, and programs that call its API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RATE = "100000/minute"
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept() -> Iterator[None]:
-    """What one test asked for or used up is nothing to the next."""
+    """Clear counters and caches, so that tests do not affect each other."""
     cache.clear()
     yield
     cache.clear()
@@ -37,7 +37,7 @@ def cast(db: None) -> Cast:
 
 @pytest.fixture
 def program() -> Program:
-    """A program with a token of this person; None has no token."""
+    """Return a client with a token of this person, without a token for None."""
 
     def program_of(person: User | None) -> Client:
         if person is None:

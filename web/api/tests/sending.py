@@ -1,4 +1,4 @@
-"""What programs send in tests."""
+"""Requests that programs send in tests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def file(name: str = "agent.py", content: bytes = SCRIPT) -> SimpleUploadedFile:
 
 
 def script(**fields: Any) -> dict[str, Any]:
-    """The form of a single script."""
+    """Return the form with a single script."""
     return {"file": file(), **fields}
 
 
 def files(*names: str, **fields: Any) -> dict[str, Any]:
-    """The form of several files."""
+    """Return the form with several files."""
     return {"files": [file(name) for name in names], **fields}

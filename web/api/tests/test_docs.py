@@ -1,4 +1,4 @@
-"""docs/reference/api.md is true: its addresses exist, and its examples work as they stand."""
+"""Checks docs/reference/api.md: its addresses exist, and its examples work unchanged."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_example_in_python_works(live_server: LiveServer, folder: Path) -> N
 
 
 def finish(submission: Submission) -> None:
-    """What the workers do with it."""
+    """Finish the submission as the workers do."""
     factories.moved(submission.builds.all(), JobState.SUCCEEDED)
     Evaluation.objects.create(
         submission=submission,

@@ -1,4 +1,4 @@
-"""What is counted of requests, and who may read the counts."""
+"""Metrics of requests, and access to them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_form_of_the_site_counts_as_the_interface_for_programs_does(transact
     }
     for mode, archive in sent.items():
         assert client.post(address, {"name": mode, "archive": archive}).status_code == 302
-        # The same once more is nothing new.
+        # Sending the same again is not a new submission.
         archive[0].seek(0)
     assert {mode: value("submissions_received_total", mode=mode) - before[mode] for mode in before} == {
         "single": 1, "multi": 1, "zip": 1,
@@ -121,7 +121,7 @@ def test_a_board_is_counted_wherever_it_is_asked_for(client: Client, cart_pole: 
     for path in ("/api/leaderboard/", "/leaderboard/CartPole-v1", f"/api/v1/environments/{cart_pole.slug}/board/"):
         assert client.get(path, {"sort": "date_asc"}).status_code == 200
     assert client.get(f"/environments/{cart_pole.slug}/", {"sort": "date_asc"}).status_code == 200
-    # What is no board is not one more value of a label.
+    # An unknown environment adds no value to the label.
     assert client.get("/api/leaderboard/", {"env_id": "Nowhere-v0"}).status_code == 400
     assert value("leaderboard_queries_total", **labels) == before[0] + 4
     assert value("leaderboard_query_duration_seconds_count") == before[1] + 4
@@ -135,7 +135,7 @@ def test_requests_are_counted_by_view_not_by_address(client: Client) -> None:
 
     def style_sheet() -> str:
         response: Any = client.get("/static/admin/css/base.css")
-        # Where it was collected it is an open file until it is read.
+        # A collected style sheet is an open file until it is read.
         if response.streaming:
             b"".join(response)
         return str(response.status_code)
@@ -173,7 +173,7 @@ def test_figures_are_closed_until_somebody_is_let_in(client: Client, settings: S
     for inside in ("203.0.113.9", "::ffff:203.0.113.9", "2001:db8::7"):
         assert scrape(client, address=inside) == 200
     assert scrape(client, address="203.0.113.99") == scrape(client, address="") == 403
-    # Through a proxy the address is the proxy's.
+    # Behind a proxy, the address is the proxy's.
     assert scrape(client, **{"x-forwarded-for": "203.0.113.9"}) == 403
 
 

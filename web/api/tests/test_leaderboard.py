@@ -1,4 +1,4 @@
-"""Boards as clients of older systems read them, and the state of the arena as their monitors do."""
+"""Boards and health as clients and monitors of older systems read them."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_an_unknown_environment_is_not_a_board(client: Client, arena: Arena, env
     for address in (f"{BOARD}?env_id={env_id}", f"/leaderboard/{env_id}"):
         response = client.get(address)
         assert response.status_code == 400
-        assert "GET /api/leaderboard/environments lists what there is." in response.json()["detail"]
+        assert "GET /api/leaderboard/environments lists all boards." in response.json()["detail"]
 
 
 @pytest.mark.parametrize("address", [BOARD, "/leaderboard/CartPole-v1"])

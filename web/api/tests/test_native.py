@@ -1,4 +1,4 @@
-"""The native API: what is listed, who may see what, who may change what."""
+"""The native API: lists, and the rights to see and change objects."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LISTS = [
     "jobs/build/", "jobs/validation/", "jobs/duel/", "jobs/evaluation/", "jobs/recording/", "jobs/publication/",
 ]  # fmt: skip
 LONG = ("log", "metrics", "episodes", "verification", "seeds")
-"""Columns that may be large: no list reads them."""
+"""Columns that may be large, which no list reads."""
 
 
 @pytest.mark.parametrize("address", LISTS)
@@ -83,7 +83,7 @@ def test_an_unknown_address_is_answered_in_json(db: None, client: Client) -> Non
     for address in ("/api", "/api/", "/api/v2/agents/", "/api/v1/nothing"):
         for response in (client.get(address), client.post(address)):
             assert (response.status_code, response.json()) == (
-                404, {"detail": "There is nothing here. /api/docs lists every address."},
+                404, {"detail": "This address does not exist. /api/docs lists every address."},
             )  # fmt: skip
 
 
@@ -358,13 +358,13 @@ def test_an_archive_is_for_those_who_may_read_the_source(arena: Arena, program: 
     for person, status in ((None, 403), (arena.cast.bob, 403), (arena.cast.alice, 200), (arena.cast.olga, 200)):
         response = program(person).get(private)
         assert response.status_code == status
-        # Read to its end, a file is closed.
+        # Reading the file to its end closes it.
         b"".join(response)
     response = program(None).get(public)
     assert (b"".join(response), response["Content-Type"]) == (b"zip!", "application/zip")
     arena.stage.clara.deleted_at = timezone.now()
     arena.stage.clara.save()
-    assert program(None).get(public).json() == {"detail": "This version has been deleted by its owner."}
+    assert program(None).get(public).json() == {"detail": "The owner has deleted this version."}
 
 
 def test_a_browser_that_is_logged_in_needs_the_csrf_token(arena: Arena, cast: Cast) -> None:

@@ -1,4 +1,4 @@
-"""What programs are told of quotas."""
+"""Quotas in the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking for results by id, and deleting."""
+"""Results by id, and deleting submissions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def submission(cast: Cast, cart_pole: Environment) -> Submission:
 
 
 def evaluated(made: Submission, scores: list[float], state: JobState = JobState.SUCCEEDED) -> Evaluation:
-    """An evaluation that came after the build."""
+    """Return an evaluation queued after the build."""
     row = scored.evaluation(made, scores, state)
     Evaluation.objects.filter(pk=row.pk).update(created_at=timezone.now())
     return row

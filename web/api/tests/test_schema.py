@@ -1,4 +1,4 @@
-"""The description of the API: complete, true, and shown by a page of our own."""
+"""The description of the API: complete, correct, and shown on our own page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import hypothesis
 import pytest
@@ -19,9 +19,7 @@ from django.test import Client
 from django.utils import timezone
 from drf_spectacular.drainage import GENERATOR_STATS
 from hypothesis import strategies
-from playwright.sync_api import expect, sync_playwright
 from pytest_django.fixtures import Settings
-from pytest_django.live_server_helper import LiveServer
 from rest_framework.throttling import SimpleRateThrottle
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -36,7 +34,6 @@ from schemathesis.specs.openapi.checks import (
 
 from core.operations.health import HEALTHY
 from core.people.tokens import token_create
-from core.tests import factories
 from web.api.compatible import views
 from web.api.schema import schema_text
 from web.api.tests.conftest import Arena
@@ -60,7 +57,7 @@ def _site() -> WSGIHandler:
 
 
 def _whole(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    """The site as a program that ends every request, which the client that sends them does not."""
+    """Return the site as a WSGI application that closes every response, which the test client does not."""
     response = _site()(environ, start_response)
     try:
         return [b"".join(response)]
@@ -88,6 +85,12 @@ def test_every_operation_says_what_it_is_and_what_may_go_wrong() -> None:
             assert all(answer["description"] or answer["content"] for answer in operation["responses"].values())
 
 
+def test_every_operation_is_in_a_group_of_the_description() -> None:
+    whole = description()
+    used = {tag for operations in whole["paths"].values() for one in operations.values() for tag in one["tags"]}
+    assert used == {tag["name"] for tag in whole["tags"]}
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_the_description_and_its_page_are_everyone_s(client: Client, slash: str) -> None:
@@ -100,53 +103,17 @@ def test_the_description_and_its_page_are_everyone_s(client: Client, slash: str)
     assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
 
 
-@pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_shows_and_tries_every_address(
-    live_server: LiveServer, chromium_path: str, scheme: Literal["light", "dark"]
-) -> None:
-    factories.environment()
-    person = factories.user("alice")
-    session = Client()
-    session.force_login(person)
-    troubles: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox", "--disable-gpu"])
-        context = browser.new_context(base_url=live_server.url, color_scheme=scheme)
-        cookie = session.cookies["sessionid"].value
-        context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-        page = context.new_page()
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
-        page.goto("/api/docs")
-        expect(page.locator(".opblock")).to_have_count(sum(map(len, description()["paths"].values())))
-        assert page.evaluate("document.documentElement.classList.contains('dark-mode')") == (scheme == "dark")
-        for operation in ("get_environment_list", "delete_token_shown"):
-            block = page.locator(f"[id$='{operation}']")
-            block.locator(".opblock-summary-control").click()
-            block.get_by_role("button", name="Try it out").click()
-            for field in block.locator("input[placeholder='id']").all():
-                field.fill("1")
-            block.get_by_role("button", name="Execute").click()
-        expect(page.locator("[id$='get_environment_list'] .live-responses-table")).to_contain_text("tic-tac-toe")
-        # Alice has no such token; without the CSRF token the answer would be another.
-        expect(page.locator("[id$='delete_token_shown'] .live-responses-table")).to_contain_text("no such token")
-        browser.close()
-    assert [trouble for trouble in troubles if "404" not in trouble] == []
-
-
 @pytest.fixture
 def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[BaseSchema]:
-    """The described API over an arena with something of everything. It never says that it has been asked too often."""
+    """Return the described API over an arena with one of everything, without rate limits."""
     settings.ANONYMOUS_SUBMISSIONS = True
     monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", RATES)
-    # Bad requests are what this is about.
+    # The test sends bad requests on purpose.
     monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
-    # No worker lives here: what is not well is answered with 503, and rightly.
+    # No worker runs here, so /health rightly answers 503.
     parts = ("database", "redis", "broker", "celery_workers", "watchdog", "engine", "storage")
     monkeypatch.setattr(views, "health_components", lambda now: dict.fromkeys(parts, HEALTHY))
-    # As Django's own test client does it: the connection outlives the request.
+    # Like Django's own test client: the database connection outlives the request.
     ends = (signals.request_started, signals.request_finished)
     for end in ends:
         end.disconnect(close_old_connections)
@@ -159,7 +126,7 @@ def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> It
 @pytest.mark.parametrize("examples", [FEW_EXAMPLES, pytest.param(MANY_EXAMPLES, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("is_stranger", [True, False], ids=["stranger", "alice"])
 def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: bool, examples: int) -> None:
-    """What is asked is drawn from the description, sometimes against it; half of it is about something that exists."""
+    """Send random requests that follow or break the description; half of them concern existing objects."""
     _, token = token_create(owner=arena.cast.alice, name="schema", now=timezone.now(), days=1)
     headers = {} if is_stranger else {"Authorization": f"Bearer {token}"}
     for result in api.get_all_operations():
@@ -185,7 +152,7 @@ def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: b
 
 
 def aim(case: schemathesis.Case[Any], arena: Arena) -> dict[str, Any]:
-    """What the parts of an address are for something that exists."""
+    """Return values for the parts of an address that belong to existing objects."""
     path = case.operation.path
     rows = {
         "agents": arena.stage.anna.agent_id,

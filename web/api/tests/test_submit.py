@@ -1,4 +1,4 @@
-"""Submitting as clients of older systems do: their fields, their sentences, their ids."""
+"""Submissions by clients of older systems: fields, error sentences and ids."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"file": file("notes.txt")}, "Only Python scripts allowed"),
     (
         script(env_id="Nowhere-v0"),
-        "There is no board of 'Nowhere-v0'. GET /api/leaderboard/environments lists what there is.",
+        "There is no board of 'Nowhere-v0'. GET /api/leaderboard/environments lists all boards.",
     ),
     (files("run.py", "run.py", main_file="run.py"), "Two of the files are named run.py."),
     (

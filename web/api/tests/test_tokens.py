@@ -1,4 +1,4 @@
-"""The life of a token, and how often one may ask."""
+"""The life of a token, and rate limits."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_huge_body_is_not_read(cast: Cast, client: Client, settings: Settings)
     response = log_in(client, name="x" * 200)
     assert (response.status_code, response.json()) == (
         400,
-        {"detail": "The request is larger than this address takes."},
+        {"detail": "The request is too large for this address."},
     )
 
 
@@ -193,7 +193,7 @@ def test_a_redis_that_is_down_stops_nobody(
 def test_the_anonymous_account_is_nobody_s(db: None) -> None:
     for fields in (
         {"email": "a@arena.example", "username": "Anonymous"},
-        # Wide letters, which are stored as usual ones.
+        # Full-width letters, which are stored as ordinary ones.
         {"email": "a@arena.example", "username": "\uff21nonymous"},
         {"email": ANONYMOUS_EMAIL.upper(), "username": "ada"},
     ):

@@ -1,4 +1,4 @@
-"""Submissions by programs to an environment that this arena cannot play."""
+"""Submissions by programs to an environment that is not available."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-// The page that shows the API: Swagger UI on our own description, acting as who is logged in.
+// Shows the API in Swagger UI; requests use the visitor's session.
 "use strict";
 
 const place = document.getElementById("api");
 const root = document.documentElement;
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
-// Swagger UI knows a dark look by this class; ours is what the visitor has chosen, else what the system prefers.
+// Swagger UI is dark with this class; the visitor's choice comes before the system's preference.
 function follow() {
   const chosen = root.dataset.theme;
   root.classList.toggle("dark-mode", chosen ? chosen === "dark" : prefersDark.matches);

@@ -13,23 +13,23 @@ if (themeButton) {
 }
 
 // Tabs -------------------------------------------------------------------------
-// Where they are too many for a line, the current one is in view.
+// Scrolls the current tab into view if the tabs do not fit on one line.
 const tab = document.querySelector(".sections [aria-current]");
 if (tab) tab.parentNode.scrollLeft = tab.offsetLeft - (tab.parentNode.clientWidth - tab.offsetWidth) / 2;
 
 // Live parts -------------------------------------------------------------------
 const lastAnswers = new Map();
 
-// Progress is asked for only while somebody looks.
+// Hidden pages do not refresh.
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && event.detail.elt.matches("[hx-trigger^=every]")) event.preventDefault();
 });
 
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { target, xhr, shouldSwap } = event.detail;
-  // An answer that is not shown leaves everything as it is.
+  // An answer that is not swapped in changes nothing.
   if (!shouldSwap) return;
-  // Nothing new: focus, selection and open parts stay as they are.
+  // If nothing has changed, focus, selection and open parts must stay.
   if (lastAnswers.get(target.id) === xhr.responseText) {
     event.detail.shouldSwap = false;
     return;
@@ -64,14 +64,14 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }, { once: true });
 });
 
-// Where the keyboard is: htmx finds it again by its id, and we what has none, by where it leads or what it says.
+// htmx restores the focus by id; this restores it for elements without an id, by their link or words.
 const FOCUSED = "a[href], button, summary, [tabindex]";
 function nameOf(one) {
   const says = one.matches("a, button") ? one.getAttribute("href") ?? one.getAttribute("aria-label") ?? one.textContent.trim() : one.closest("[id]").id;
   return `${one.localName} ${says}`;
 }
 
-// A reader who has scrolled up in a live log stays there; else it follows its end.
+// A live log follows its end unless the reader has scrolled up.
 document.addEventListener("scroll", ({ target }) => {
   if (!target.matches?.("pre.log")) return;
   target.dataset.position = target.scrollTop;
@@ -79,7 +79,7 @@ document.addEventListener("scroll", ({ target }) => {
 }, { capture: true });
 document.querySelectorAll("pre[data-follow]").forEach((log) => { log.scrollTop = log.scrollHeight; });
 
-// Screen readers hear what has changed, once, not the whole part every two seconds.
+// Announces a change once; a live region would read the whole part every two seconds.
 function announce(part) {
   const announcer = document.getElementById("announcer");
   const words = part.dataset.announce;
@@ -98,9 +98,9 @@ document.addEventListener("submit", (event) => {
     button.textContent = "Uploading …";
   }
 });
-// A refused form comes back with its first wrong field in sight.
+// Focuses the first wrong field of a refused form.
 document.querySelector(".wrong input, .wrong select")?.focus();
-// Coming back with the browser's button finds the form usable again.
+// The back button must not show a form whose button is disabled.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
 document.addEventListener("change", ({ target }) => {
@@ -109,14 +109,14 @@ document.addEventListener("change", ({ target }) => {
   target.setCustomValidity(isTooLarge ? target.dataset.tooLarge : "");
   target.reportValidity();
 });
-// Choosing the same file again, made smaller meanwhile, is a change only if there was none before.
+// Without clearing the field, choosing the same file again after shrinking it is not a change.
 document.addEventListener("click", ({ target }) => {
   if (target.type !== "file" || !target.validity.customError) return;
   target.setCustomValidity("");
   target.value = "";
 });
 
-// The main file of several is chosen among their names, and asked for only then.
+// Asks for the main file only if there are several Python files, and offers their names.
 function offerNames(input) {
   const main = document.getElementById(input.dataset.main);
   const names = [...input.files].map((file) => file.name).filter((name) => name.endsWith(".py"));

@@ -1,4 +1,4 @@
-// A table of many links is one stop of the Tab key; arrow keys go through it. Without scripts every link is a stop.
+// Makes a table of many links one stop of the Tab key, with arrow keys inside. Without scripts every link is a stop.
 "use strict";
 document.querySelectorAll("table[data-grid]").forEach((table) => {
   const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.querySelector("a")));
@@ -10,7 +10,7 @@ document.querySelectorAll("table[data-grid]").forEach((table) => {
     if (!step || !cell) return;
     event.preventDefault();
     let [row, column] = [cell.parentNode.sectionRowIndex, cell.cellIndex];
-    // Past cells of those who have not met.
+    // Skips cells of agents that have not met.
     do {
       row += step[0];
       column += step[1];

@@ -1,4 +1,4 @@
-// Arrow keys go from match to match within a kind of result, so that a thousand matches are five stops of the Tab key.
+// Arrow keys move between the matches of one kind of result, so that a thousand matches are five stops of the Tab key.
 function prepare(root) {
   for (const list of root.querySelectorAll(".matches")) {
     list.querySelectorAll("a").forEach((link, index) => { link.tabIndex = index ? -1 : 0; });

@@ -1,7 +1,7 @@
-// Charts: uPlot draws what a page says as JSON beside each (web/site/plots.py). The table behind it is in the page already.
+// Draws charts with uPlot from the JSON beside each one (web/site/plots.py). The page already has their tables.
 "use strict";
 
-// Colours are those of the style sheet: canvas knows no custom properties and no light-dark().
+// Resolves colours of the style sheet, because a canvas supports neither custom properties nor light-dark().
 const probe = document.createElement("span");
 probe.hidden = true;
 document.body.append(probe);
@@ -19,7 +19,7 @@ function faint(name, share) {
 
 const FONT = `13px ${getComputedStyle(document.body).fontFamily}`;
 const moments = [
-  // From so many seconds between two labels on.
+  // The format to use from this many seconds between two labels.
   [28 * 86400, { month: "short", year: "numeric" }], [86400, { day: "numeric", month: "short" }],
   [0, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }],
 ].map(([from, parts]) => [from, new Intl.DateTimeFormat("en-GB", { ...parts, timeZone: "UTC" })]);
@@ -33,7 +33,7 @@ function written(kind, value) {
   if (kind === "time") return `${minute.format(value * 1000)} UTC`;
   return (kind === "share" ? percent : plain).format(value).replace("-", "−");
 }
-// At an axis there is room for a few letters only.
+// An axis has room for a few characters only.
 function ticked(kind, value) {
   const size = Math.abs(value);
   if (kind === "share" || !size || (size >= 1e-4 && size < 1e5)) return written(kind, value);
@@ -41,7 +41,7 @@ function ticked(kind, value) {
 }
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
-// As wide as its numbers; where it stands cannot change what they are, or it would never come to rest.
+// Returns the width of an axis from its labels. Later rounds keep the width, or the layout could loop for ever.
 function wide(u, labels, number, round) {
   const { ticks, gap, _size, font } = u.axes[number];
   if (round > 1) return _size;
@@ -63,14 +63,14 @@ function axis(told, side) {
     made.space = 120;
     made.values = (_, splits, axis, space, step) => {
       const labels = splits.map((value) => moments.find(([from]) => step >= from)[1].format(value * 1000));
-      // Within a minute, or a day, the same words say nothing twice.
+      // Repeated labels within a minute or a day are left out.
       return labels.map((label, index) => (label === labels[index - 1] ? "" : label));
     };
   }
   return made;
 }
 
-// One second or one point needs a scale, too; and numbers that differ by no more than they are rounded to are one.
+// A single value needs a scale too; values that differ only by rounding count as a single value.
 function range(told, marks) {
   return (_, least, most) => {
     if (told.low !== null && told.high !== null) return [told.low, told.high];
@@ -83,7 +83,7 @@ function range(told, marks) {
   };
 }
 
-// What uPlot has no series for. paint is given the canvas, how to place values on it, and its pixels for one of the page.
+// Draws what uPlot has no series for. paint gets the canvas, functions that place values, and the device's pixel ratio.
 function within(paint) {
   return (u) => {
     const { ctx, bbox } = u;
@@ -149,14 +149,14 @@ function above(plot) {
       if (mark.axis === "x") stroke(ctx, at, top, at, top + height);
       else stroke(ctx, left, at, left + width, at);
       if (mark.is_key || !mark.label) continue;
-      // Letters stay readable over whatever is drawn there.
+      // An outline keeps the letters readable over other lines.
       ctx.strokeStyle = colour("--surface");
       ctx.lineWidth = 3 * pixel;
       ctx.setLineDash([]);
       const wide = ctx.measureText(mark.label).width + 10 * pixel;
       if (mark.axis === "y") label(mark.label, left + width - wide + 5 * pixel, at + (at < top + height / 2 ? 15 : -6) * pixel);
       else {
-        // Labels that would run into each other, or name what is not in sight, are left to the table.
+        // Labels that would overlap, or lie outside the chart, are only in the table.
         const start = Math.min(at, left + width - wide);
         if (start < free || at > left + width) continue;
         label(mark.label, start + 5 * pixel, top + 13 * pixel);
@@ -166,7 +166,7 @@ function above(plot) {
   });
 }
 
-// Outlines of bins stand on the ground at both ends.
+// Draws the outline of bins down to zero at both ends.
 function outline(u, number, first, last) {
   const paths = uPlot.paths.stepped({ align: 1 })(u, number, first, last);
   for (const end of [0, u.data[0].length - 1]) {
@@ -197,7 +197,7 @@ function seriesOf(line, count) {
   };
 }
 
-// Of bins, places are the edges: one more than there are figures.
+// A binned plot has edges as places, one more than it has figures.
 const isBinned = (plot) => plot.xs.length > plot.lines[0].values.length;
 function said(plot, index) {
   if (index === null || index === undefined) return "";
@@ -220,7 +220,7 @@ function drawn(figure) {
   const bands = plot.spans.filter((one) => one.look === "band");
   const bins = isBinned(plot);
   const count = plot.lines[0].values.length;
-  // The last bin ends where it would not begin another one.
+  // The last edge ends a bin and begins none, so it needs a value for steps and none for bars.
   const padded = (line) => (bins ? [...line.values, line.look === "steps" ? line.values.at(-1) : null] : line.values);
   const pointed = (u) => {
     if (!bins || u.cursor.left < 0) return u.cursor.idx;
@@ -235,7 +235,7 @@ function drawn(figure) {
   const size = () => ({ width: place.clientWidth, height: place.clientHeight });
   const u = new uPlot({
     ...size(),
-    // The last moment of a line in time is written in full.
+    // The last label of a time axis needs more room.
     padding: [12, plot.x.kind === "time" ? 46 : 26, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: !bins, size: 12, width: 3, stroke: () => colour("--ink"), fill: "transparent" } },
@@ -267,25 +267,25 @@ function drawn(figure) {
     chart.at = Math.max(0, Math.min(count - 1, steps[event.key]));
     point();
   });
-  // Coming back finds the point where one was, once the chart has its scales.
+  // Focusing the chart again restores the point, once the chart has its scales.
   place.addEventListener("focus", () => { if (chart.at >= 0) queueMicrotask(point); });
   place.addEventListener("blur", () => u.setCursor({ left: -10, top: -10 }));
   return chart;
 }
 
 const charts = new Map();
-// Draws what is not drawn yet: the page's charts, then those of its parts that were refreshed.
+// Draws the charts that are not drawn yet: those of the page, later those of refreshed parts.
 function drawAll() {
   for (const figure of document.querySelectorAll("figure.plot")) {
     const before = charts.get(figure.id);
     if (before?.figure === figure) continue;
     const chart = drawn(figure);
     charts.set(figure.id, chart);
-    // The chart says it now; the table stays one press away.
+    // The chart replaces the table, which stays one click away.
     const table = document.getElementById(`${figure.id}-table`);
     if (table) table.open = false;
     if (!before) continue;
-    // Whoever points at the one before reads on.
+    // A person who points at the old chart keeps the same point.
     const { left, top } = before.u.cursor;
     chart.at = before.at;
     queueMicrotask(() => chart.u.setCursor({ left, top }));
@@ -293,7 +293,7 @@ function drawAll() {
     before.u.destroy();
   }
 }
-// Where the library did not come, the tables stay open.
+// Without the library, the tables stay open.
 if (window.uPlot) {
   drawAll();
   document.addEventListener("htmx:afterSwap", drawAll);

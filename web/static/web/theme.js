@@ -1,4 +1,4 @@
-// Runs before the page is drawn, so that a chosen theme never flashes. Storage may be refused: then there is no memory.
+// Runs before the page is drawn, so that the wrong theme never flashes. If storage is blocked, the choice is not kept.
 const theme = {
   read() { try { return localStorage.getItem("theme"); } catch { return null; } },
   write(name) { try { localStorage.setItem("theme", name); } catch { /* private mode */ } },

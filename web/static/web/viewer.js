@@ -1,4 +1,4 @@
-// Steps through the states of a match. Pictures come from the server; names of players are only ever set as text.
+// Steps through the states of a match. Pictures come from the server; names of players are set only as text.
 const viewer = document.getElementById("viewer");
 const [picture, caption, count, text, controls] = ["frame", "caption", "count", "text", "controls"].map((id) => document.getElementById(id));
 const links = [...document.querySelectorAll("#moves a")];
@@ -14,7 +14,7 @@ function show(wanted, isFirst = false) {
   picture.src = frame.image.src;
   picture.alt = picture.alt.replace(/\d+ of \d+/, `${position} of ${frames.length - 1}`);
   count.textContent = `${position} / ${frames.length - 1}`;
-  // While it plays, the sentences are read out; the whole board only for those who step.
+  // During playback, screen readers read the captions; the whole board is read only when stepping.
   text.setAttribute("aria-live", timer ? "off" : "polite");
   caption.textContent = frame.caption;
   text.textContent = frame.text;
@@ -39,7 +39,7 @@ function mark(link) {
   else if (item.offsetTop + item.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = item.offsetTop + item.offsetHeight - list.clientHeight;
 }
 
-// The address always leads to what is seen, but a playing match does not rewrite it at every frame.
+// The address links to the state in view; playback does not rewrite it at every frame.
 function remember() {
   const url = new URL(location);
   url.searchParams.set("frame", position);
@@ -89,7 +89,7 @@ const keys = { " ": "play", ArrowLeft: "back", ArrowRight: "forward", Home: "fir
 function onKey(event) {
   const action = keys[event.key];
   if (!action || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-  // Keys that already mean something where the focus is keep that meaning.
+  // Keys keep the meaning that they have for the focused element.
   if (event.key === " " && event.target.closest("a, button, summary, input[type=radio]")) return;
   if (event.target.closest("input[type=radio], textarea, select")) return;
   event.preventDefault();
@@ -122,7 +122,7 @@ async function load() {
     frames = answer.frames.map((frame) => ({ ...frame, image: drawn(frame.svg) }));
     await Promise.all(frames.map((frame) => frame.image.decode().catch(() => {})));
   } catch (error) {
-    // The page shows one state and links to all others without this script.
+    // Without frames, the page still shows one state and links to all others.
     controls.classList.add("plain");
     caption.textContent = `${caption.textContent} (The player did not load: ${error.message})`;
     return;
@@ -134,7 +134,7 @@ async function load() {
   show(Number(viewer.dataset.position), true);
 }
 
-// As an image, a picture can run nothing and reach nothing. Decoded beforehand, it does not flicker.
+// An image cannot run scripts or load other files. Decoding it first avoids flicker.
 function drawn(svg) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;

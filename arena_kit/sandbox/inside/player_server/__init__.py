@@ -1,5 +1,5 @@
-"""Runs a player in its container. Standard library only; NumPy arrays for players when NumPy is there.
+"""Runs a player in its container, with the standard library alone; players get NumPy arrays where NumPy is installed.
 
-`supervisor` is process 1 and never runs a line of the player. `loading` loads the player in a process of its own and
-forks one for every duel. `serving` answers the referee in that one. See docs/reference/protocol.md.
+`supervisor` is process 1 and never runs code of the player. `loading` loads the player in a second process and forks a
+third one for every duel, in which `serving` answers the referee. See docs/reference/protocol.md.
 """

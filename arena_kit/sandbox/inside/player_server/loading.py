@@ -1,4 +1,4 @@
-"""Loads a player once, in a process of its own, and forks a fresh process for every duel."""
+"""Loads a player once, in a process of its own, and forks a new process for every duel."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from . import process, serving
 from .site import arena_packages, arena_sources
 
 OBJECTS_BYTES = 256 << 20
-"""What all `Player` objects of a duel may take together, unless the player says itself how many it wants."""
+"""Memory for all `Player` objects of a duel, unless the player sets `max_parallel_matches`."""
 ORDERS = 3
-"""The descriptor of the supervisor's orders."""
+"""The descriptor over which the supervisor sends orders."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load the player, then do what the supervisor says. Returns the exit status."""
+    """Load the player, then follow the supervisor's orders; return the exit status."""
     orders = socket.socket(fileno=ORDERS)
     try:
         arena_packages.add(options.packages)
@@ -42,16 +42,16 @@ def run(options: argparse.Namespace) -> int:
         if word == "serve":
             return play(wire, form, make)
         if word == "seal":
-            # From now on its own children cannot read, trace or interrupt it.
+            # From now on, this process's children cannot read, trace or interrupt it.
             signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals() - {signal.SIGCHLD})
             process.prctl(process.PR_SET_DUMPABLE, 0)
             orders.sendall(b"sealed\n")
         elif word == "fork":
             if (between := os.fork()) == 0:
-                # Twice: the process of the duel then belongs to the supervisor, and this one learns nothing of its end.
+                # After a second fork, the duel's process is the supervisor's child, and this one never notices its end.
                 if os.fork() == 0:
                     orders.sendall(b"duel %d\n" % os.getpid())
-                    # Not `close`: the file that reads it would keep it open.
+                    # `orders.close` would leave the descriptor open, because the file that reads it holds it.
                     os.close(orders.detach())
                     os.setsid()
                     signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class Randomness:
-    """Gives every duel random numbers of its own, unless the player has chosen a seed while it was loaded."""
+    """Gives every duel different random numbers, unless the player set a seed while it was loaded."""
 
     def __init__(self) -> None:
         self._state: Any = None
@@ -77,7 +77,7 @@ class Randomness:
             self._state = random.getstate()
 
         random.seed = noted_seed
-        # A package of the submission may be called numpy, too.
+        # The submission may bring its own package with the name numpy.
         self._numpy = getattr(serving.numpy, "random", None)
         if self._numpy is not None:
             self._renew_numpy = numpy_seed = self._numpy.seed
@@ -89,7 +89,8 @@ class Randomness:
             self._numpy.seed = noted_numpy_seed
 
     def renew(self) -> None:
-        """Called in the process of a duel. Python seeds its own generator anew in every fork."""
+        """Set up the generators in a duel's process."""
+        # Python seeds `random` anew in every fork; NumPy does not.
         if self._state is not None:
             random.setstate(self._state)
         if self._numpy is not None and not self._numpy_seeded:
@@ -97,7 +98,7 @@ class Randomness:
 
 
 def play(wire_path: str, form: str, make: Callable[[bool], Any]) -> int:
-    """Make the first `Player`, connect the wire, answer until the referee hangs up. Returns the exit status."""
+    """Make the first `Player`, connect the wire, and answer until the referee hangs up; return the exit status."""
     wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         before = resident_bytes()
@@ -119,14 +120,14 @@ def play(wire_path: str, form: str, make: Callable[[bool], Any]) -> int:
 
 
 def resident_bytes() -> int:
-    """Memory of this process, 0 where the kernel does not tell."""
+    """Return the memory of this process, or 0 where the kernel does not show it."""
     with contextlib.suppress(OSError), open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
 def report(error: BaseException) -> int:
-    """Print what went wrong into the player's log; return the exit status."""
+    """Print an error into the player's log; return the exit status."""
     with contextlib.suppress(Exception):
         traceback.print_exception(error)
         sys.stdout.flush()
@@ -135,14 +136,14 @@ def report(error: BaseException) -> int:
 
 
 def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
-    """Return (name of the form, class with the player contract)."""
+    """Load the player from its folder; return the name of its entry point and a function that makes a `Player`."""
     os.chdir(folder)
     arena_sources.only_sources(folder)
     sys.path.insert(0, folder)
     for name in ("player", "agent", "main"):
         path = os.path.join(folder, name + ".py")
         if os.path.isfile(path):
-            # By its path: a folder of the same name must not win.
+            # Loading by path, because an import would prefer a folder of the same name.
             loader = arena_sources.SourceLoader(name, path)
             spec: Any = importlib.util.spec_from_file_location(name, path, loader=loader)
             sys.modules[name] = module = importlib.util.module_from_spec(spec)
@@ -152,12 +153,13 @@ def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
 
 
 ACCEPTED = (
-    "Accepted are a class Player, create_agent() or create_agent(player_id), a class Agent with no argument or "
+    "The arena accepts a class Player, create_agent() or create_agent(player_id), a class Agent with no argument or "
     "player_id, and functions act, get_action or predict."
 )
 
 
 def adapt(name: str, module: Any) -> Callable[[bool], Any]:
+    """Return a function that makes an object with the player contract from what the module defines."""
     if hasattr(module, "Player"):
         make: Callable[[bool], Any] = module.Player
         return make
@@ -170,9 +172,10 @@ def adapt(name: str, module: Any) -> Callable[[bool], Any]:
 
 
 def made(maker: Callable[..., Any]) -> Any:
-    """The agent of `create_agent()` or `Agent()`, or of the same with the one argument `player_id`.
+    """Return `maker()`, or `maker(player_id=0)` when it takes a player id.
 
-    It is always 0: one object plays many matches, in either seat, and what it is shown is told from its own side.
+    The id is always 0, because one object plays many matches, in both seats, and always sees the state from its own
+    side.
     """
     import inspect
 
@@ -185,7 +188,7 @@ def made(maker: Callable[..., Any]) -> Any:
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     required = [p for p in parameters if p.default is p.empty and p.kind in positional]
     if len(required) > 1:
-        raise RuntimeError(f"{getattr(maker, '__name__', 'The agent')} asks for {len(required)} arguments. {ACCEPTED}")
+        raise RuntimeError(f"{getattr(maker, '__name__', 'The agent')} takes {len(required)} arguments. {ACCEPTED}")
     return maker(0) if required else maker()
 
 

@@ -1,4 +1,4 @@
-"""What processes of the container ask of the kernel, and what process 1 sees of them from outside."""
+"""Calls to the kernel for the processes of a container, and what process 1 can see of them from outside."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import time
 PR_SET_DUMPABLE, PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 4, 1, 36
 FALLING_ASLEEP_NS = 200_000
 CHANGING = ("State", "Vm", "Rss", "Hugetlb", "SigQ", "voluntary", "nonvoluntary")
-"""Beginnings of what changes in /proc/PID/status by itself, or is counted for the user."""
+"""Prefixes of the lines in /proc/PID/status that change by themselves or are counted per user."""
 LIBRARY_SIGNALS = 1 << 31 | 1 << 32
-"""Signals 32 and 33: the C library's own, once there has been a thread."""
+"""The mask of signals 32 and 33, which the C library handles once there has been a thread."""
 
 
 def prctl(option: int, value: int) -> None:
@@ -24,7 +24,7 @@ def prctl(option: int, value: int) -> None:
 
 
 def become_supervisor() -> None:
-    """Shut this process, in which the submission does not run, off from everything that runs beside it."""
+    """Protect this process, in which no code of the submission runs, from the other processes."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
@@ -35,13 +35,13 @@ def become_supervisor() -> None:
 
 
 def go_first() -> None:
-    """When the container wants too much memory, have the kernel end this process and its children, not process 1."""
+    """Make the kernel end this process and its children before process 1 when memory runs out."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
 
 
 def limit_resources(data_bytes: int, *, open_files: int = 256, file_bytes: int = 32 << 20, processes: int = 0) -> None:
-    """Limits for sandboxes whose engine sets none of its own; 0 bytes of data or processes for no limit."""
+    """Set limits, for sandboxes without an engine that does; 0 for `data_bytes` or `processes` means no limit."""
     limits = [
         (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, open_files), (resource.RLIMIT_FSIZE, file_bytes),
     ]  # fmt: skip
@@ -57,7 +57,7 @@ def limit_resources(data_bytes: int, *, open_files: int = 256, file_bytes: int =
 
 
 def others(spared: int = 0) -> list[int]:
-    """Every process that this one may end: all of its namespace when it is process 1, else its children."""
+    """Return the processes that this one may end: all in its namespace if it is process 1, otherwise its children."""
     if os.getpid() == 1:
         found = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     else:
@@ -68,7 +68,7 @@ def others(spared: int = 0) -> list[int]:
 
 
 def kill_others(spared: int = 0) -> bool:
-    """Kill and reap whatever runs beside this process and `spared`; False when it does not end."""
+    """Kill and reap all other processes except `spared`; return False when they do not end."""
     for _ in range(1000):
         if not spared and os.getpid() == 1:
             with contextlib.suppress(OSError):
@@ -80,7 +80,7 @@ def kill_others(spared: int = 0) -> bool:
             try:
                 os.waitpid(pid, 0)
             except ChildProcessError:
-                # The child of another: it comes here when that one is gone.
+                # It is the child of another process, and becomes this one's when its parent is gone.
                 time.sleep(0.0005)
         if not left:
             return True
@@ -88,10 +88,10 @@ def kill_others(spared: int = 0) -> bool:
 
 
 def halt(pid: int) -> bool:
-    """Stop a child until it gets SIGCONT, unless something runs beside it and this process: then False."""
+    """Stop a child until it gets SIGCONT; return False, with the child running, when there are other processes."""
     os.kill(pid, signal.SIGSTOP)
     for _ in range(1000):
-        # Not for long: the parent of a `vfork` stops no sooner than its child ends.
+        # The wait is bounded, because the parent of a `vfork` does not stop before its child ends.
         if (found := os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG)) is not None:
             if found.si_code == os.CLD_STOPPED and not others(spared=pid):
                 return True
@@ -102,7 +102,7 @@ def halt(pid: int) -> bool:
 
 
 def wipe(folder: str) -> None:
-    """Empty a folder in which nobody else is at work any more. Raises OSError, RecursionError."""
+    """Empty a folder that no other process uses any more. Raises OSError, RecursionError."""
     for entry in list(os.scandir(folder)):
         if entry.is_dir(follow_symlinks=False):
             os.chmod(entry.path, 0o700)
@@ -113,7 +113,7 @@ def wipe(folder: str) -> None:
 
 
 def oom_kills() -> int:
-    """How many processes of this container the kernel has killed for want of memory; 0 where nobody tells."""
+    """Return how many processes of this container the kernel has killed for lack of memory; 0 when unknown."""
     for path in ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events"):
         with contextlib.suppress(OSError), open(path) as file:
             for line in file:
@@ -123,20 +123,20 @@ def oom_kills() -> int:
 
 
 def status(pid: int) -> dict[str, str]:
-    """The lines of /proc/PID/status by their names. Raises OSError when there is no such process."""
+    """Return the values of /proc/PID/status by name. Raises OSError when there is no such process."""
     with open(f"/proc/{pid}/status") as file:
         return {name: value.strip() for name, _, value in (line.partition(":") for line in file)}
 
 
 class Sleep:
-    """What the kernel counts of a process: times it has gone to sleep, and nanoseconds on a processor."""
+    """The kernel's counts for a process: how often it went to sleep, and its nanoseconds on a processor."""
 
     def __init__(self, naps: int, cpu_ns: int) -> None:
         self.naps, self.cpu_ns = naps, cpu_ns
 
     @classmethod
     def of(cls, pid: int) -> Sleep | None:
-        """The counts of a process that sleeps now; None while it runs. Raises OSError."""
+        """Return the counts of a process that sleeps now, or None if it is awake. Raises OSError."""
         found = status(pid)
         if not found["State"].startswith("S"):
             return None
@@ -144,19 +144,19 @@ class Sleep:
             return cls(int(found["voluntary_ctxt_switches"]), int(file.read().split()[0]))
 
     def lasted(self, now: Sleep) -> bool:
-        """Whether it has slept on, give or take the last instructions on its way to sleep."""
+        """Return whether it has slept since these counts, apart from the instructions of falling asleep."""
         return now.naps - self.naps <= 1 and now.cpu_ns - self.cpu_ns < FALLING_ASLEEP_NS
 
 
 def traits(pid: int) -> str:
-    """What forks of a process inherit of it and others of its user can change: limits, priority, cores and the like.
+    """Return the traits that forks of a process inherit and other processes of its user can change, as text.
 
-    Raises OSError.
+    These are limits, priorities, cores and the like. Raises OSError.
     """
     kept = [f"{name}: {value}" for name, value in status(pid).items() if not name.startswith(CHANGING)]
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rpartition(")")[2].split()
-    # By proc(5), counted from the third: priority, nice, rt_priority, policy.
+    # Fields 18, 19, 40 and 41 of proc(5) are priority, nice, rt_priority and policy; the list begins with field 3.
     kept += [fields[n - 3] for n in (18, 19, 40, 41)]
     for name in ("limits", "oom_score_adj"):
         with open(f"/proc/{pid}/{name}") as file:
@@ -165,11 +165,11 @@ def traits(pid: int) -> str:
 
 
 def objection(pid: int, own_descriptor: int) -> str:
-    """Why duels must not be forked from a process that has loaded a player, or ''.
+    """Return why duels must not be forked from a process that has loaded a player, or "" when they may.
 
-    What a fork would not copy (threads, devices), and what forks would share with each other, so that a duel could
-    leave notes for the next one (pipes, open files, shared memory, other processes). Seen from outside, because inside
-    it is the player that would be asked.
+    The reasons are what a fork does not copy (threads, devices), and what forks share, so that a duel could leave notes
+    for the next one (pipes, open files, shared memory, other processes). This looks from outside, because inside the
+    process the player could forge the answer.
     """
     if os.getpid() != 1:
         return "it has no process namespace of its own"
@@ -187,18 +187,18 @@ def objection(pid: int, own_descriptor: int) -> str:
             if int(name) > 2 and int(name) != own_descriptor and not _is_plain(pid, name):
                 return f"it holds {os.readlink(f'/proc/{pid}/fd/{name}')}"
     except (OSError, LookupError, ValueError, StopIteration) as error:
-        # gVisor's kernel, among others, does not show all of this.
-        return f"it cannot be looked at: {type(error).__name__} {error}"
+        # Some kernels, e.g. gVisor's, do not show all of this.
+        return f"it cannot be inspected: {type(error).__name__} {error}"
     return ""
 
 
 def maps(pid: int) -> int:
-    """A descriptor of the process's memory map, to be read also when the process has closed itself."""
+    """Return a descriptor of a process's memory map, which stays readable after the process is sealed."""
     return os.open(f"/proc/{pid}/maps", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def is_sealed(pid: int) -> bool:
-    """Whether a process is closed to others of its user, as a stranger would find."""
+    """Return whether a process is sealed against other processes of its user, by trying to read it."""
     try:
         os.close(maps(pid))
     except PermissionError:
@@ -207,7 +207,7 @@ def is_sealed(pid: int) -> bool:
 
 
 def shared_memory(descriptor: int) -> str:
-    """The first writable mapping that forks would share, '' when there is none."""
+    """Return the name of the first writable mapping that forks would share, or "" without one."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     text = b""
     while data := os.read(descriptor, 65536):
@@ -220,7 +220,7 @@ def shared_memory(descriptor: int) -> str:
 
 
 def _is_plain(pid: int, name: str) -> bool:
-    """Whether a descriptor is a file of the image that is only read: the same for every duel."""
+    """Return whether a descriptor is a file that is open for reading only, and so the same for every duel."""
     link = f"/proc/{pid}/fd/{name}"
     if not stat.S_ISREG(os.stat(link).st_mode) or os.readlink(link).startswith("/memfd:"):
         return False

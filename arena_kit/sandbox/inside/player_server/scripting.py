@@ -1,6 +1,6 @@
-"""Process 1 of a script's container: starts the script, keeps the end of its output, ends whatever it leaves behind.
+"""Process 1 of a script's container: starts the script, keeps the end of its output, and ends what it leaves behind.
 
-It runs no line of the script itself, and the script sees neither it nor its connection to the host, to which it says
+It runs no code of the script, and the script cannot see it or its connection to the host. Its messages to the host are
 `printed` (the end of the output, once a second), `failed` (the script could not be started) and `ended`.
 """
 
@@ -22,17 +22,18 @@ from . import process
 
 SCRIPT = "submission.py"
 PREVIEW_SECONDS, PREVIEW_BYTES = 1.0, 16384
-"""How often the host hears what was printed last, and how much: that outlives a container that is killed whole."""
+"""How often the host gets the end of the output, and how much of it; the host keeps it if the container is killed."""
 OWN_PROGRAM = "/proc/self/exe"
 IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
 IOPRIO_WHO_PROCESS = 1
 LEFT_READS = 64
-"""What a pipe can hold, four times over: without namespaces something may have got away and still print."""
+"""At most this many reads empty the pipe, four times what it can hold; without namespaces, a process that escaped may
+still print."""
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 
 
 class Tail:
-    """The last bytes of what was printed."""
+    """The last bytes of the output."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._data, self.count = limit, bytearray(), 0
@@ -40,12 +41,12 @@ class Tail:
     def add(self, data: bytes) -> None:
         self.count += len(data)
         self._data += data
-        # Seldom, because it moves all that is kept.
+        # The buffer is cut rarely, because a cut moves all kept bytes.
         if len(self._data) > 2 * self._limit:
             del self._data[: -self._limit]
 
     def text(self, limit: int) -> str:
-        """At most the last `limit` bytes. The mark of a cut stands in the line that it cut, which is none any more."""
+        """Return at most the last `limit` bytes; the mark of a cut is put into the line that was cut."""
         kept = bytes(self._data[-min(limit, self._limit) :])
         cut = self.count - len(kept)
         return (f"[{cut} bytes cut]" if cut else "") + kept.decode("utf-8", "replace")
@@ -64,7 +65,7 @@ class ScriptSupervisor:
         self._oom_kills = process.oom_kills()
 
     def run(self) -> None:
-        """Run the script to its end, or until the host hangs up."""
+        """Run the script until it ends or the host hangs up."""
         wake, waker = os.pipe()
         os.set_blocking(waker, False)
         signal.set_wakeup_fd(waker)
@@ -76,7 +77,7 @@ class ScriptSupervisor:
             begun = time.monotonic()
             script = self._start(work, writer)
         except OSError as error:
-            # Only what happens before the script runs is not its own doing.
+            # A failure before the script runs is not the script's fault.
             self._say("failed", why=f"{error.strerror}: {error.filename or 'fork'}")
             return
         os.close(writer)
@@ -88,13 +89,13 @@ class ScriptSupervisor:
         while status is None and (now := time.monotonic()) < deadline:
             ready = {key.fileobj for key, _ in selector.select(min(deadline - now, PREVIEW_SECONDS))}
             if output in ready and not self._read(output):
-                # It has closed its outputs, and may still be at work.
+                # The script has closed its outputs, and may still run.
                 selector.unregister(output)
             if wake in ready:
                 os.read(wake, 4096)
                 status = reaped(script)
             if self._control in ready:
-                # Nobody has anything to say to a script: the host has gone.
+                # The host sends no orders to a script, so it has hung up.
                 return
             self._preview()
         wall_seconds = time.monotonic() - begun
@@ -114,7 +115,7 @@ class ScriptSupervisor:
         )
 
     def _make_work_folder(self) -> str:
-        """A folder to write to, in which the submission's files are found by their names."""
+        """Make a writable folder with links to the submission's files; return its path."""
         work: str = self._options.work
         os.mkdir(work)
         for name in os.listdir(self._options.player):
@@ -145,8 +146,8 @@ class ScriptSupervisor:
                 "ARENA_PACKAGES": self._options.packages,
                 "ARENA_SOURCES": os.pathsep.join((self._options.player, work)),
             }
-            # As the supervisor was started: a user of its own may not find the way to an interpreter in root's home.
-            # Not a name alone as the first argument: Python finds its own files by it.
+            # The interpreter is started by its open file, because the script's user may have no right to reach it by
+            # its path, e.g. in root's home. The first argument is still that path: Python finds its own files by it.
             program = OWN_PROGRAM if os.path.exists(OWN_PROGRAM) else sys.executable
             os.execve(program, [sys.executable, "-u", SCRIPT, self._options.environment], environment)
         except BaseException as error:
@@ -155,7 +156,7 @@ class ScriptSupervisor:
             os._exit(127)
 
     def _read(self, output: int) -> bool:
-        """Take one piece of what was printed; False when there is none now, and none will come."""
+        """Read a piece of the output; return False when there is no more now, or at its end."""
         try:
             data = os.read(output, 65536)
         except BlockingIOError:
@@ -175,7 +176,7 @@ class ScriptSupervisor:
 
 
 def reaped(script: int) -> int | None:
-    """Take leave of all that have ended; the script's exit status if it is among them, negative for a signal."""
+    """Reap all ended processes; return the script's exit status, negative for a signal, or None if it still runs."""
     status = None
     with contextlib.suppress(ChildProcessError):
         while (found := os.waitpid(-1, os.WNOHANG))[0]:
@@ -185,30 +186,30 @@ def reaped(script: int) -> int | None:
 
 
 def step_back(nice: int, ionice: int) -> None:
-    """Let everybody else have the processor and the disk first; it cannot be taken back without powers."""
+    """Lower the priority of this process for the processor and the disk, which it cannot undo."""
     os.nice(nice)
     number = IOPRIO_SET.get(os.uname().machine)
     if number is not None:
-        # gVisor has no such call, and refuses.
+        # gVisor refuses this call, which it does not have.
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).syscall(number, IOPRIO_WHO_PROCESS, 0, ionice)
     process.go_first()
 
 
 def main() -> None:
-    """Start, as process 1 or as any other."""
+    """Start as process 1 of a container, or as an ordinary process."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--channel", required=True)
     parser.add_argument("--player", required=True, help="Folder of the submission's files.")
-    parser.add_argument("--work", required=True, help="Folder that is made for the script to run in.")
-    parser.add_argument("--packages", default="", help="Folder of the packages that the submission asked for.")
+    parser.add_argument("--work", required=True, help="Folder to make for the script to run in.")
+    parser.add_argument("--packages", default="", help="Folder of the packages that the submission requires.")
     parser.add_argument("--environment", required=True, help="The script's argument.")
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--log-limit", type=int, required=True)
     parser.add_argument("--nice", type=int, required=True)
     parser.add_argument("--ionice", type=int, required=True, help="Class and level as ioprio_set(2) takes them.")
     parser.add_argument("--open-files", type=int, required=True)
-    parser.add_argument("--file-limit", type=int, required=True, help="Bytes of a file.")
+    parser.add_argument("--file-limit", type=int, required=True, help="Largest size of a file in bytes.")
     parser.add_argument("--data-limit", type=int, default=0, help="Bytes of memory per process, 0 for no limit.")
     parser.add_argument("--pids", type=int, default=0, help="Processes of this user, 0 for no limit.")
     options = parser.parse_args(sys.argv[2:])
@@ -216,5 +217,5 @@ def main() -> None:
     try:
         ScriptSupervisor(options).run()
     finally:
-        # Without its supervisor nothing of a script may go on.
+        # Nothing of a script may outlive its supervisor.
         process.kill_others()

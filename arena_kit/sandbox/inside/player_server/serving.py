@@ -1,4 +1,4 @@
-"""Answers the referee: keeps one `Player` object per running match and works through whole columns of questions."""
+"""Answers the referee, with one `Player` object per running match."""
 
 from __future__ import annotations
 
@@ -16,40 +16,42 @@ from collections.abc import Callable
 from typing import Any
 
 numpy: Any = None
-"""Of the player's process alone: it may be a package of the submission."""
+"""The module NumPy, once `import_numpy` found it. Only the player's process imports it, because it may be a package of
+the submission."""
 
 HELLO, START, STEP, END, QUESTIONS = 1, 2, 3, 4, 5
 READY, ACTION, DONE, ERROR, INVALID = 129, 130, 131, 132, 133
 TYPECODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 ERROR_CHARACTERS = 2000
 SLOW_SECONDS = 0.0002
-"""After a move that took longer the answers go out at once, so that no match is charged for another's move."""
+"""After a move that took longer, the answers are sent at once, so that no match is charged for another's move."""
 FLUSH_SECONDS = 0.001
+"""Answers wait at most this long to be sent together."""
 SMALL_BYTES = 4096
-"""Observations below this size are rows of one array: a player that keeps one of them keeps its batch."""
+"""Larger observations are copied out of the array of their batch, so that a player that keeps one does not keep all."""
 
 
 class BadAction(Exception):
-    """The player returned something that is no action."""
+    """The player returned something that is not an action."""
 
 
 def import_numpy() -> None:
-    """Import NumPy if the player can have it."""
+    """Import NumPy if it is installed."""
     with contextlib.suppress(ImportError):
         globals()["numpy"] = importlib.import_module("numpy")
 
 
 @functools.lru_cache(256)
 def head_of(rows: int) -> struct.Struct:
-    """The columns of a frame before its valid actions."""
+    """Return the layout of a frame's columns before its valid actions."""
     return struct.Struct(f"<{rows}d{3 * rows}I{rows}B")
 
 
 class Server:
-    """Answers questions in their order, batching answers that are ready within a millisecond."""
+    """Answers questions in order, and sends together the answers that are ready within FLUSH_SECONDS."""
 
     def __init__(self, wire: socket.socket, form: str, make: Callable[[bool], Any], first: Any, limit: int) -> None:
-        """limit: matches that may run at once."""
+        """form: name of the entry point. make: makes a `Player`. first: the first `Player`. limit: matches at once."""
         self.wire, self.form, self.make, self.limit = wire, form, make, limit
         self.encode: Callable[[Any], Any] = action_of
         self.action_frame, self.action_length = struct.Struct("<IBIIq").pack, 17
@@ -77,7 +79,7 @@ class Server:
             self.flush()
 
     def greet(self, hello: dict[str, Any]) -> None:
-        """Learn what the questions will look like, and say what this server is."""
+        """Read the format of the questions from HELLO and answer READY."""
         observation = hello["observation"]
         self.dtype, self.shape = observation["dtype"], tuple(observation["shape"])
         self.wire_type, self.valid_type = TYPECODES[observation["wire"]], TYPECODES[hello["actions"]["wire"]]
@@ -125,9 +127,9 @@ class Server:
             begun = now
 
     def columns(self, frame: bytes) -> tuple[Any, ...]:
-        """Rewards, matches, sequences, numbers of valid actions, kinds, all valid actions, observations.
+        """Return a frame's rewards, matches, sequences, counts of valid actions, kinds, valid actions and observations.
 
-        Observations and valid actions are fresh, writable arrays of the environment's own types (lists without NumPy).
+        Observations and valid actions are new, writable arrays of the environment's own types (lists without NumPy).
         """
         rows = int.from_bytes(frame[1:5], "little")
         head = head_of(rows)
@@ -146,11 +148,11 @@ class Server:
         return rewards, matches, sequences, counts, kinds, valid, states
 
     def lists(self, values: list[Any], rows: int) -> list[list[Any]]:
-        """One flat list an observation."""
+        """Return one flat list for each observation."""
         return [values[row * self.size : (row + 1) * self.size] for row in range(rows)]
 
     def end(self, match: int, state: Any, reward: float) -> None:
-        """The match is over; its player is free for another."""
+        """Tell a match's player that the match is over, and keep the player for another match."""
         player = self.playing.pop(match, None)
         if player is not None:
             player.end(state, reward)
@@ -168,9 +170,10 @@ class Server:
 
 
 def array_of(value: object, shape: tuple[int, ...], wire: str) -> bytes:
-    """The action as raw little-endian values, row-major. Whole numbers must be such; the referee knows what is legal.
+    """Return an action as raw values, row-major and little-endian. Raises BadAction.
 
-    shape: what the environment asks for; an array of as many values in another shape will do.
+    The referee decides whether it is legal. shape: the shape that the environment expects; an array with the same
+    number of values in another shape is accepted. wire: the type of the values.
     """
     data: Any
     size, whole = math.prod(shape), wire[0] in "iu"
@@ -184,23 +187,23 @@ def array_of(value: object, shape: tuple[int, ...], wire: str) -> bytes:
         try:
             data = numpy.asarray(value)
         except (TypeError, ValueError) as error:
-            raise BadAction(f"The action is no array of shape {shape}: {error}.") from None
+            raise BadAction(f"The action is not an array of shape {shape}: {error}.") from None
         if data.dtype.kind not in ("biu" if whole else "biuf"):
             raise BadAction(f"The action must be an array of {wire}, not of {data.dtype}.")
     if (count := len(data) if numpy is None else data.size) != size:
         raise BadAction(f"The action must have the shape {shape}, that is {size} values, not {count}.")
     if numpy is not None:
-        # What is too large for the wire becomes infinite, quietly: the referee says that this is no action.
+        # A value too large for the wire becomes infinite, which the referee refuses.
         with numpy.errstate(over="ignore"):
             given, data = data, data.astype("<" + numpy.dtype(wire).str[1:])
         if whole and not (given == data).all():
-            raise BadAction(f"The action holds a value that is no {wire}.")
+            raise BadAction(f"The action holds a value that does not fit {wire}.")
     encoded: bytes = data.tobytes()
     return encoded
 
 
 def action_of(value: object) -> int:
-    """The action as a plain integer. Booleans, floats and texts are no actions."""
+    """Return an action as a plain integer. Raises BadAction for anything else, including booleans and floats."""
     if type(value) is int or (numpy is not None and isinstance(value, numpy.integer)):
         action = int(value)
         if -(1 << 63) <= action < 1 << 63:

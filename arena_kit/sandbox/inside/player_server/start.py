@@ -1,4 +1,4 @@
-"""The file that Python is given to start a container's process 1: with `script` for a script, without for a player."""
+"""Starts a container's process 1, for a script if the first argument is `script`, otherwise for a player."""
 
 import os
 import sys
@@ -9,6 +9,6 @@ if sys.argv[1:2] == ["script"]:
 else:
     from player_server.supervisor import main  # type: ignore[import-not-found]  # found beside this folder
 
-# A submission must not find more than its own files and its packages.
+# A submission must find only its own files and its packages.
 del sys.path[0]
 main()

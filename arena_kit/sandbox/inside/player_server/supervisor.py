@@ -1,8 +1,8 @@
-"""Process 1 of a player's container: starts and ends the player's processes, keeps their output bounded.
+"""Process 1 of a player's container: starts and ends the player's processes and limits their output.
 
-It takes orders from the host over `control.sock`, a JSON object a line: sit (begin a duel, with the name of the wire's
-socket) and stand (end it). It answers `loaded` and `ended`, and says `printed` of the first lines that a player prints,
-which are known then although the whole container is killed. The player never sees this connection.
+It takes orders from the host over `control.sock`, one JSON object per line: `sit` (begin a duel, with the name of the
+wire's socket) and `stand` (end the duel). Its messages are `loaded`, `ended`, and `printed` with the first output of a
+player, which the host keeps if the whole container is killed. The player never sees this connection.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ GRACE_SECONDS = 1.0
 """How long a player may take to end by itself when its duel is over."""
 LINE_BYTES = 4096
 EARLY_REPORTS, EARLY_BYTES = 32, 8192
-"""What the host hears of the output at once; few and small, because it may not listen before the end of the duel."""
+"""Number and total size of `printed` messages; both are small, because the host may not read before the duel ends."""
 
 
 class Log:
-    """The first and the last bytes of what was printed."""
+    """The first and the last bytes of the output."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._head, self._tail, self._cut = limit, b"", b"", 0
@@ -52,13 +52,13 @@ class Log:
 
 
 class Lines:
-    """Reads whole lines from a socket, none of them endless."""
+    """Reads whole lines of at most LINE_BYTES from a socket."""
 
     def __init__(self, source: socket.socket) -> None:
         self.source, self._rest = source, b""
 
     def read(self) -> list[str] | None:
-        """The lines that have come; None when the other side has gone."""
+        """Return the lines that have arrived; None when the other side has closed, or sent too long a line."""
         with contextlib.suppress(OSError):
             if data := self.source.recv(LINE_BYTES):
                 *whole, self._rest = (self._rest + data).split(b"\n")
@@ -76,7 +76,7 @@ class Supervisor:
         self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._control.connect(os.path.join(options.channel, "control.sock"))
         self._control.settimeout(5)
-        # A whole log must fit while the host is busy with the other player.
+        # The buffer holds a whole log while the host is busy with the other player.
         self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         self._orders, theirs = socket.socketpair()
         self._output, writer = os.pipe()
@@ -87,23 +87,23 @@ class Supervisor:
         self._maps = -1
         self._warm = False
         self._traits = ""
-        """The loader's, before its last fork: threads, signals, limits and what else a duel must not change."""
+        """The loader's traits before its last fork, e.g. signals and limits, which a duel must not change."""
         self._duel: int | None = None
-        """Process of the running duel; 0 while it is not known yet."""
+        """The process of the running duel; 0 while it is unknown."""
         self._reaped: dict[int, int] = {}
         self._deadline: float | None = None
         self._oom_kills = process.oom_kills()
         self._is_loader_dead = False
         self._has_forked = False
         self._sleep: process.Sleep | None = None
-        """The loader's, since its last fork."""
+        """The loader's counts after its last fork."""
         self._loader = self._start_loader(theirs, writer)
         theirs.close()
         os.close(writer)
         self._loaded_log = self._log
 
     def run(self) -> None:
-        """Serve until the host hangs up, or nothing good can follow."""
+        """Serve until the host hangs up, or the container cannot be used any more."""
         wake, waker = os.pipe()
         os.set_blocking(waker, False)
         signal.set_wakeup_fd(waker)
@@ -148,7 +148,7 @@ class Supervisor:
             self._has_forked = False
             if self._warm:
                 os.kill(self._loader, signal.SIGCONT)
-                # Of now: the host may have moved the container to its core.
+                # The traits are read again, because the host may have moved the container to another core.
                 self._traits = process.traits(self._loader)
             self._order(f"{'fork' if self._warm else 'serve'} {command['wire']}")
         elif command["do"] == "stand" and (self._duel is not None or not self._is_loaded):
@@ -177,7 +177,7 @@ class Supervisor:
         os.dup2(orders.fileno(), loading.ORDERS)
         os.closerange(loading.ORDERS + 1, 1024)
         process.prctl(process.PR_SET_PDEATHSIG, signal.SIGKILL)
-        # The player may look at itself under /proc (libraries do), but never at its supervisor.
+        # The player may read its own files under /proc, as libraries do, but not its supervisor's.
         process.prctl(process.PR_SET_DUMPABLE, 1)
         process.go_first()
         process.limit_resources(self._options.data_limit)
@@ -188,7 +188,11 @@ class Supervisor:
         if word == "loaded" and not self._is_loaded:
             self._drain()
             self._is_loaded, self._loaded_log = True, self._log
-            why = "it is asked for" if self._options.fresh else process.objection(self._loader, loading.ORDERS)
+            why = (
+                "the player is loaded for one duel only"
+                if self._options.fresh
+                else process.objection(self._loader, loading.ORDERS)
+            )
             if why:
                 self._report("loaded", warm=False, why=why)
             else:
@@ -209,7 +213,7 @@ class Supervisor:
             self._duel = int(value)
 
     def _sleep_of_loader(self) -> process.Sleep | None:
-        """The loader's counts, once it sleeps."""
+        """Wait until the loader sleeps and return its counts."""
         for _ in range(1000):
             with contextlib.suppress(OSError):
                 if (sleep := process.Sleep.of(self._loader)) is not None:
@@ -218,7 +222,7 @@ class Supervisor:
         return None
 
     def _loader_is_untouched(self) -> bool:
-        """Whether the loader has slept through the duel, alone, with nothing to remember it by."""
+        """Return whether the loader has slept through the duel, with the same traits and no shared memory."""
         try:
             now = process.Sleep.of(self._loader)
             return (
@@ -242,15 +246,15 @@ class Supervisor:
                     self._is_loader_dead = True
                     if not (self._warm and self._duel):
                         self._end_duel(status)
-        # Not before the loader sleeps again: it must be seen that the duel has not touched it.
+        # The duel ends only after the loader sleeps again, so that changes to the loader during the duel show.
         is_settled = self._has_forked or self._is_loader_dead or not self._warm
         if self._duel and is_settled and self._duel in self._reaped:
             self._end_duel(self._reaped[self._duel])
 
     def _end_duel(self, status: int) -> None:
-        """Kill what the duel has left, forget its files, tell the host, and go on only from a clean state.
+        """Kill the duel's processes, remove its files and tell the host; exit unless the state is clean then.
 
-        status: of the player's process as `waitpid` gives it, -1 when it had to be killed.
+        status: of the player's process, as `waitpid` returns it; -1 when it had to be killed.
         """
         self._deadline, self._duel = None, None
         keep = self._warm and not self._is_loader_dead
@@ -263,7 +267,7 @@ class Supervisor:
                     process.wipe(folder)
             except (OSError, RecursionError):
                 clean = False
-            # Between duels it must not take the processor from those of others.
+            # The loader is stopped between duels, so that it cannot take the processor from other duels.
             clean = clean and process.halt(self._loader)
         self._report(
             "ended",
@@ -276,7 +280,7 @@ class Supervisor:
             self._exit()
 
     def _drain(self, *, once: bool = False) -> None:
-        """Take what has been printed; all of it when nobody prints any more."""
+        """Read the output until there is no more now, or with `once` one piece of it."""
         with contextlib.suppress(BlockingIOError):
             while data := os.read(self._output, 65536):
                 self._log.add(data)
@@ -290,12 +294,12 @@ class Supervisor:
 
 
 def main() -> None:
-    """Start, as process 1 or as any other."""
+    """Start as process 1 of a container, or as an ordinary process."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--channel", required=True)
     parser.add_argument("--player", required=True)
-    parser.add_argument("--packages", default="", help="Folder of the packages that the submission asked for.")
-    parser.add_argument("--wipe", action="append", default=[], help="Folder to be emptied after a duel.")
+    parser.add_argument("--packages", default="", help="Folder of the packages that the submission requires.")
+    parser.add_argument("--wipe", action="append", default=[], help="Folder to empty after each duel.")
     parser.add_argument("--fresh", action="store_true", help="Play one duel, in the process that loads the player.")
     parser.add_argument("--log-limit", type=int, default=65536)
     parser.add_argument("--data-limit", type=int, default=0, help="Bytes of memory per process, 0 for no limit.")
@@ -304,6 +308,6 @@ def main() -> None:
     try:
         Supervisor(options).run()
     except Exception:
-        # Without its supervisor nothing of a player may go on.
+        # Nothing of a player may outlive its supervisor.
         process.kill_others()
         sys.exit(1)

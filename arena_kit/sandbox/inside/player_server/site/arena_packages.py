@@ -1,12 +1,12 @@
-"""Where Python finds the packages that a submission asked for, in players and in scripts."""
+"""Makes the packages that a submission requires importable, in players and in scripts."""
 
 import sys
 
 
 def add(folder: str) -> None:
-    """Let the submission's packages win over those of the image, but never over the standard library.
+    """Put the folder before the image's packages on Python's path, but behind the standard library.
 
-    A plain entry, no site folder: what `.pth` files say is not done.
+    It is a plain entry and not a site folder, so that `.pth` files in it have no effect.
     """
     if folder:
         sites = (i for i, path in enumerate(sys.path) if path.endswith(("site-packages", "dist-packages")))

@@ -1,4 +1,4 @@
-"""Modules of a submission come from the sources that everybody may be shown, never from compiled files beside them."""
+"""Makes Python load a submission's modules from their sources, which pages show, never from compiled files."""
 
 import importlib.machinery
 import os
@@ -7,7 +7,7 @@ import types
 
 
 class SourceLoader(importlib.machinery.SourceFileLoader):
-    """Compiles a module's source whenever it is loaded, whatever lies in `__pycache__`."""
+    """Compiles a module's source whenever it is loaded, and ignores `__pycache__`."""
 
     def get_code(self, fullname: str) -> types.CodeType:
         path = self.get_filename(fullname)
@@ -16,7 +16,7 @@ class SourceLoader(importlib.machinery.SourceFileLoader):
 
 
 def only_sources(*folders: str) -> None:
-    """Let what is imported from these folders be sources and extension modules; all other folders stay as they are."""
+    """Import only sources and extension modules from these folders; imports from other folders stay as they are."""
     roots = tuple(os.path.realpath(folder) for folder in folders if folder)
     find = importlib.machinery.FileFinder.path_hook(
         (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
@@ -26,7 +26,7 @@ def only_sources(*folders: str) -> None:
     def hook(path: str) -> object:
         real = os.path.realpath(path or os.curdir)
         if not any(real == root or real.startswith(root + os.sep) for root in roots):
-            raise ImportError(f"{path} is not of the submission")
+            raise ImportError(f"{path} does not belong to the submission")
         return find(path)
 
     sys.path_hooks.insert(0, hook)  # type: ignore[arg-type]  # a finder is what the stubs' protocol says

@@ -1,4 +1,4 @@
-"""Read by every Python that a script is run by: packages and sources of the submission are found as by players."""
+"""Sets up imports as for players; every Python process of a script runs this file when it starts."""
 
 import os
 

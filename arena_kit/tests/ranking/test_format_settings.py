@@ -1,4 +1,4 @@
-"""What forms say of formats is what the formats do."""
+"""Settings of formats: what forms may ask of them, and what they refuse."""
 
 from __future__ import annotations
 
@@ -6,50 +6,44 @@ from itertools import product
 
 import pytest
 
-from arena_kit.errors import Refused
-from arena_kit.ranking.format_settings import FORMATS as CARDS
-from arena_kit.ranking.format_settings import fewest_participants, settings_checked
-from arena_kit.ranking.formats import FORMATS, Impossible, format_make, settings_of
-
-
-def test_forms_know_every_format_by_name_with_its_settings() -> None:
-    assert {slug: card.name for slug, card in CARDS.items()} == {slug: kind.name for slug, kind in FORMATS.items()}
-    for slug, kind in FORMATS.items():
-        # Meetings are as long as those of the environment's editions, which forms do not know.
-        assert {setting.name: setting.default for setting in CARDS[slug].settings} == {
-            **settings_of(kind),
-            "pairs": None,
-        }
+from arena_kit.ranking.formats import FORMATS, Impossible, format_make, settings_checked, settings_of
 
 
 def test_a_form_can_have_one_box_for_every_setting() -> None:
-    settings = {setting for card in CARDS.values() for setting in card.settings}
+    settings = {setting for kind in FORMATS.values() for setting in settings_of(kind)}
     assert len({setting.name for setting in settings}) == len(settings)
+    assert all(setting.meaning.endswith(".") for setting in settings)
     # A box that is not ticked is one that is left out.
     assert not any(setting.default is True for setting in settings)
 
 
-@pytest.mark.parametrize("slug", CARDS)
-def test_a_form_takes_what_the_format_takes_and_knows_how_many_it_needs(slug: str) -> None:
+@pytest.mark.parametrize("slug", FORMATS)
+def test_a_format_knows_how_many_participants_it_needs(slug: str) -> None:
+    kind = settings_of(FORMATS[slug])
     choices = [
         sorted({setting.least, min(setting.least + 2, setting.most), setting.most}) if setting.most else [False, True]
-        for setting in CARDS[slug].settings
+        for setting in kind
     ]
-    names = [setting.name for setting in CARDS[slug].settings]
+    played = []
     for values in product(*choices):
-        settings = dict(zip(names, values, strict=True))
-        try:
-            fewest = fewest_participants(slug, settings)
-        except Refused:
+        settings = {setting.name: value for setting, value in zip(kind, values, strict=True)}
+        if settings.get("third_place") and settings.get("groups", 4) * settings.get("advance", 1) < 4:
             with pytest.raises(Impossible):
                 format_make(slug, settings)
             continue
-        played = format_make(slug, settings)
+        played.append(format_make(slug, settings))
+    assert played
+    for form in played:
         # Formats also refuse what would be too much to play, which plans may.
-        if fewest <= 30:
-            played.check(fewest)
+        if form.fewest <= 30:
+            form.check(form.fewest)
         with pytest.raises(Impossible):
-            played.check(fewest - 1)
+            form.check(form.fewest - 1)
+
+
+def test_only_what_is_given_is_stored() -> None:
+    given = {"pairs": None, "legs": 2, "stops_early": False}
+    assert settings_checked("round-robin", given) == {"legs": 2, "stops_early": False}
 
 
 @pytest.mark.parametrize(
@@ -68,8 +62,7 @@ def test_a_form_takes_what_the_format_takes_and_knows_how_many_it_needs(slug: st
 def test_settings_that_cannot_be_are_refused_with_what_to_do(
     slug: str, settings: dict[str, object], sentence: str
 ) -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(Impossible) as refusal:
         settings_checked(slug, settings)
     assert sentence in str(refusal.value)
-    with pytest.raises(Impossible):
-        format_make(slug, settings)
+    assert refusal.value.field == ("format" if slug == "chess" else f"settings.{list(settings)[-1]}")

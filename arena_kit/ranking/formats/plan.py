@@ -1,0 +1,270 @@
+"""What a format of a tournament reads and what it returns: a history and a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum, StrEnum
+
+
+class DuelState(StrEnum):
+    OPEN = "open"
+    PLAYED = "played"
+    VOID = "void"
+    """The arena could not play the duel to its end, and will not try again. Neither player is to blame."""
+
+
+class Decision(Enum):
+    """How a meeting was decided; the value is a sentence for the page."""
+
+    PLAYED = "Played."
+    EXTENDED = "Level at first, decided by more matches."
+    BETTER_SEED = "Still level after all extensions: the better seed goes through."
+    UNPLAYABLE = "The arena could not play it."
+    WALKOVER = "The opponent has withdrawn."
+    ANNULLED = "Withdrawn: it does not count."
+    BYE = "No opponent in this round."
+    NOT_NEEDED = "Not needed any more."
+
+
+class StageKind(StrEnum):
+    ALL_PLAY_ALL = "all play all"
+    SWISS = "swiss"
+    BRACKET = "bracket"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a side of a meeting comes from: `seed` 3, the `winner` or `loser` of meeting "W1.2", `place` "A1"."""
+
+    kind: str
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class DuelRecord:
+    """A duel that counts: neither struck nor cancelled.
+
+    key: how the caller identifies it, e.g. the id of its row. players: player_1 and player_2. points: 2 for a match won
+    or forfeited by the opponent, 1 for a draw. scores: sums over the matches; they break ties in points.
+    """
+
+    key: int
+    round: int
+    players: tuple[int, int]
+    state: DuelState = DuelState.OPEN
+    points: tuple[int, int] = (0, 0)
+    scores: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All that a plan depends on, besides the settings.
+
+    participants: in seed order, best first. duels: in the order in which they were created; a caller that strikes one
+    also strikes the later ones of the same meeting, which were played because of it. left: participants who withdrew or
+    were disabled, in the order in which they left, with the last round that then had duels that counted, 0 for none.
+    A caller that strikes duels of round k and later lowers every larger value of `left` to k - 1, so that participants
+    who are gone are not paired again. Those who leave after the plan is finished are not recorded. seed: of the
+    tournament; the seeds of the duels follow from it. Raises ValueError for a history that contradicts itself.
+    """
+
+    participants: tuple[int, ...]
+    duels: tuple[DuelRecord, ...] = ()
+    left: Mapping[int, int] = field(default_factory=dict)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        known = set(self.participants)
+        if len(known) < len(self.participants):
+            raise ValueError("A participant is there twice.")
+        if not known.issuperset(self.left) or not all(known.issuperset(duel.players) for duel in self.duels):
+            raise ValueError("The history names a player who does not take part.")
+        if len({duel.key for duel in self.duels}) < len(self.duels):
+            raise ValueError("A duel is there twice.")
+
+    @property
+    def gone(self) -> tuple[int, ...]:
+        """The participants who have left, earliest first; within a round in the order of `left`."""
+        return tuple(sorted(self.left, key=lambda who: self.left[who]))
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Two participants in a round with all their duels there, or one participant with a bye.
+
+    key: unique within the tournament. number: place in the round, from 1, top to bottom in a drawing. players:
+    player_1 and player_2; None while a player is not known, and for the missing opponent of a bye. duels: those that
+    count. decision: None while the meeting is open. winner: None for a draw, and for a meeting that does not count.
+    points, scores: match points and scores of both sides over all duels played.
+    """
+
+    key: str
+    round: int
+    number: int
+    players: tuple[int | None, int | None]
+    sources: tuple[Source | None, Source | None] = (None, None)
+    duels: tuple[DuelRecord, ...] = ()
+    decision: Decision | None = None
+    winner: int | None = None
+    points: tuple[int, int] = (0, 0)
+    scores: tuple[float, float] = (0.0, 0.0)
+
+    def with_duels(self, duels: tuple[DuelRecord, ...]) -> Meeting:
+        """The same meeting with these duels and what they sum up to."""
+        points, scores = [0, 0], [0.0, 0.0]
+        for duel in duels:
+            if duel.state == DuelState.PLAYED:
+                for side in (0, 1):
+                    own = side if duel.players[0] == self.players[0] else 1 - side
+                    points[side] += duel.points[own]
+                    scores[side] += duel.scores[own]
+        return replace(self, duels=duels, points=(points[0], points[1]), scores=(scores[0], scores[1]))
+
+    @property
+    def loser(self) -> int | None:
+        """The opponent of the winner, where there are both."""
+        if self.winner is None:
+            return None
+        return self.players[1] if self.winner == self.players[0] else self.players[0]
+
+    @property
+    def scores_per_match(self) -> tuple[float, float]:
+        """Scores of both sides per match played, which compare between meetings of different lengths."""
+        # Every match brings 2 points: to one side, or 1 to each.
+        matches = max(1, sum(self.points) / 2)
+        return self.scores[0] / matches, self.scores[1] / matches
+
+    @property
+    def ahead(self) -> int | None:
+        """The player who leads by points, then by scores; None when they are level."""
+        # Rounded as in the standings: the order in which scores were added up leaves traces in the last digits.
+        first, second = ((self.points[side], round(self.scores[side], 9)) for side in (0, 1))
+        if first == second:
+            return None
+        return self.players[0] if first > second else self.players[1]
+
+    @property
+    def duel_keys(self) -> tuple[int, ...]:
+        return tuple(duel.key for duel in self.duels)
+
+    def count(self, state: DuelState) -> int:
+        return sum(duel.state == state for duel in self.duels)
+
+    @property
+    def is_open(self) -> bool:
+        return self.decision is None
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a player of the meeting is not known yet."""
+        return self.is_open and None in self.players
+
+    @property
+    def is_bye(self) -> bool:
+        return self.decision is not None and self.players[1] is None
+
+    @property
+    def is_off(self) -> bool:
+        """Whether an earlier result has made the meeting unnecessary."""
+        return self.decision is Decision.NOT_NEEDED
+
+    @property
+    def sentence(self) -> str:
+        """The decision in words; empty while the meeting is open."""
+        return self.decision.value if self.decision else ""
+
+    @property
+    def remark(self) -> str:
+        """The decision in words where it says more than that the meeting was played."""
+        return "" if self.decision is Decision.PLAYED else self.sentence
+
+    @property
+    def has_score(self) -> bool:
+        return any(self.points)
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the points alone do not say who is ahead."""
+        return self.has_score and self.points[0] == self.points[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table. values: in the order of the table's columns. notes: sentences for the page."""
+
+    participant: int
+    rank: int
+    values: tuple[float, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows from best to worst; ties share ranks: 1, 1, 3. columns: the first one ranks, the others break ties."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of a tournament that is drawn as one: a group, a bracket. rounds: their meetings, in order."""
+
+    key: str
+    name: str
+    kind: StageKind
+    rounds: tuple[tuple[Meeting, ...], ...]
+    table: Table | None = None
+
+    @property
+    def meetings(self) -> Iterator[Meeting]:
+        for meetings in self.rounds:
+            yield from meetings
+
+
+@dataclass(frozen=True, slots=True)
+class DuelOrder:
+    """A duel to create. pairs: seat-swapped pairs of matches, so it has twice as many matches."""
+
+    round: int
+    players: tuple[int, int]
+    pairs: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """How a tournament stands. table: of the whole tournament, as of now. notes: sentences on the whole."""
+
+    stages: tuple[Stage, ...]
+    table: Table
+    notes: tuple[str, ...] = ()
+
+    @property
+    def meetings(self) -> Iterator[Meeting]:
+        for stage in self.stages:
+            yield from stage.meetings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Outline):
+    """What follows from a history: how the tournament stands, and what to do next.
+
+    play: duels to create now. waiting: open duels that count. stale: duels to take back, which are cancelled when they
+    are open and struck when they are not.
+    """
+
+    play: tuple[DuelOrder, ...] = ()
+    waiting: tuple[DuelRecord, ...] = ()
+    stale: tuple[DuelRecord, ...] = ()
+
+    @property
+    def is_finished(self) -> bool:
+        return not self.play and not self.waiting
+
+    @property
+    def round(self) -> int | None:
+        """The earliest round with something to play; None when the tournament is over."""
+        open_rounds = [order.round for order in self.play] + [duel.round for duel in self.waiting]
+        return min(open_rounds, default=None)

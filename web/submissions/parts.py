@@ -1,0 +1,56 @@
+"""What the page of an agent shows: its versions, its ratings over time, and what the viewer may do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.paginator import Page, Paginator
+from django.http import QueryDict
+
+from core.models import Agent, Submission
+from core.ratings.history import rating_history
+from core.submissions.selectors import agent_source_visible, version_list
+from core.tournaments.results import Viewer
+from web.evaluations.parts import page_number
+from web.ratings.parts import history_plot
+
+VERSIONS_A_PAGE = 20
+
+
+def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
+    """Return what a person may do with an agent and see of it."""
+    is_owner = agent.owner_id == viewer.pk
+    is_open = agent.is_quarantined or not agent.is_disabled
+    return {
+        "is_owner": is_owner,
+        "may_rest": (is_owner or viewer.is_staff) and not agent.environment.is_scored,
+        "takes_versions": is_owner and is_open and agent.environment.is_available,
+        "can_see_source": agent_source_visible(agent, viewer),
+    }
+
+
+def shown_versions(agent: Agent, viewer: Viewer, query: QueryDict, wanted: int | None) -> dict[str, Any]:
+    """Return one page of versions, newest first, or only the version with the number `wanted`."""
+    pages = _pages(agent, query)
+    offset = 0 if wanted is not None else max(0, pages.start_index() - 1)
+    is_publishing = bool(settings.PUBLISHER_REMOTE)
+    found = version_list(
+        agent, is_publishing=is_publishing, viewer=viewer, number=wanted, offset=offset, limit=VERSIONS_A_PAGE
+    )
+    return {"pages": pages, "versions": found, "version": found[0] if found else None}
+
+
+def shown_history(agent: Agent, wanted: int | None) -> dict[str, Any]:
+    """Return the ratings over time and their chart; None for agents with scores, and where one version is `wanted`."""
+    history = None if agent.environment.is_scored or wanted is not None else rating_history(agent)
+    return {"history": history, "history_plot": None if history is None else history_plot(history)}
+
+
+def _pages(agent: Agent, query: QueryDict) -> Page[Submission]:
+    """Return the page of versions that `?page=N` asks for, or the page that contains `?version=N`."""
+    newest_first = agent.submissions.order_by("-number")
+    number, version = page_number(query), query.get("version", "")
+    if "page" not in query and version.isdecimal() and len(version) < 9:
+        number = newest_first.filter(number__gt=int(version)).count() // VERSIONS_A_PAGE + 1
+    return Paginator(newest_first, VERSIONS_A_PAGE).get_page(number)
