@@ -17,7 +17,9 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 VENV := .venv
 BIN := $(VENV)/bin
 # The lock files are complete, so nothing has to be resolved.
-INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes --no-compile
+# pip compiles on one core. Templates that some packages bring are no Python, and are passed over.
+COMPILED := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -31,12 +33,13 @@ $(BIN)/python:
 # Stamps: a second start installs nothing.
 $(VENV)/.runtime: requirements.txt | $(BIN)/python
 	@test -e $(VENV)/.development -a $(VENV)/.development -nt requirements.txt || { \
-		echo "Installing the locked dependencies ..."; $(INSTALL) -r requirements.txt; }
+		echo "Installing the locked dependencies ..."; $(INSTALL) -r requirements.txt && { $(COMPILED); }; }
 	@touch $@
 
 $(VENV)/.development: requirements-dev.txt requirements.txt | $(BIN)/python
 	@echo "Installing the locked dependencies for development ..."
 	@$(INSTALL) -r requirements-dev.txt
+	@$(COMPILED)
 	@touch $@
 
 # What draws charts in browsers. Without npm, or without a network, every chart is the table that stands behind it.
@@ -54,6 +57,7 @@ demo: $(VENV)/.runtime node_modules/.installed
 extras: $(VENV)/.runtime
 	@echo "Installing what the Box2D and MuJoCo tasks need ..."
 	@$(INSTALL) -r requirements-extras.txt
+	@$(COMPILED)
 	@echo "Done: the next start of the arena has these tasks."
 
 test: $(VENV)/.development node_modules/.installed

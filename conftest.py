@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -24,7 +24,12 @@ from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from tests.databases import empty_only_what_is_filled, own_database, worker_name
-from tests.machine import chromium, missing_docker, redis_server, remove_images
+from tests.machine import chromium as path_of_chromium
+from tests.machine import missing_docker, redis_server, remove_images
+from tests.programs import BROWSER_ARGUMENTS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytest_plugins = ["tests.selection"]
 # A busy machine is no failure: nothing here is judged by the clock.
@@ -184,4 +189,19 @@ def chromium_path() -> str:
     from playwright.sync_api import expect
 
     expect.set_options(timeout=30_000)
-    return chromium()
+    return path_of_chromium()
+
+
+@pytest.fixture(scope="module")
+def chromium(chromium_path: str) -> Iterator[Browser]:
+    """One Chromium for all tests of a module, each with a context of its own: nothing of one is seen by another.
+
+    Playwright's loop then counts as running between the tests, too. Django would refuse to make their rows.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
+        yield browser
+        browser.close()

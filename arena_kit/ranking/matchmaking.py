@@ -187,10 +187,10 @@ class _Meetings:
         pairs: Integers = np.array(list(met), dtype=np.int64).reshape(-1, 2)
         counts = np.fromiter(met.values(), dtype=np.int64, count=len(met))
         pairs, counts = pairs[counts > 0], counts[counts > 0]
-        everybody = np.union1d(ids, pairs)
-        ends = np.searchsorted(everybody, pairs)
-        edges = coo_array((counts, (ends[:, 0], ends[:, 1])), shape=(everybody.size, everybody.size))
-        self.groups: Integers = connected_components(edges, directed=False)[1][np.searchsorted(everybody, ids)]
+        vertices = np.union1d(ids, pairs)
+        ends = np.searchsorted(vertices, pairs)
+        edges = coo_array((counts, (ends[:, 0], ends[:, 1])), shape=(vertices.size, vertices.size))
+        self.groups: Integers = connected_components(edges, directed=False)[1][np.searchsorted(vertices, ids)]
         places = np.minimum(np.searchsorted(ids, pairs), ids.size - 1)
         both = (ids[places] == pairs).all(axis=1)
         first: Integers = np.zeros((ids.size, ids.size), dtype=np.int64)
@@ -198,8 +198,8 @@ class _Meetings:
         self.first = first
         """How often the row was player_1 against the column."""
         self.total = first + first.T
-        lean = np.bincount(ends[:, 0], counts, everybody.size) - np.bincount(ends[:, 1], counts, everybody.size)
-        self._lean = lean[np.searchsorted(everybody, ids)]
+        lean = np.bincount(ends[:, 0], counts, vertices.size) - np.bincount(ends[:, 1], counts, vertices.size)
+        self._lean = lean[np.searchsorted(vertices, ids)]
 
     def seats(self, one: int, other: int) -> tuple[int, int]:
         """The places of player_1 and player_2."""

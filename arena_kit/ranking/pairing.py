@@ -88,8 +88,8 @@ def swiss_round(players: tuple[SwissPlayer, ...]) -> tuple[tuple[int, int | None
     the sum of squared differences in points is as small as possible, so neighbouring groups of points meet; players who
     are due for the same seat do not meet; no player floats in the same direction twice in a row; within a group of
     equal points the upper half meets the lower half in order, so in round 1 the first meets the one after the middle.
-    The aims are those of the FIDE (Dutch) system, Handbook C.04.3; the method is one maximum-weight matching (J. Edmonds,
-    1965), as in https://networkx.org/documentation/stable/reference/algorithms/matching.html.
+    The aims are those of the FIDE (Dutch) system, Handbook C.04.3; the method is one maximum-weight matching
+    (J. Edmonds, 1965), as in https://networkx.org/documentation/stable/reference/algorithms/matching.html.
 
     In round r a pairing exists while r is at most half the number of players, rounded down: whichever player has
     the bye, every other player still has at least half of the others left to meet (G. A. Dirac, 1952). In fields of

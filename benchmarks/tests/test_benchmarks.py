@@ -225,7 +225,7 @@ def test_a_whole_site_is_visited_beside_a_bare_view(tmp_path: Path, capsys: pyte
     assert "behind the arena's middleware" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_result_is_timed_over_two_histories_and_by_many_workers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -274,6 +274,7 @@ def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> No
         (leaderboard.main, "who stands where"),
         (evaluations.main, "How many steps a second"),
         (site.main, "How many pages a second"),
+        (standings.main, "What one result costs"),
         (ratings.main, "How accurate ratings are"),
         (matchmaking.main, "How many matches a ranking takes"),
         (early_stopping.main, "What stopping duels early saves"),

@@ -25,17 +25,21 @@ from tests.hostile.uploads import judge_upload
 CASES = read_cases()
 UPLOADS = [case for case in CASES if case.kind != "player"]
 PLAYERS = [case for case in CASES if case.kind == "player"]
-# Process cases are slow all together; where the engine has no gVisor, there is nothing to play in.
+# Where the engine has no gVisor, there is nothing to play in.
 CONTAINED_MARKS = [pytest.mark.docker, pytest.mark.hostile]
-MARKS = {
-    "process": [pytest.mark.slow],
-    "docker": CONTAINED_MARKS,
-    "runsc": [*CONTAINED_MARKS, pytest.mark.gvisor, pytest.mark.nightly],
-}
 PLACES = ["process", "docker", *({"runsc"} & {*offered()})]
-OF_THE_KERNEL = ("bombs", "exits", "escapes", "spying")
-"""What gVisor's own kernel decides. The rest is the referee's; `make hostile` plays it there, too."""
+OF_THE_SANDBOX = ("bombs", "builds", "exits", "escapes", "spying")
+"""What each sandbox decides for itself. The rest is the referee's, which every push plays in containers."""
 Arenas = Callable[[str], Arena]
+
+
+def marks_of(sandbox: str, case: Case) -> list[pytest.MarkDecorator]:
+    if sandbox == "docker":
+        return CONTAINED_MARKS
+    if sandbox == "runsc":
+        return [*CONTAINED_MARKS, pytest.mark.gvisor, pytest.mark.nightly]
+    # Process cases are slow all together.
+    return [pytest.mark.slow, *([] if case.category in OF_THE_SANDBOX else [pytest.mark.nightly])]
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +66,10 @@ def test_an_upload_gets_its_verdict_and_leaves_nothing(case: Case) -> None:
 @pytest.mark.parametrize(
     ("sandbox", "case"),
     [
-        pytest.param(sandbox, promised, id=f"{sandbox}-{case.name}", marks=MARKS[sandbox])
+        pytest.param(sandbox, promised, id=f"{sandbox}-{case.name}", marks=marks_of(sandbox, case))
         for sandbox in PLACES
         for case in PLAYERS
-        if (promised := case.on(sandbox)) and (sandbox != "runsc" or case.category in OF_THE_KERNEL)
+        if (promised := case.on(sandbox)) and (sandbox != "runsc" or case.category in OF_THE_SANDBOX)
     ],
 )
 def test_a_player_gets_its_verdict_and_leaves_nothing(sandbox: str, case: Case, arenas: Arenas) -> None:

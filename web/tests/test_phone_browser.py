@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from django.conf import settings as django_settings
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from core.tests import factories
-from tests.programs import BROWSER_ARGUMENTS
 from web.tests.test_policy_browser import session
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -26,13 +25,10 @@ def cookie(transactional_db: None) -> str:
 
 
 @pytest.fixture
-def page(cookie: str, live_server: LiveServer, chromium_path: str) -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        engine = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        context = engine.new_context(base_url=live_server.url, viewport={"width": 320, "height": 600})
+def page(cookie: str, live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
+    with chromium.new_context(base_url=live_server.url, viewport={"width": 320, "height": 600}) as context:
         context.add_cookies([{"name": django_settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
         yield context.new_page()
-        engine.close()
 
 
 def test_an_organiser_reaches_all_links_of_the_head_and_sees_which_tab_is_open(page: Page) -> None:

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import Permission
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from core.models import Tournament
 from core.tests import factories
-from tests.programs import BROWSER_ARGUMENTS
 from web.tests.test_policy_browser import session
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -31,16 +30,13 @@ def rights() -> list[str]:
 
 
 @pytest.fixture
-def page(cup: Tournament, rights: list[str], live_server: LiveServer, chromium_path: str) -> Iterator[Page]:
+def page(cup: Tournament, rights: list[str], live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
     olga = factories.user("olga", is_staff=True, is_superuser=not rights)
     olga.user_permissions.set(Permission.objects.filter(codename__in=rights))
     cookie = session(olga)
-    with sync_playwright() as playwright:
-        engine = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        context = engine.new_context(base_url=live_server.url)
+    with chromium.new_context(base_url=live_server.url) as context:
         context.add_cookies([{"name": django_settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
         yield context.new_page()
-        engine.close()
 
 
 @pytest.mark.parametrize("rights", [["view_tournament"]])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -14,7 +14,6 @@ from core.models import RatingPoint
 from core.tests import factories
 from core.tests.circles import circle
 from core.tests.factories import NOON
-from tests.programs import BROWSER_ARGUMENTS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 AGENT = "/environments/tic-tac-toe/agents/rock/"
@@ -39,13 +38,10 @@ def troubles() -> list[str]:
 
 
 @pytest.fixture
-def context(agent: str, live_server: LiveServer, chromium_path: str) -> Iterator[BrowserContext]:
-    with sync_playwright() as playwright:
-        engine = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        context = engine.new_context(base_url=live_server.url, color_scheme="light")
+def context(agent: str, live_server: LiveServer, chromium: Browser) -> Iterator[BrowserContext]:
+    with chromium.new_context(base_url=live_server.url, color_scheme="light") as context:
         context.set_default_timeout(60_000)
         yield context
-        engine.close()
 
 
 @pytest.fixture

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.db import connections
-from playwright.sync_api import BrowserContext, Locator, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from core.models import Environment, Evaluation, JobState, Recording, Submission
 from core.tests import factories
 from core.tests.factories import NOON, PASSWORD
-from tests.programs import BROWSER_ARGUMENTS
 from web.tests import scored
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -85,18 +84,16 @@ def stage(transactional_db: None) -> Stage:
 
 
 @pytest.fixture
-def context(stage: Stage, live_server: LiveServer, chromium_path: str) -> Iterator[BrowserContext]:
+def context(stage: Stage, live_server: LiveServer, chromium: Browser) -> Iterator[BrowserContext]:
     """A browser whose console must stay empty. Its clock stands still until a test moves it."""
     troubles: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        context = browser.new_context(base_url=live_server.url, permissions=["clipboard-read", "clipboard-write"])
+    permissions = ["clipboard-read", "clipboard-write"]
+    with chromium.new_context(base_url=live_server.url, permissions=permissions) as context:
         context.on("weberror", lambda error: troubles.append(str(error.error)))
         context.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
         context.clock.install(time=NOON)
         context.clock.pause_at(NOON + timedelta(seconds=1))
         yield context
-        browser.close()
     assert troubles == []
 
 
@@ -302,10 +299,8 @@ def test_the_main_file_is_asked_for_when_several_could_be_it(page: Page, stage: 
     expect(main).to_be_hidden()
 
 
-def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromium_path: str) -> None:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        page = browser.new_page(java_script_enabled=False, base_url=live_server.url)
+def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromium: Browser) -> None:
+    with chromium.new_page(java_script_enabled=False, base_url=live_server.url) as page:
         page.goto("/environments/cart-pole/")
         page.get_by_text("Filter the board").click()
         page.get_by_label("Verified only").check()
@@ -318,4 +313,3 @@ def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromi
         page.goto(f"/evaluations/{stage.evaluation.pk}/episodes/best/")
         page.get_by_role("link", name="Forward").click()
         expect(page.locator("#count")).to_have_text("1 / 2")
-        browser.close()

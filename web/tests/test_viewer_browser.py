@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from core.tests import factories
 from core.tests.factories import NOON
-from tests.programs import BROWSER_ARGUMENTS
 from web.tests.arena import Stage, staged
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -24,18 +23,15 @@ def stage(transactional_db: None) -> Stage:
 
 
 @pytest.fixture
-def page(stage: Stage, live_server: LiveServer, chromium_path: str) -> Iterator[Page]:
+def page(stage: Stage, live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
     """A page of a browser whose console must stay empty. Its clock stands still until a test moves it."""
     troubles: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        page = browser.new_page(base_url=live_server.url)
+    with chromium.new_page(base_url=live_server.url) as page:
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
         page.clock.install(time=NOON)
         page.clock.pause_at(NOON + timedelta(seconds=1))
         yield page
-        browser.close()
     assert troubles == []
 
 
@@ -149,17 +145,12 @@ def test_a_match_that_cannot_be_fetched_keeps_its_links(page: Page, stage: Stage
     expect(page).to_have_url(re.compile(r"\?frame=1$"))
 
 
-def test_without_scripts_links_step_through_the_match(
-    stage: Stage, live_server: LiveServer, chromium_path: str
-) -> None:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        page = browser.new_page(java_script_enabled=False)
+def test_without_scripts_links_step_through_the_match(stage: Stage, live_server: LiveServer, chromium: Browser) -> None:
+    with chromium.new_page(java_script_enabled=False) as page:
         page.goto(f"{live_server.url}/duels/{stage.duel.pk}/matches/1/")
         page.get_by_role("link", name="Forward").click()
         expect(page.locator("#count")).to_have_text(re.compile("^1 / "))
         expect(page.locator("#caption")).to_contain_text("anna v1 played")
-        browser.close()
 
 
 def test_arrow_keys_walk_through_the_matches_of_a_duel(page: Page, stage: Stage) -> None:

@@ -42,7 +42,7 @@ class TournamentAnswer(serializers.Serializer[Any]):
     started_at = serializers.DateTimeField(allow_null=True, help_text="Null while it is planned.")
     ended_at = serializers.DateTimeField(allow_null=True)
     shortfall = serializers.CharField(
-        help_text="Why a ladder plays no duels at the moment, as a sentence; empty while it plays."
+        help_text="Why no new duels are created at the moment, as a sentence; empty while they are."
     )
 
 

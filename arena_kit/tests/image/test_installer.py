@@ -12,11 +12,12 @@ import docker
 import pytest
 from django.conf import settings
 
-from arena_kit.image import installer
+from arena_kit.image import wheels
 from arena_kit.image.calls import base_image_id, engine
 from arena_kit.image.container import WORK, NameTaken
 from arena_kit.image.errors import BuildFailed
-from arena_kit.image.installer import INSTALL_SECONDS, TIMED_OUT, TOO_LARGE, TOO_MANY_FILES, WATCH, Installer
+from arena_kit.image.installer import Installer
+from arena_kit.image.limits import INSTALL_SECONDS, TIMED_OUT, TOO_LARGE, TOO_MANY_FILES, WATCH
 from arena_kit.image.packages import Network
 from arena_kit.tests.image.archives import trap_wheel
 
@@ -164,20 +165,20 @@ def test_nothing_of_a_wheel_runs_while_it_is_installed(client: docker.DockerClie
 
 @pytest.mark.docker
 @pytest.mark.parametrize(
-    ("command", "status"),
+    ("command", "seconds", "status"),
     [
-        ("exit 3", 3),
-        ("kill -9 $$", 137),
-        ("head -c 3000000 /dev/zero > big; sleep 60", TOO_LARGE),
-        ("head -c 3000000 /dev/zero > big", TOO_LARGE),
-        ("for number in $(seq 60); do : > $number; done; sleep 60", TOO_MANY_FILES),
-        ("sleep 60", TIMED_OUT),
+        ("exit 3", 20, 3),
+        ("kill -9 $$", 20, 137),
+        ("head -c 3000000 /dev/zero > big; sleep 60", 20, TOO_LARGE),
+        ("head -c 3000000 /dev/zero > big", 20, TOO_LARGE),
+        ("for number in $(seq 60); do : > $number; done; sleep 60", 20, TOO_MANY_FILES),
+        ("sleep 60", 1, TIMED_OUT),
     ],
 )
 def test_what_takes_too_much_is_ended_with_a_status_of_its_own(
-    command: str, status: int, client: docker.DockerClient
+    command: str, seconds: int, status: int, client: docker.DockerClient
 ) -> None:
-    limits = ("20", "0.1", "1000000", "50")
+    limits = (str(seconds), "0.1", "1000000", "50")
     with made(client) as pip:
         shell = ("sh", "-c", f"cd {WORK}/scratch; {command}")
 
@@ -216,7 +217,7 @@ def test_all_rounds_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.docker
 def test_too_many_packages_fail_the_build(client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installer, "MAX_PACKAGES", 1)
+    monkeypatch.setattr(wheels, "MAX_PACKAGES", 1)
     with made(client) as pip:
         pip.make_folders("wheels")
         pip.put({f"wheels/{name}-1.0-py3-none-any.whl": b"" for name in ("a", "b")})

@@ -207,7 +207,9 @@ def test_a_player_that_thinks_too_long_forfeits() -> None:
 
 def test_a_player_stopped_by_itself_forfeits() -> None:
     source = player(step="import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
-    assert_all_lost(play(source, matches=1), "player_timed_out")
+    # It uses no processor: the whole wall time has to pass.
+    limits = dataclasses.replace(LIMITS, move_seconds=0.5, bank_seconds=0.5)
+    assert_all_lost(play(source, matches=1, limits=limits), "player_timed_out")
 
 
 FIND_WIRE = (
