@@ -160,7 +160,7 @@ def test_a_running_bracket_says_who_waits_for_whom(client: Client, players: list
     words = page(client, tournament)
 
     assert "Round 2 of 3 is being played." in words
-    # Two good seeds begin in the second round; the final knows nobody yet.
+    # Two good seeds begin in the second round; the final has no players yet.
     assert "Quarter-finals 1 agent-a has a bye" in words
     assert "Final winner of W2.1 winner of W2.2" in words
     response = client.get(f"/environments/tic-tac-toe/editions/{tournament.edition}/")
@@ -214,7 +214,7 @@ def test_groups_lead_to_places_of_the_bracket(client: Client, players: list[Subm
     assert "Group A" in words
     assert "Group B" in words
     assert "Semi-finals 1st of group A 2nd of group B" in words
-    # Nobody has reached anything while all are in their groups.
+    # No participant has reached anything while all are in their groups.
     assert "Reached round" not in words
 
 
@@ -288,7 +288,7 @@ def test_results_that_are_held_back_are_nowhere(client: Client, cast: Cast, play
 
     assert HIDDEN in page(client, tournament)
     assert winner not in page(client, tournament)
-    assertContains(client.get(standing), "Until an organiser releases them", status_code=403)
+    assertContains(client.get(standing), "until they are released", status_code=403)
     assertContains(client.get("/environments/tic-tac-toe/tournaments/"), "results are held back")
     for address in ("/", "/environments/tic-tac-toe/tournaments/", "/environments/tic-tac-toe/"):
         assertNotContains(client.get(address), winner)

@@ -146,7 +146,7 @@ def choose_pairs(
     ranked = [candidates[place] for place in order]
     _check(ranked)
     if len(ranked) < 2:
-        return Choice((), f"A pair takes two submissions; {len(ranked)} can play." if count else "")
+        return Choice((), f"A duel needs two agents; {len(ranked)} can play." if count else "")
     if covariance is None:
         covariance = np.diag([candidate.deviation**2 for candidate in ranked])
     elif np.shape(covariance) != (len(ranked), len(ranked)) or not np.isfinite(covariance).all():
@@ -326,21 +326,21 @@ class _Draw:
             newest = min(first, second, key=lambda candidate: candidate.matches)
             return f"{newest} is new: {newest.matches} matches so far."
         if reason is Reason.JOINS:
-            return "No chain of results joins the two yet, so their ratings cannot be compared."
+            return "No chain of results connects the two yet, so their ratings cannot be compared."
         apart = abs(float(self._difference[one, other]))
         known = math.sqrt(float(self._variance[one, other]))
         duels = int(self._meetings.total[one, other])
         met = "have not met yet" if not duels else f"have met {duels} time{'s' * (duels > 1)}"
         return (
-            "Of the pairs that could be made, theirs is likely to tell most: the ratings are "
+            "This pair is likely to be the most informative one: the ratings are "
             f"{apart:.0f} apart, give or take {known:.0f}, and the two {met}."
         )
 
     def shortfall(self) -> str:
         """Why there is no further pair, as a sentence."""
         if not self._strangers.any():
-            return "All submissions that can play have one owner, and an owner's own submissions do not meet."
+            return "All agents that can play have the same owner, and agents of one owner do not play each other."
         if not (self._weight > -np.inf).any():
             cap = self._rules.pair_cap
-            return f"All who may meet have met as often as two submissions may: {cap} duels."
-        return "The agents that are left have no opponent: each plays once a round, and no free one may meet them."
+            return f"All pairs that may meet have reached the limit of {cap} duel{'s' * (cap > 1)}."
+        return "The remaining agents have no opponent: each agent plays once a round, and no free one may meet them."

@@ -121,7 +121,7 @@ def test_a_ladder_of_many_rounds_keeps_its_rules(environment: Environment) -> No
     assert first_of_newer == joined[newer.pk] + 1
     advance(environment, now=LATER)
     assert environment.rating_pool.is_connected
-    # Nobody waits for many more rounds than allowed: then there is a place among four pairs.
+    # No agent waits for many more rounds than allowed: then there is a place among four pairs.
     last = duels[-1].round
     for player in joined:
         rounds = [duel.round for duel in duels if player in (duel.player_1_id, duel.player_2_id)]
@@ -144,7 +144,7 @@ def test_stepping_twice_makes_nothing_twice(environment: Environment) -> None:
     for _ in range(3):
         ladder_step(tournament, now=LATER)
     assert tournament.duels.count() == 2
-    # One that is played leaves too few in line, but those who play meet nobody else meanwhile.
+    # One that is played leaves too few in line, but those who play meet no others meanwhile.
     job_claim(kind=Duel, job_id=tournament.duels.earliest("number").pk, worker="worker-1")
     ladder_step(tournament, now=LATER)
     assert tournament.duels.count() == 2
@@ -195,7 +195,7 @@ def test_resting_cancels_what_waits_and_takes_nothing_back(environment: Environm
     advance(environment, now=LATER)
     assert here(tournament) == {two.pk}
     tournament.refresh_from_db()
-    assert tournament.shortfall == "A pair takes two submissions; 1 can play."
+    assert tournament.shortfall == "A duel needs two agents; 1 can play."
 
 
 def test_who_leaves_stands_below_and_its_results_stay(environment: Environment) -> None:
@@ -364,7 +364,7 @@ def test_a_ladder_says_why_it_plays_nothing(environment: Environment) -> None:
     play_all(tournament)
     ladder_step(tournament, now=timezone.now())
     tournament.refresh_from_db()
-    assert tournament.shortfall == "All who may meet have met as often as two submissions may: 1 duels."
+    assert tournament.shortfall == "All pairs that may meet have reached the limit of 1 duel."
     # What was long ago does not count.
     ladder_step(tournament, now=timezone.now() + timedelta(days=31))
     tournament.refresh_from_db()

@@ -111,7 +111,7 @@ def test_too_few_participants_are_refused_with_what_to_do(six: list[Submission])
     tournament.refresh_from_db()
     assert (tournament.state, tournament.participants.count()) == (TournamentState.PLANNED, 0)
 
-    tournament_cancel(tournament=tournament, reason="Nobody came.")
+    tournament_cancel(tournament=tournament, reason="No agents came.")
     assert standings_refresh(tournament) == 0
     with pytest.raises(Refused, match="need 8"):
         tournament_begin(tournament, now=LATER)

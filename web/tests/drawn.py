@@ -24,7 +24,7 @@ from core.tournaments.plans import plan_save
 
 
 def cup(players: Sequence[Submission], environment: Environment, *, edition: int, **fields: Any) -> Tournament:
-    """A running one: a Swiss round of everybody, of which the first meeting is played, and a final that waits."""
+    """A running one: a Swiss round of all players, of which the first meeting is played, and a final that waits."""
     tournament = Tournament.objects.create(
         environment=environment,
         edition=edition,

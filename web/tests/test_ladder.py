@@ -100,8 +100,8 @@ def test_a_ladder_says_why_nothing_is_played_and_why_it_has_not_begun(
     edition = factories.tournament(rows, state=TournamentState.RUNNING)
     assert "The ladder begins when edition 1 has ended." in text(client, page)
     edition.duels.all().delete()
-    Tournament.objects.update(format="ladder", shortfall="A pair takes two submissions; 1 can play.")
-    assert "No duels are being played at the moment. A pair takes two submissions; 1 can play." in text(client, page)
+    Tournament.objects.update(format="ladder", shortfall="A duel needs two agents; 1 can play.")
+    assert "No duels are being played at the moment. A duel needs two agents; 1 can play." in text(client, page)
 
 
 def test_whose_owner_has_too_many_waits_on_the_side_and_is_told_what_to_do(

@@ -31,7 +31,7 @@ def test_an_owner_registers_an_agent_and_withdraws_it(cast: Cast, cup: Tournamen
     assertContains(alice.get(PAGE), 'aria-label="Register anna"')
     assertContains(alice.post(f"{PAGE}register/", {"agent": anna.pk}, follow=True), "anna is registered.")
     assertContains(alice.get(PAGE), 'aria-label="Withdraw anna"')
-    # Everybody sees who is there; others' agents cannot be withdrawn.
+    # All visitors see the registered agents; others' agents cannot be withdrawn.
     assertContains(visit(None).get(PAGE), ">anna</a>")
     assert visit(cast.bob).post(f"{PAGE}withdraw/", {"agent": anna.pk}).status_code == 404
     assertContains(alice.post(f"{PAGE}withdraw/", {"agent": anna.pk}, follow=True), "no longer registered")
@@ -75,7 +75,7 @@ def test_the_page_says_that_an_owner_has_registered_as_many_as_may(cast: Cast, c
     page = visit(cast.alice).get(PAGE)
     assertContains(page, "Each owner may register 2 agents; withdraw another first.", count=1)
     assertNotContains(page, "Register clara")
-    # Where nobody can register, nobody is told to withdraw.
+    # Where registration is closed, owners are not told to withdraw.
     Tournament.objects.update(registration_closes_at=timezone.now() - timedelta(minutes=1))
     assertNotContains(visit(cast.alice).get(PAGE), "withdraw another first")
 

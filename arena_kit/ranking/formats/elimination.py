@@ -56,8 +56,8 @@ class DoubleElimination(KnockOut):
     slug: ClassVar[str] = "double-elimination"
     name: ClassVar[str] = "Double elimination"
     rule: ClassVar[str] = (
-        "A participant is out after two losses. Losers go on in a second bracket, whose winner meets the one without a "
-        "loss; if the latter loses, they meet once more."
+        "A participant is out after two losses. Losers continue in a second bracket. Its winner meets the "
+        "participant without a loss; if that one loses, they meet once more."
     )
 
     @property

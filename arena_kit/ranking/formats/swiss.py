@@ -15,7 +15,7 @@ from arena_kit.ranking.pairing import SwissPlayer, swiss_round
 
 WIN, DRAW = 2, 1
 COLUMNS = ("Points", "Buchholz", "Sonneborn-Berger")
-SHORT = "Over after {done} of {total} rounds: {reason}."
+SHORT = "Ended after {done} of {total} rounds: {reason}."
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Swiss(Format):
             there = [who for who in history.participants if history.left.get(who, number) >= number]
             pairs = _round(records.pairs(number), there, cards)
             if pairs is None:
-                reason = "no pairing is left in which no two meet again"
+                reason = "no pairing is left without a second meeting"
                 if len(there) < 2:
                     reason = "too few participants are left"
                 notes = (SHORT.format(done=number - 1, total=total, reason=reason),)

@@ -136,7 +136,7 @@ def test_who_goes_through_without_a_result_has_done_so_for_good(
     duels, plans = play_on(SingleElimination(), who, stronger_wins, opening, before)
     through = plans[-1].stages[0].rounds[0][0].winner
     assert through is not None
-    # All others have a result, and the final as well: whoever leaves now takes nothing back.
+    # All others have a result, and the final as well: a participant who leaves now takes nothing back.
     after = SingleElimination().plan(History(who, tuple(duels), {**before, through: 2}, seed=7))
     assert after.stages[0].rounds[0][0] == plans[-1].stages[0].rounds[0][0]
     assert not after.stale

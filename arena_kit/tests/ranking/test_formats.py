@@ -263,7 +263,7 @@ def test_the_results_against_somebody_who_withdrew_count_for_nobody() -> None:
         (104, 4, 0),
     ]
     assert plan.is_finished
-    # They stay in the ledger: nobody takes back what was played.
+    # They stay in the ledger: leaving does not take back what was played.
     assert not plan.stale
 
 
