@@ -251,10 +251,10 @@ def test_a_page_says_that_duels_may_end_early_and_by_which_bounds(
     table = organised(RoundRobin(stops_early=True), players[:3], edition=3, until=lambda plan: True)
 
     assert "end early" not in page(client, whole)
-    assert "Matches a meeting 20" in page(client, whole)
+    assert "Matches per meeting 20" in page(client, whole)
     words = page(client, early)
     assert "between −35 and +35 normalised Elo (α = β = 5%)" in words
-    assert "Matches a meeting at most 20 After a tie at most 10 more matches, up to 5 times" in words
+    assert "Matches per meeting at most 20 After a tie at most 10 more matches, up to 5 times" in words
     assert "score per match" not in words
     assert "The table adds up the score per match of every meeting" in page(client, table)
     assert "Wins Scores per match" in page(client, table)

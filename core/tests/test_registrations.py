@@ -80,7 +80,7 @@ def test_of_one_owner_as_many_agents_are_registered_as_the_environment_lets_in(
     cup = factories.planned(environment)
     for player in players[:2]:
         register(cup, player.agent)
-    assert why_not(cup, players[2].agent) == "Each owner may register 2 agents; withdraw another first."
+    assert why_not(cup, players[2].agent) == "Each owner may register up to 2 agents; withdraw another first."
     environment.active_per_owner = 0
     environment.save()
     cup.refresh_from_db()

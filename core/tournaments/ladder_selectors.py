@@ -103,9 +103,9 @@ def agent_outlook(agent: Agent) -> tuple[Submission | None, str]:
     if own in field.aside:
         names = [row.agent.name for row in field.playing if row.agent.owner_id == agent.owner_id]
         return own, (
-            f"This agent waits for a place: each owner may have {_agents(len(names))} in the ladder, and {_and(names)} "
-            f"{'has' if len(names) == 1 else 'have'} newer versions. Let {'it' if len(names) == 1 else 'one of them'} "
-            "rest to make room."
+            f"This agent waits for a place: each owner may have up to {_agents(len(names))} in the ladder, and "
+            f"{_and(names)} {'has a newer version' if len(names) == 1 else 'have newer versions'}. "
+            f"Let {'it' if len(names) == 1 else 'one of them'} rest to make room."
         )
     return own, ladder_outlook(agent.environment) or "It plays in the ladder."
 

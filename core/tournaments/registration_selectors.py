@@ -114,7 +114,7 @@ def owner_full(tournament: Tournament, owner: User) -> str:
     most = tournament.environment.active_per_owner
     if not most or tournament.registrations.filter(agent__owner=owner).count() < most:
         return ""
-    return f"Each owner may register {most} agent{'s' * (most > 1)}; withdraw another first."
+    return f"Each owner may register up to {most} agent{'s' * (most > 1)}; withdraw another first."
 
 
 def agent_obstacle(tournament: Tournament, agent: Agent, playable: set[int] | None = None) -> str:

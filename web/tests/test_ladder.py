@@ -111,8 +111,8 @@ def test_whose_owner_has_too_many_waits_on_the_side_and_is_told_what_to_do(
     ladder(*rows[1:], factories.ready(factories.agent(cast.bob, environment)))
     page = reverse("web:agent", args=[environment.slug, "anna"])
     assert (
-        "This agent waits for a place: each owner may have 2 agents in the ladder, and berta and clara have newer "
-        "versions. Let one of them rest to make room."
+        "This agent waits for a place: each owner may have up to 2 agents in the ladder, and berta and clara have "
+        "newer versions. Let one of them rest to make room."
     ) in text(client, page)
     side = text(client, reverse("web:edition", args=[environment.slug, 1]))
     assert "Waiting agents" in side

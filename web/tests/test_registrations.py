@@ -73,7 +73,7 @@ def test_the_page_says_that_an_owner_has_registered_as_many_as_may(cast: Cast, c
         if name != "clara":
             Registration.objects.create(tournament=cup, agent=agent)
     page = visit(cast.alice).get(PAGE)
-    assertContains(page, "Each owner may register 2 agents; withdraw another first.", count=1)
+    assertContains(page, "Each owner may register up to 2 agents; withdraw another first.", count=1)
     assertNotContains(page, "Register clara")
     # Where registration is closed, owners are not told to withdraw.
     Tournament.objects.update(registration_closes_at=timezone.now() - timedelta(minutes=1))

@@ -14,7 +14,7 @@ def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
     words = []
     for name, value in given.items():
         if name == "pairs":
-            words.append(("Matches a meeting", f"{most}{2 * value}"))
+            words.append(("Matches per meeting", f"{most}{2 * value}"))
         elif name == "rounds" and value is not None:
             words.append(("Rounds", str(value)))
         elif name == "legs":
