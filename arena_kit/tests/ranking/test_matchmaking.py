@@ -230,7 +230,7 @@ def test_seats_change_with_every_meeting() -> None:
     [
         ([], {}, "A duel needs two agents; 0 can play."),
         ([candidate(0)], {}, "A duel needs two agents; 1 can play."),
-        ([candidate(0, owner=5), candidate(1, owner=5)], {}, "All submissions that can play have one owner"),
+        ([candidate(0, owner=5), candidate(1, owner=5)], {}, "All agents that can play have the same owner"),
         ([candidate(0), candidate(1)], {(0, 1): 60, (1, 0): 40}, "reached the limit of 100 duels."),
     ],
 )
