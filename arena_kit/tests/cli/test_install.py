@@ -85,8 +85,8 @@ def test_an_install_that_fails_prints_a_sentence_and_the_last_lines(cache: Path)
     with folders({"player.py": GREETED, "requirements.txt": "arena-test-greeting==7\n"}) as (wanting,):
         done = run(wanting, wanting, *BASE, code=2)
     assert (
-        f"arena: {wanting}: arena-test-greeting==7: no version of arena-test-greeting fits; newest here is 1.0. "
-        "Ask for a version that there is.\n" in done.stderr
+        f"arena: {wanting}: arena-test-greeting==7: no version of arena-test-greeting fits; the newest here is 1.0. "
+        "Ask for an existing version.\n" in done.stderr
     )
     assert "  | ERROR: No matching distribution found for arena-test-greeting==7" in done.stderr
     assert installed(cache) == []
