@@ -23,9 +23,11 @@ from core.jobs.bells import ring
 from core.jobs.kinds import JOB_MODELS, LOST_CODE
 from core.jobs.registry import failure_tell, queues_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.turns import FRONT, line_up, priority_write
+from core.jobs.turns import FRONT, line_up, priority_write, turn_begun
+from core.links import page
 from core.models import CancelCode, Job, JobFault, JobState
 from core.models.job import PRIORITIES
+from core.operations.alarms import alarm_raise, alarm_settle
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -43,8 +45,8 @@ HISTORY_LIMIT = 20
 """Maximum number of attempts in a job's history; the latest ones are kept."""
 POISON_PAUSE = timedelta(minutes=5)
 """How long an expired lease is left alone after an error in its row prevented taking it back."""
-REST_LIMIT = timedelta(minutes=10)
-"""Maximum delay of a job after a platform fault. The first delay is JOB_REST_SECONDS, and each one doubles the last."""
+DELAY_LIMIT = timedelta(minutes=10)
+"""Maximum delay of a job after a platform fault. It begins with JOB_DELAY_SECONDS and doubles each time."""
 
 
 def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
@@ -104,8 +106,8 @@ def job_ring(*, job: Job) -> None:
 
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
     """Claim a waiting job for `worker`; None when it is gone, taken, over or delayed."""
-    rested = Q(not_before=None) | Q(not_before__lte=Now())
-    waiting = kind._default_manager.filter(rested, pk=job_id, state=JobState.QUEUED)
+    due = Q(not_before=None) | Q(not_before__lte=Now())
+    waiting = kind._default_manager.filter(due, pk=job_id, state=JobState.QUEUED)
     # One query reads everything that the worker needs.
     job = waiting.select_related(*kind.RELATED).first()
     return job if job is not None and job_take(job=job, worker=worker) else None
@@ -125,6 +127,7 @@ def job_take(*, job: Job, worker: str) -> bool:
             lease_expires_at=_in(timedelta(seconds=settings.JOB_LEASE_SECONDS)),
             not_before=None,
             attempt=F("attempt") + 1,
+            begun_turn=turn_begun(),
             worker=worker[:100],
             started_at=Now(),
             ended_at=None,
@@ -172,10 +175,10 @@ def job_fail(
         failure_tell(job)
 
 
-def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool = True) -> None:
+def job_release(*, job: Job, code: str, error: str, log: str = "", is_delayed: bool = True) -> None:
     """Give a running job back after a platform fault; without attempts left it fails.
 
-    rests: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
+    is_delayed: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
     """
     history = _history(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
@@ -186,7 +189,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
         JobState.QUEUED,
         expected_token=job.claim_token,
         **AGAIN,
-        not_before=_in(rest_after(job.attempt) if rests else timedelta()),
+        not_before=_in(delay_after(job.attempt) if is_delayed else timedelta()),
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
@@ -196,9 +199,9 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
     )
 
 
-def rest_after(attempt: int) -> timedelta:
+def delay_after(attempt: int) -> timedelta:
     """Return the delay of a job after a platform fault in this attempt."""
-    return min(timedelta(seconds=settings.JOB_REST_SECONDS * 2.0 ** (attempt - 1)), REST_LIMIT)
+    return min(timedelta(seconds=settings.JOB_DELAY_SECONDS * 2.0 ** (attempt - 1)), DELAY_LIMIT)
 
 
 def job_hand_back(*, job: Job, log: str = "") -> None:
@@ -301,20 +304,32 @@ def _requeue_expired(model: type[Job], number: int) -> bool:
         job = _expired(model).select_for_update(of=("self",), no_key=True).filter(pk=number).first()
         if job is None:
             return False
-        job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, rests=False)
+        job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, is_delayed=False)
         logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
+        alarm_settle(key=_poison_key(model, number))
         return True
     return False
 
 
 def _put_off(model: type[Job], number: int) -> None:
+    """Leave a row in which something is wrong alone for a while, and alert the organisers."""
     _expired(model).filter(pk=number).update(lease_expires_at=_in(POISON_PAUSE))
+    alarm_raise(
+        key=_poison_key(model, number),
+        message=f"The {model.KIND} {number} cannot be taken back from a worker that stopped answering, because "
+        "something is wrong with its row; the log of the reaper says what. It is tried again every few minutes.",
+        address=page(f"{model.KIND}_admin", number),
+    )
+
+
+def _poison_key(model: type[Job], number: int) -> str:
+    return f"{model.KIND}-{number}-cannot-be-taken-back"
 
 
 def jobs_end_rest() -> int:
     """Put delayed jobs whose time has come back in line; return how many. The database's clock counts."""
-    rested = {"state": JobState.QUEUED, "not_before__lte": Now()}
-    return sum(model._default_manager.filter(**rested).update(not_before=None) for model in JOB_MODELS.values())
+    due = {"state": JobState.QUEUED, "not_before__lte": Now()}
+    return sum(model._default_manager.filter(**due).update(not_before=None) for model in JOB_MODELS.values())
 
 
 def log_tail(log: str) -> str:
