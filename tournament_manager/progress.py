@@ -27,7 +27,7 @@ from arena_kit.ranking.formats.ranking import standings_of
 from arena_kit.ranking.standings import duel_results
 from core.errors import Refused
 from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, TournamentState
-from core.people.moderation import participants_withdraw_barred, quarantine_where_due
+from core.moderation.services import participants_withdraw_barred, quarantine_where_due
 from core.ratings.ledger import ledger_change
 from core.times import moment
 from core.tournaments.plan_selectors import DUEL_STATES

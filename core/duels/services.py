@@ -26,7 +26,7 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.operations.metrics import matches_played
+from core.monitoring.metrics import matches_played
 from core.ratings.ledger import ledger_change
 from core.tournaments.rounds import meeting_void
 

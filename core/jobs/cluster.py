@@ -20,7 +20,7 @@ from django_q.worker import worker
 
 from core.jobs.reaper import reapers
 from core.jobs.worker import ask_to_stop
-from core.operations.exposition import serve
+from core.monitoring.exposition import serve
 
 
 class NoLock:

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.db.models.expressions import Combinable
 
 from core.models.job import Job, JobFault, JobState
-from core.operations.metrics import job_moved
+from core.monitoring.metrics import job_moved
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 

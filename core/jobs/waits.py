@@ -17,7 +17,7 @@ from core.jobs.lines import places_of
 from core.jobs.registry import queues_of
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, Job, JobState
-from core.operations.alarms import standstill_key
+from core.notices.alarms import standstill_key
 
 ENGINE_DOWN_CODE = "engine_unavailable"
 """The code of the platform fault that no container engine answered."""

@@ -1,1 +1,1 @@
-"""Metrics, health, logs, alarms, retention and backup."""
+"""Health, status, the watchdog, retention and backup."""

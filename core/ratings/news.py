@@ -24,8 +24,8 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.notices.news import agent_address, finished_before, listed
 from core.notices.services import announce, notify, was_told_since
+from core.tournaments.news import agent_address, finished_before, listed
 
 OVERTAKEN_PAUSE = timedelta(days=1)
 

@@ -32,7 +32,7 @@ from core.models import (
     Submission,
     Validation,
 )
-from core.notices.news import promotion_decided
+from core.tournaments.news import promotion_decided
 
 logger = logging.getLogger(__name__)
 MOST_DUELS = 3

@@ -40,7 +40,7 @@ from core.models import (
     User,
     Validation,
 )
-from core.people.moderation import (
+from core.moderation.services import (
     SAID,
     agent_disable,
     agent_enable,

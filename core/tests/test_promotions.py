@@ -28,7 +28,7 @@ from core.models import (
     Submission,
     Validation,
 )
-from core.people.moderation import agent_disable, user_ban
+from core.moderation.services import agent_disable, user_ban
 from core.submissions.phases import validation_succeed
 from core.submissions.promotions import MOST_DUELS, promotions_decide
 from core.submissions.services import submission_delete

@@ -24,9 +24,9 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.notices.news import tournament_called_off, tournament_ended, tournament_started
 from core.ratings.ledger import ledger_change
 from core.ratings.news import tournament_rated
+from core.tournaments.news import tournament_called_off, tournament_ended, tournament_started
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
 BATCH_SIZE = 500

@@ -17,7 +17,7 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.people.moderation import agent_disable
+from core.moderation.services import agent_disable
 from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tournaments.services import tournament_cancel

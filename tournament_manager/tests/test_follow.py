@@ -33,7 +33,7 @@ from core.models import (
     RatingPool,
     Tournament,
 )
-from core.people.moderation import agent_disable
+from core.moderation.services import agent_disable
 from core.ratings.pairs import pair_totals
 from core.tests import factories
 from core.tests.working import answer_bells, bells

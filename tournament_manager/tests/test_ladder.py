@@ -18,7 +18,7 @@ from core.duels.services import duel_play_again, duel_void
 from core.errors import Refused
 from core.jobs.lifecycle import job_claim, job_release
 from core.models import Agent, Duel, Environment, JobState, Play, Rating, Submission, Tournament, TournamentState
-from core.people.moderation import agent_disable, agent_enable
+from core.moderation.services import agent_disable, agent_enable
 from core.submissions.images import has_to_play
 from core.submissions.services import submission_delete
 from core.tests import factories

@@ -27,7 +27,7 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.people.moderation import agent_disable, participant_withdraw, user_ban
+from core.moderation.services import agent_disable, participant_withdraw, user_ban
 from core.submissions.images import duels_let_rest
 from core.submissions.services import submission_delete
 from core.tests import factories

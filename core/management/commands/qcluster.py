@@ -14,7 +14,7 @@ from core.jobs.cluster import ArenaCluster, ArenaSentinel
 from core.jobs.heartbeat import Heartbeat
 from core.jobs.scratch import work_in_own_folder
 from core.jobs.worker import worker_name
-from core.operations.logs import name_service
+from core.monitoring.logs import name_service
 
 
 def _spawned(**_: Any) -> None:

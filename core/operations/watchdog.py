@@ -16,7 +16,7 @@ from core.jobs.worker_selectors import workers_alive
 from core.jobs.workers import workers_prune
 from core.links import page
 from core.models import Alarm, Duty, Job, JobFault, JobState
-from core.operations.alarms import alarm_raise, alarm_settle, standstill_key
+from core.notices.alarms import alarm_raise, alarm_settle, standstill_key
 
 logger = logging.getLogger(__name__)
 

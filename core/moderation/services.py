@@ -20,6 +20,7 @@ from core.duels.challenges import challenge_duels_cancel, challenged_agents
 from core.errors import Refused
 from core.evaluations.services import OPEN, agent_lock, evaluation_again
 from core.jobs.lifecycle import job_cancel_if_open
+from core.jobs.phase_selectors import decisive_job
 from core.models import (
     Agent,
     CancelCode,
@@ -36,13 +37,12 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.notices.news import agent_quarantined
-from core.people.crashes import crash_streak, crashed_in
+from core.moderation.crashes import crash_streak, crashed_in
 from core.ratings.ledger import ledger_change
-from core.submissions.phase_selectors import decisive_job
 from core.submissions.phases import publication_again
 from core.submissions.promotions import promotion_pass, promotions_review
 from core.submissions.services import PHASES, submission_rebuild
+from core.tournaments.news import agent_quarantined
 from core.tournaments.rounds import GONE, last_round
 
 logger = logging.getLogger(__name__)
