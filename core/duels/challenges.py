@@ -24,9 +24,9 @@ from core.duels.challenge_selectors import (
 )
 from core.duels.services import duel_create
 from core.errors import Refused
-from core.evaluations.services import OPEN
 from core.jobs.apart import apart
 from core.jobs.lifecycle import job_cancel_if_open
+from core.jobs.states import OPEN
 from core.links import page
 from core.models import Agent, CancelCode, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User
 from core.notices.services import notify

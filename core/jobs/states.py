@@ -14,6 +14,8 @@ from core.monitoring.metrics import job_moved
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+"""The states of a job that is not over."""
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.QUEUED: frozenset({JobState.RUNNING, JobState.CANCELLED}),
     # Back to QUEUED: the lease expired, or the platform failed and attempts are left.
