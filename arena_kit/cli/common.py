@@ -1,4 +1,4 @@
-"""What the verbs of `arena` have in common."""
+"""What the commands of `arena` share."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ LABEL = "arena.command-line"
 
 
 class BadArgument(Exception):
-    """What was asked for cannot be run; the message says why."""
+    """The arguments are wrong. The message is a sentence for the user."""
 
 
 def run_command(action: Callable[[Path], int]) -> int:
-    """Run a command with a temporary folder of its own; return its exit status, 2 for bad arguments, 130 for Ctrl-C.
+    """Run a command with a temporary folder of its own and return its exit status.
 
-    141 when its output is no longer read.
+    The status is 2 for wrong arguments, 130 after Ctrl-C and 141 if the output is no longer read.
     """
-    # A stop from outside becomes an exception, so that nothing of a submission is left behind.
+    # SIGTERM becomes an exception, so that no process of a submission is left running.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with tempfile.TemporaryDirectory(prefix="arena-") as name:
             folder = Path(name)
-            # Submissions run as another user and must reach what is theirs in it.
+            # Submissions run as another user, who must be able to reach their files in it.
             folder.chmod(0o711)
             status = action(folder)
             sys.stdout.flush()
@@ -42,7 +42,7 @@ def run_command(action: Callable[[Path], int]) -> int:
         print(plain_text(f"arena: {error}{hint}"), file=sys.stderr)
         return BAD_ARGUMENTS
     except BrokenPipeError:
-        # The reader has read enough, as with `| head`; Python would complain once more at its end.
+        # The reader has closed the pipe, as `head` does. Without this, Python would report it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except KeyboardInterrupt:
@@ -51,8 +51,8 @@ def run_command(action: Callable[[Path], int]) -> int:
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
-    """Where it is run."""
-    sandboxes = "docker: locked-down containers (default); process: local processes, own code only"
+    """Add the options that choose where submissions run."""
+    sandboxes = "docker: locked-down containers (default); process: local processes, for your own code only"
     parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help=sandboxes)
     parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
                         help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
@@ -60,7 +60,7 @@ def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1, of an argument's text."""
+    """Return an argument as a whole number of at least 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
@@ -68,9 +68,17 @@ def positive(text: str) -> int:
 
 
 def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
-    """The sandbox that was asked for."""
+    """Return the sandbox that the options choose. Raises BadArgument."""
     if options.sandbox == "docker":
-        from arena_kit.sandbox.docker import DockerSandbox
+        try:
+            from arena_kit.sandbox.docker import DockerSandbox
+        except ModuleNotFoundError as error:
+            if error.name != "docker":
+                raise
+            raise BadArgument(
+                "Containers need the Python package docker: pip install 'arena-kit[docker]'. "
+                "Your own code can also play in local processes: --sandbox process"
+            ) from None
 
         return DockerSandbox(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
     from arena_kit.sandbox.process import ProcessSandbox
@@ -79,7 +87,7 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Check a zip and unpack it into a new folder, which is returned. Raises BadArgument."""
+    """Check a zip, unpack it into a new folder and return the folder. Raises BadArgument."""
     from arena_kit.upload.archive import ArchiveRefused, unpack_archive
 
     try:
@@ -93,7 +101,7 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def image_name(word: str, sandbox: str) -> str:
-    """The word, which is no file or folder, as the name of an image. Raises BadArgument when it cannot be one."""
+    """Return `word`, which names no file or folder, as the name of an image. Raises BadArgument if it cannot be one."""
     if word.endswith((".zip", "/")) or word.startswith((".", "/")):
         raise BadArgument(f"There is no file or folder {word}.")
     if sandbox == "process":
@@ -102,13 +110,13 @@ def image_name(word: str, sandbox: str) -> str:
 
 
 def display_name(player: str) -> str:
-    """What a player on the command line is called: its folder's or file's name, or that of its image."""
+    """Return the name of a player for results: that of its folder, its file or its image."""
     path = Path(player)
     return (path.resolve().name or player) if path.exists() else player
 
 
 def player_image(player: str, sandbox: str, unpacked: Path) -> str:
-    """What the sandbox starts for a folder, a zip or an image name. Raises BadArgument."""
+    """Return what the sandbox starts for a folder, a zip or the name of an image. Raises BadArgument."""
     from arena_kit.upload.archive import PLAYER_ENTRY_POINTS
 
     path = Path(player)

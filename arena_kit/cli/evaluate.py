@@ -1,4 +1,4 @@
-"""Try a player as the arena would evaluate it: `arena evaluate --help`."""
+"""`arena evaluate`: play episodes of one player and score them as the site does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from arena_kit.cli.common import (
     positive,
     run_command,
 )
-from arena_kit.cli.needed import check_requirements
+from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.episodes import write_evaluation
 from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
@@ -34,13 +35,13 @@ from arena_kit.text import plain_text
 
 SCORED, NOT_PLAYED, FAILED = 0, 1, 3
 FIRST_SEED = 1
-"""Of the public seeds, as the arena's own lists for practice begin."""
+"""The public seeds, which the site uses for practice, begin with this one."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play episodes and print what the arena would make of them.
+    """Play episodes and print the score.
 
-    Returns 0 when every episode was played, 3 when the player failed, 1 when the platform did, 2 for bad arguments.
+    Returns 0 if every episode was played, 3 if the player failed, 1 if the platform failed, 2 for wrong arguments.
     """
     options = _parser().parse_args(arguments)
     return run_command(lambda folder: _play(_spec(options), options, folder))
@@ -51,8 +52,8 @@ def _spec(options: argparse.Namespace) -> EnvironmentSpec:
         use_folder(options.environments)
     spec = get_spec(options.environment)
     if spec.seats != 1:
-        raise BadArgument(f"{spec.name} is played by {spec.seats}: arena play --help")
-    # What is missing is said before any player is started.
+        raise BadArgument(f"{spec.name} has {spec.seats} seats. Use `arena play`.")
+    # Raises if the environment needs a package that is missing, before any player starts.
     spec.make()
     return spec
 
@@ -61,19 +62,20 @@ def _parser() -> argparse.ArgumentParser:
     ids = ", ".join(spec.public_id for spec in all_specs() if spec.seats == 1)
     parser = argparse.ArgumentParser(
         prog="arena evaluate",
-        description="Let a player play episodes of a one-seat environment, with the arena's referee and limits.",
-        epilog="Exit code: 0 all episodes were played, 3 the player failed, 1 nothing could be tried, 2 bad arguments.",
+        description="Play episodes of an environment with one seat, with the referee and limits of the site.",
+        epilog="Exit code: 0 all episodes were played, 3 the player failed, 1 the platform failed, 2 wrong arguments.",
     )
     parser.add_argument("player", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("--environment", required=True, metavar="ID", help=f"one of: {ids}")
     parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
-    parser.add_argument("--episodes", type=positive, help="default: as many as the arena's practice")
+    parser.add_argument("--episodes", type=positive, help="number of episodes (default: as in a validation)")
     parser.add_argument("--first-seed", type=_seed, default=FIRST_SEED, metavar="SEED",
-                        help="of the first episode; the others follow (default 1, as the public seeds)")  # fmt: skip
+                        help="seed of the first episode; the others count up from it (default 1)")  # fmt: skip
     parser.add_argument("--parallel", type=positive, help="episodes played at once (default: the environment's)")
     parser.add_argument("--records", type=Path, metavar="FILE", help="write the records of all episodes here (a zip)")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="write what the player printed here; - for the screen")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write the player's log here; - for standard output")
     add_sandbox_options(parser)
+    add_install_option(parser)
     return parser
 
 
@@ -89,7 +91,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         if path is not None and not path.parent.is_dir():
             raise BadArgument(f"The folder {path.parent} does not exist.")
     image = player_image(options.player, options.sandbox, folder / "player")
-    check_requirements(options.player, image, sandbox=options.sandbox, base_image=options.base_image)
+    required = requirements_of(options.player, image)
     sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
@@ -97,12 +99,13 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     def launch() -> Container:
         name = f"arena-cli-{os.getpid()}-{next(counter)}"
         labels = {LABEL: str(os.getpid())}
-        return sandbox.launch(Launch(image=image, name=name, limits=spec.limits, labels=labels, core=core))
+        return sandbox.launch(Launch(image, name, limits=spec.limits, labels=labels, core=core, packages=packages))
 
     count = options.episodes or spec.matches_per_validation
-    begun = time.monotonic()
     try:
         sandbox.check()
+        packages = install(options.player, required, options)
+        begun = time.monotonic()
         with free_core(cores) as core:
             played = run_evaluation(
                 spec,
@@ -120,7 +123,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         with options.records.open("wb") as file:
             write_evaluation(played.record, file)
     if str(options.log) == "-":
-        # A terminal obeys what is in it, and a player may be anybody's.
+        # The log may hold control sequences for terminals.
         sys.stdout.write(plain_text(played.player_log))
     elif options.log is not None:
         options.log.write_text(played.player_log, encoding="utf-8")
@@ -129,7 +132,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
 
 
 def verdict_text(played: PlayedEvaluation, seconds: float) -> str:
-    """What the arena makes of the episodes, for a terminal."""
+    """Return the score of the episodes, or why there is none, as lines for a terminal."""
     episodes = played.record.episodes
     if played.failure is not None:
         words = [played.failure.sentence, *last_words(played.failure.fault, played.player_log)]

@@ -1,4 +1,4 @@
-"""The command `arena`: its verbs, and where each of them is."""
+"""The command `arena`: it runs the verb that its first argument names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DONE, BAD_ARGUMENTS = 0, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the verb that the first word names; return its exit status, 2 for a verb that does not exist."""
+    """Run a verb and return its exit status, 2 for a verb that does not exist."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in VERBS:
         status: int = import_module(f"arena_kit.cli.{words[0]}").main(words[1:])
@@ -31,9 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def usage() -> str:
-    """What `arena --help` prints."""
+    """Return what `arena --help` prints."""
     lines = [f"  {verb:10} {what}" for verb, what in VERBS.items()]
-    return "\n".join(["usage: arena COMMAND ...", "", *lines, "", "`arena COMMAND --help` says more about each."])
+    return "\n".join(["usage: arena COMMAND ...", "", *lines, "", "Run `arena COMMAND --help` for its options."])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Play a duel from the command line, without a site and without a database: `arena play --help`."""
+"""`arena play`: play a duel between two players, without a site or a database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from arena_kit.cli.common import (
     positive,
     run_command,
 )
-from arena_kit.cli.needed import check_requirements
+from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.classic import classic_document, match_result
 from arena_kit.environment.records import DuelRecord, Fault, Outcome
 from arena_kit.environment.registry import all_specs, get_spec
@@ -40,7 +41,7 @@ PLAYED, NOT_PLAYED = 0, 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play a duel and write its classic document.
 
-    Returns 0 when the duel was played (by either player), 1 when the platform failed, 2 for bad arguments.
+    Returns 0 if the duel was played, whoever won; 1 if the platform failed; 2 for wrong arguments.
     """
     options = _parser().parse_args(arguments)
     return run_command(lambda folder: _play(_spec(options), options, folder))
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _spec(options: argparse.Namespace) -> EnvironmentSpec:
     spec = get_spec(options.environment)
     if spec.seats == 1:
-        raise BadArgument(f"{spec.name} has one seat: arena evaluate --help")
+        raise BadArgument(f"{spec.name} has one seat. Use `arena evaluate`.")
     return spec
 
 
@@ -59,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="arena play",
         description="Play a duel between two players and write its result.",
         epilog="Exit code: 0 the duel was played, 1 it could not be played, 2 wrong arguments. "
-        "For environments that are ranked by score: `arena evaluate --help`, and for scripts `arena script --help`.",
+        "For environments with one seat see `arena evaluate --help`, for scripts `arena script --help`.",
     )
     parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("player_2", help="the same; may be the same player")
@@ -67,10 +68,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--matches", type=positive, help="number of matches (default: the environment's)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
     parser.add_argument("--parallel", type=positive, help="matches played at once (default: the environment's)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the duel document here; - for the screen")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the duel document here; - for standard output"
+    )
     parser.add_argument("--logs", type=Path, metavar="FOLDER",
-                        help="write the players' and the referee's logs here")  # fmt: skip
+                        help="write the logs of the players and the referee to this folder")  # fmt: skip
     add_sandbox_options(parser)
+    add_install_option(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     return parser
 
@@ -78,27 +82,29 @@ def _parser() -> argparse.ArgumentParser:
 def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:
     match_count = options.matches or spec.matches_per_duel
     parallel = options.parallel or spec.parallel_matches
+    given = (options.player_1, options.player_2)
     names = (display_name(options.player_1), display_name(options.player_2))
     if options.output is not None and str(options.output) != "-" and not options.output.parent.is_dir():
         raise BadArgument(f"The folder {options.output.parent} of the output does not exist.")
     images = [player_image(player, options.sandbox, folder / f"player-{index}")
-              for index, player in enumerate((options.player_1, options.player_2), start=1)]  # fmt: skip
-    for player, image in zip((options.player_1, options.player_2), images, strict=True):
-        check_requirements(player, image, sandbox=options.sandbox, base_image=options.base_image)
+              for index, player in enumerate(given, start=1)]  # fmt: skip
+    required = [requirements_of(player, image) for player, image in zip(given, images, strict=True)]
     sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)
-    begun = time.monotonic()
     error = ""
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
 
     def launch(player: int) -> Container:
         name = f"arena-cli-{os.getpid()}-{player + 1}-{next(counter)}"
+        labels = {LABEL: str(os.getpid())}
         return sandbox.launch(
-            Launch(image=images[player], name=name, limits=spec.limits, labels={LABEL: str(os.getpid())}, core=core)
+            Launch(images[player], name, limits=spec.limits, labels=labels, core=core, packages=packages[player])
         )
 
     try:
         sandbox.check()
+        packages = [install(player, needs, options) for player, needs in zip(given, required, strict=True)]
+        begun = time.monotonic()
         with free_core(cores) as core, _progress(match_count, options.quiet) as show:
             played = run_duel(
                 spec,
@@ -126,7 +132,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
 
 @contextlib.contextmanager
 def _progress(match_count: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    # None: only on a terminal.
+    # tqdm takes None for "only on a terminal".
     with tqdm(total=match_count, unit=" matches", disable=True if quiet else None, file=sys.stderr) as bar:
 
         def show(matches_done: int) -> None:
@@ -139,7 +145,7 @@ def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argpa
     if str(options.output) == "-":
         sys.stdout.writelines(classic_document(spec, played.record, error))
     elif options.output is not None:
-        # First beside it: a file under the final name is always complete.
+        # Written beside it and renamed, so that a file with the final name is always complete.
         part = options.output.with_name(options.output.name + ".part")
         with part.open("w", encoding="utf-8") as file:
             file.writelines(classic_document(spec, played.record, error))
@@ -151,7 +157,10 @@ def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argpa
 
 
 def summary_text(played: PlayedDuel, seconds: float) -> str:
-    """The duel's result as a small table, and the first fault of each player, with its last words if it says little."""
+    """Return the result as a small table, with the first fault of each player.
+
+    If a fault says little on its own, the last lines that the player printed follow it.
+    """
     record, summary = played.record, played.record.summary
     winners = {Outcome.PLAYER_1: "player 1 wins", Outcome.PLAYER_2: "player 2 wins", Outcome.DRAW: "a draw"}
     width = max(8, *(len(name) for name in record.players))

@@ -1,4 +1,4 @@
-"""Check downloaded records at home, of a duel or of an evaluation: `arena recheck RECORDS.zip`."""
+"""`arena recheck`: check downloaded records of a duel or an evaluation by playing them again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERIFIED, MISMATCH, NOT_CHECKED = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What came of checking a file. head: what it holds, in a line. checked: what was looked at, in words."""
+    """The outcome of a check. head: what the file holds, in one line. checked: what was compared, in words."""
 
     mismatches: list[Mismatch]
     head: str
@@ -31,7 +31,7 @@ class Check:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check downloaded records; return 0 when they verify, 1 when not, 2 when they cannot be checked."""
+    """Check downloaded records. Returns 0 if they verify, 1 if they do not, 2 if they cannot be checked."""
     options = _parser().parse_args(arguments)
     try:
         if options.environments is not None:
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(plain_text(f"verify: {error}"), file=sys.stderr)
         return NOT_CHECKED
     for mismatch in check.mismatches:
-        # A terminal obeys what is in it, and a record can hold anything.
+        # A record may hold control sequences for terminals.
         print(plain_text(str(mismatch)))
     print(check.head)
     print("The record does not verify." if check.mismatches else f"The record verifies: {check.checked}.")
@@ -58,10 +58,10 @@ def _parser() -> argparse.ArgumentParser:
         description="Check the records of a duel or of an evaluation by playing them again.",
         epilog="Exit code: 0 they verify, 1 they do not, 2 they cannot be checked here.",
     )
-    parser.add_argument("records", type=Path, help="the records as downloaded from the page")
-    parser.add_argument("--sha256", default="", help="the hash of the play that the page shows")
+    parser.add_argument("records", type=Path, help="the records, as downloaded from the site")
+    parser.add_argument("--sha256", default="", help="the hash of the play, from the page of the result")
     parser.add_argument(
-        "--seeds-sha256", default="", metavar="SHA256", help="the hash of the seeds that an evaluation's page shows"
+        "--seeds-sha256", default="", metavar="SHA256", help="the hash of the seeds, from the page of the evaluation"
     )
     parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
     return parser

@@ -1,4 +1,4 @@
-"""Try a script submission as the arena would run it: `arena script --help`."""
+"""`arena script`: run a script submission as the site does and read its score."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ from arena_kit.cli.common import (
     run_command,
     unpack,
 )
-from arena_kit.cli.needed import check_requirements
+from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.needed import requirements_of
 from arena_kit.referee.script import ScriptFailure, ScriptRun, run_script
 from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 
 SCORED, NOT_RUN, NO_SCORE = 0, 1, 3
 FILE = "submission.py"
+DEFAULT_REQUIREMENTS = ("gymnasium",)
+"""What a script without requirements has on a site whose SCRIPT_REQUIREMENTS was not changed."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a script submission and print the arena's verdict.
+    """Run a script submission and print its score.
 
-    Returns 0 when it has a score, 3 when it has none, 1 when the platform failed, 2 for bad arguments.
+    Returns 0 if it has a score, 3 if it has none, 1 if the platform failed, 2 for wrong arguments.
     """
     options = _parser().parse_args(arguments)
     return run_command(lambda folder: _run(options, folder))
@@ -45,10 +48,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("script", help=f"a folder or zip with {FILE}, a single .py file, or an image name")
     parser.add_argument("--environment", required=True, metavar="ID", help="the script's argument, e.g. CartPole-v1")
-    parser.add_argument("--main-file", metavar="NAME", help=f"the file of a folder that is to be {FILE}")
+    parser.add_argument("--main-file", metavar="NAME", help=f"the file of the folder to run as {FILE}")
     parser.add_argument("--seconds", type=float, help="time limit (default 300)")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="write the end of its output here; - for the screen")
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="write the end of its output here; - for standard output"
+    )
     add_sandbox_options(parser)
+    add_install_option(parser)
     return parser
 
 
@@ -67,11 +73,13 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         )
     except ValueError as error:
         raise BadArgument(str(error)) from None
-    check_requirements(options.script, image, sandbox=options.sandbox, base_image=options.base_image)
+    required = requirements_of(options.script, image)
+    if not required.lines and image.startswith(FOLDER_PREFIX) and not options.no_install:
+        required = replace(required, lines=DEFAULT_REQUIREMENTS)
     sandbox = chosen_sandbox(options, folder / "channel")
     try:
         sandbox.check()
-        run = run_script(sandbox, launch)
+        run = run_script(sandbox, replace(launch, packages=install(options.script, required, options)))
     except SandboxError as error:
         print(f"arena: the script could not be run ({error.code}): {error}", file=sys.stderr)
         return NOT_RUN
@@ -84,7 +92,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
 
 
 def _image(options: argparse.Namespace, copy: Path) -> str:
-    """What the sandbox starts for a folder, a zip, a file or an image name. Raises BadArgument."""
+    """Return what the sandbox starts for a folder, a zip, a file or the name of an image. Raises BadArgument."""
     path = Path(options.script)
     main_file = options.main_file
     if path.is_file() and path.suffix == ".py":
@@ -102,17 +110,17 @@ def _image(options: argparse.Namespace, copy: Path) -> str:
     if main_file is not None and main_file != FILE:
         if Path(main_file).name != main_file or not (folder / main_file).is_file():
             raise BadArgument(f"{options.script} has no file {main_file}.")
-        # As with an upload, and never written through a link out of the copy.
+        # An upload is refused, too. Writing here could also follow a link out of the copy.
         if os.path.lexists(folder / FILE):
             raise BadArgument(f"{main_file} would be run as {FILE}, but there is another {FILE}.")
         shutil.copyfile(folder / main_file, folder / FILE)
     if not (folder / FILE).is_file():
-        raise BadArgument(f"{options.script} has no {FILE}; --main-file names the file that is to be it.")
+        raise BadArgument(f"{options.script} has no {FILE}; --main-file names the file to run in its place.")
     return FOLDER_PREFIX + str(folder)
 
 
 def verdict_text(run: ScriptRun) -> str:
-    """What the arena makes of a run, for a terminal."""
+    """Return the score of a run, or why there is none, as lines for a terminal."""
     used = f", {run.end.cpu_seconds:.1f} s of processor time" if run.end.cpu_seconds is not None else ""
     took = f"It ran for {run.end.wall_seconds:.1f} s{used}."
     verdict = run.verdict

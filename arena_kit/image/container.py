@@ -23,6 +23,7 @@ from arena_kit.image.calls import CALL_SECONDS, engine, engine_errors
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.labels import CONTAINER_LABEL
 from arena_kit.image.layer import Pieces
+from arena_kit.image.limits import MEMORY_BYTES, OUTPUT_CHARACTERS
 from arena_kit.log_context import bind
 
 WORK = "/opt/arena-work"
@@ -30,12 +31,10 @@ WORK = "/opt/arena-work"
 SCRATCH = f"{WORK}/scratch"
 UID = 60700
 """The user in the container; no system's passwd and no player has this id."""
-MEMORY_BYTES = 2 << 30
 FILE_BYTES = 4 << 30
 CONFLICT = 409
 SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 """The players' list of kernel calls, extended by internet sockets; `tests/test_builder_seccomp.py` compares the two."""
-OUTPUT_CHARACTERS = 20_000
 LOG_LINES = 400
 
 

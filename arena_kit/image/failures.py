@@ -9,15 +9,22 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from arena_kit.image.container import MEMORY_BYTES
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
-from arena_kit.image.installer import FETCHED_BYTES, INSTALL_SECONDS, MAX_FILES, TIMED_OUT, TOO_LARGE, TOO_MANY_FILES
-from arena_kit.image.layer import too_large, too_many_files
+from arena_kit.image.limits import (
+    FETCHED_BYTES,
+    INSTALL_SECONDS,
+    MAX_FILES,
+    MEMORY_BYTES,
+    TIMED_OUT,
+    TOO_LARGE,
+    TOO_MANY_FILES,
+)
 
 KILLED = (137, -9)
 TERMINATED = 143
 NEWER = ("==", "===", ">=", ">", "~=")
 MAX_NAMED = 4
+BASE_IMAGE = "the base image"
 _MISSING = re.compile(r"^ERROR: No matching distribution found for ([^;\n]+?)(?:;.*| \(from .*)?$", re.MULTILINE)
 _FOUND = re.compile(r"satisfies the requirement .*?(?:\(from ([^)\n]+)\) )?\(from versions: (.*)\)$", re.MULTILINE)
 _OTHER_PYTHON = re.compile(r"(\S+) Requires-Python ([^;\n]+)")
@@ -57,12 +64,12 @@ class Missing:
             return False
         return bool(self.versions and asked) and max(asked) > self.versions[-1]
 
-    def failure(self, line: str) -> BuildFailed:
-        """Return the failure for the owner. line: the owner's own line, if known."""
+    def failure(self, line: str, *, where: str = BASE_IMAGE) -> BuildFailed:
+        """Return the failure for the owner. line: the owner's own line, if known. where: names what has the Python."""
         shown = line or (f"{self.wanted} (needed by {self.needed_by})" if self.needed_by else self.wanted)
         newest = next((version for version in reversed(self.versions) if not version.is_prerelease), None)
         if newest is None:
-            why = f"no wheel of {self.name} fits the Python of the base image, or there is no such package. "
+            why = f"no wheel of {self.name} fits the Python of {where}, or there is no such package. "
             return BuildFailed(f"{shown}: {why}Check the name, or leave it out.", code="no_wheel")
         python = f"the wanted one needs Python {self.other_python}, and " if self.other_python else ""
         why = f"no version of {self.name} fits; {python}the newest here is {newest}. Ask for an existing version."
@@ -129,3 +136,19 @@ def failure(status: int, output: str) -> BuildFailed | BuilderUnavailable:
     errors = [line for line in output.splitlines() if line.startswith("ERROR:")]
     first = errors[0].removeprefix("ERROR:").strip() if errors else "pip gave no reason"
     return BuildFailed(f"The requirements cannot be installed: {first}", code="requirements_failed")
+
+
+def too_large(most_bytes: int) -> BuildFailed:
+    """Return the failure of requirements that take too much space on disk."""
+    return BuildFailed(
+        f"The requirements take more than {most_bytes >> 30} GiB on disk. Ask for fewer or smaller packages.",
+        code="requirements_too_large",
+    )
+
+
+def too_many_files(most_files: int) -> BuildFailed:
+    """Return the failure of requirements that consist of too many files."""
+    return BuildFailed(
+        f"The requirements install more than {most_files} files. Ask for fewer packages.",
+        code="requirements_too_many_files",
+    )

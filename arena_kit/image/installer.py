@@ -4,80 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import docker
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from arena_kit.image.container import SCRATCH, WORK, LockedContainer
-from arena_kit.image.errors import BuildFailed
 from arena_kit.image.layer import packages_layer
+from arena_kit.image.limits import (
+    FETCHED_BYTES,
+    INSTALL_SECONDS,
+    INSTALLED_BYTES,
+    MAX_FILES,
+    TIMED_OUT,
+    WATCH,
+    WATCH_SECONDS,
+)
+from arena_kit.image.wheels import DOWNLOAD, HASHES, INSTALL, TESTS, Wheel, checked_wheels
 
 FOLDER = "/opt/requirements"
 """The folder of the packages in an image. Python's path does not include it until the player server adds it in the
 player's process, so that no code of a wheel runs before."""
-INSTALL_SECONDS = 900
-"""Limit on all runs of pip together."""
-FETCHED_BYTES, INSTALLED_BYTES = 8 << 30, 8 << 30
-MAX_FILES, MAX_PACKAGES = 200_000, 200
-TIMED_OUT, TOO_LARGE, TOO_MANY_FILES = 124, 121, 122
-"""The exit statuses with which WATCH says which limit was exceeded."""
-WATCH_SECONDS = 1.0
 _WHEELS, _PACKAGES = f"{WORK}/wheels", f"{WORK}/packages"
-TESTS = r"/tests?/"
-"""Matches the tests inside packages, half of the files of NumPy and SciPy, which are not compiled."""
 _PIP = ("python3", "-I", "-m", "pip", "--no-cache-dir")
-WATCH = """
-import os, subprocess, sys, time
-seconds, pause, most_bytes, most_files = map(float, sys.argv[1:5])
-folders, command = sys.argv[5].split(":"), sys.argv[6:]
-deadline = time.monotonic() + seconds
-child = subprocess.Popen(command)
-status = None
-while status is None:
-    try:
-        status = child.wait(pause)
-    except subprocess.TimeoutExpired:
-        if time.monotonic() > deadline:
-            status = 124
-    size = count = 0
-    for folder in folders:
-        for path, folders_in, names in os.walk(folder):
-            count += len(folders_in) + len(names)
-            for name in names:
-                try:
-                    size += os.lstat(os.path.join(path, name)).st_size
-                except OSError:
-                    pass
-    if size > most_bytes or count > most_files:
-        status = 121 if size > most_bytes else 122
-child.kill()
-sys.exit(status if status >= 0 else 128 - status)
-"""
-HASHES = """
-import hashlib, json, os, sys
-found = {}
-for name in sorted(os.listdir(sys.argv[1])):
-    with open(os.path.join(sys.argv[1], name), "rb") as file:
-        found[name] = hashlib.file_digest(file, "sha256").hexdigest()
-print(json.dumps(found))
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Wheel:
-    """An installed wheel. sha256: the hash of its file, in hexadecimal."""
-
-    filename: str
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        return parse_wheel_filename(self.filename)[0]
-
-    @property
-    def version(self) -> str:
-        return str(parse_wheel_filename(self.filename)[1])
 
 
 class Installer(LockedContainer):
@@ -107,36 +54,19 @@ class Installer(LockedContainer):
         """Let pip find and fetch the wheels of these lines; return its exit status and the end of its output."""
         self.make_folders("wheels")
         self.put({"requirements.txt": "\n".join(lines).encode(), "certificates.crt": self._certificates})
-        command = (
-            "download", "--only-binary", ":all:", "--progress-bar", "off", "--dest", _WHEELS,
-            "--requirement", f"{WORK}/requirements.txt",
-        )  # fmt: skip
+        command = (*DOWNLOAD, "--dest", _WHEELS, "--requirement", f"{WORK}/requirements.txt")
         return self._watched(WORK, FETCHED_BYTES, command, log)
 
     def wheels(self) -> tuple[Wheel, ...]:
         """Return the fetched wheels. Raises BuildFailed."""
-        found = tuple(Wheel(name, digest) for name, digest in self.look(HASHES, _WHEELS).items())
-        if len(found) > MAX_PACKAGES:
-            raise BuildFailed(
-                f"The requirements need {len(found)} packages; at most {MAX_PACKAGES} are allowed.",
-                code="too_many_packages",
-            )
-        try:
-            for wheel in found:
-                parse_wheel_filename(wheel.filename)
-        except InvalidWheelFilename as error:
-            raise BuildFailed(f"The package index gave a file that is not a wheel: {error}.", code="no_wheel") from None
-        return found
+        return checked_wheels(self.look(HASHES, _WHEELS))
 
     def install(self, wheels: tuple[Wheel, ...], log: Callable[[str], None]) -> tuple[int, str]:
         """Leave the network and install the wheels; return the exit status and the end of the output."""
         self.leave_network()
         self.make_folders("packages")
         files = (f"{_WHEELS}/{wheel.filename}" for wheel in wheels)
-        command = (
-            "install", "--no-index", "--no-deps", "--no-compile", "--no-warn-script-location",
-            "--target", _PACKAGES, *files,
-        )  # fmt: skip
+        command = (*INSTALL, "--target", _PACKAGES, *files)
         status, output = self._watched(f"{SCRATCH}:{_PACKAGES}", INSTALLED_BYTES, command, log)
         if status == 0:
             # Files in layers have no times, so compiled files that check the time of their source would go unused.

@@ -21,6 +21,7 @@ from docker.errors import DockerException
 
 from arena_kit.image.calls import engine_errors
 from arena_kit.image.errors import BuildFailed
+from arena_kit.image.failures import too_large, too_many_files
 from arena_kit.image.labels import BUILD_LABEL, CONTAINER_LABEL, PREFIX_LABEL, container_name
 
 PIECE_BYTES = 1 << 20
@@ -99,22 +100,6 @@ def packages_layer(archive: IO[bytes], target: str, *, most_bytes: int, most_fil
                     f"A package holds {name[:100]}, which is not a plain file.", code="requirements_failed"
                 )
     yield _END
-
-
-def too_large(most_bytes: int) -> BuildFailed:
-    """Return the failure of requirements that take too much space on disk."""
-    return BuildFailed(
-        f"The requirements take more than {most_bytes >> 30} GiB on disk. Ask for fewer or smaller packages.",
-        code="requirements_too_large",
-    )
-
-
-def too_many_files(most_files: int) -> BuildFailed:
-    """Return the failure of requirements that consist of too many files."""
-    return BuildFailed(
-        f"The requirements install more than {most_files} files. Ask for fewer packages.",
-        code="requirements_too_many_files",
-    )
 
 
 _END = bytes(2 * tarfile.BLOCKSIZE)

@@ -16,8 +16,8 @@ from typing import Any
 import docker
 from docker.errors import APIError, ImageNotFound, NotFound
 
-from arena_kit.image.installer import INSTALL_SECONDS
 from arena_kit.image.labels import BUILD_LABEL, CONTAINER_LABEL, PREFIX_LABEL, REQUIREMENTS_LABEL, SUBMISSION_LABEL
+from arena_kit.image.limits import INSTALL_SECONDS
 
 logger = logging.getLogger(__name__)
 

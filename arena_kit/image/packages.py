@@ -11,32 +11,29 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import docker
 from docker.errors import ImageNotFound
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from arena_kit.image.calls import engine_errors
 from arena_kit.image.container import NameTaken
-from arena_kit.image.errors import BuilderUnavailable, BuildFailed
-from arena_kit.image.failures import failure, missing
-from arena_kit.image.installer import INSTALL_SECONDS, Installer, Wheel
+from arena_kit.image.errors import BuilderUnavailable
+from arena_kit.image.failures import failure
+from arena_kit.image.installer import Installer
 from arena_kit.image.labels import PREFIX_LABEL, REQUIREMENTS_LABEL, WARNINGS_LABEL, WHEELS_LABEL, container_name
 from arena_kit.image.layer import commit_layer
+from arena_kit.image.limits import INSTALL_SECONDS
+from arena_kit.image.wheels import Log, Wheel, fetch_all, warning
 
 RECIPE = "4"
 """Version of the way that images are made; a change of it keeps older images from being reused."""
-MAX_FALL_BACKS = 5
-"""At most this many lines fall back to the base image's versions; each costs a run of pip."""
 WAIT_SECONDS = 1.0
 """Seconds between two checks whether another worker has installed the same requirements."""
 NEWS_SECONDS = 5.0
-"""Seconds between two log lines while waiting for it; `log` may raise to end the build."""
-Log = Callable[[str], None]
+"""Between two lines about it; `log` raises when the build shall end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +111,7 @@ def package_image(
         time.sleep(WAIT_SECONDS)
 
 
-def is_met(lines: tuple[str, ...], base: Mapping[str, str]) -> bool:
-    """Return whether the base image meets all lines; a line with extras or a marker counts as not met."""
-    for line in lines:
-        asked = Requirement(line)
-        version = base.get(canonicalize_name(asked.name))
-        if version is None or asked.extras or asked.marker or not asked.specifier.contains(version):
-            return False
-    return True
+"""Seconds between two log lines while waiting for it; `log` may raise to end the build."""
 
 
 def _existing(client: docker.DockerClient, tag: str) -> PackageImage | None:
@@ -165,44 +155,3 @@ def _make(
         WHEELS_LABEL: json.dumps({wheel.filename: wheel.sha256 for wheel in wheels}),
     }
     return PackageImage(commit_layer(client, base_id, pip.layer(), tag=tag, labels=labels), wheels, warnings)
-
-
-def fetch_all(pip: Installer, wanted: list[str], base: Mapping[str, str], log: Log) -> list[str]:
-    """Fetch the wheels; return the lines that fall back to the base image's versions. Raises BuildFailed."""
-    given_up: list[str] = []
-    while wanted:
-        status, output = pip.fetch(tuple(wanted), log)
-        if status == 0:
-            break
-        absent = missing(status, output)
-        if absent is None:
-            raise failure(status, output)
-        line = next((line for line in wanted if _package_of(line) == absent.name), "")
-        if not line or absent.is_too_new or absent.name not in base:
-            raise absent.failure(line)
-        if len(given_up) == MAX_FALL_BACKS:
-            raise BuildFailed(
-                f"More than {MAX_FALL_BACKS} requirements have no wheel for the Python of the base image, "
-                f"including {line}. Ask for versions that have one.",
-                code="no_wheel",
-            )
-        wanted.remove(line)
-        given_up.append(line)
-        log(f"No wheel for {line}: trying without it.")
-    return given_up
-
-
-def warning(line: str, here: Mapping[str, str], base: Mapping[str, str]) -> str:
-    """Return a sentence for the owner about a line that fell back to another version.
-
-    here: installed versions by name. base: the base image's versions by name.
-    """
-    package = _package_of(line)
-    if package in here:
-        # Another requirement depends on the package.
-        return f"{line} has no wheel for the Python of the base image; version {here[package]} is used."
-    return f"{line} has no wheel for the Python of the base image; version {base[package]} of the base image is used."
-
-
-def _package_of(line: str) -> str:
-    return canonicalize_name(Requirement(line).name)

@@ -27,8 +27,9 @@ from arena_kit.image.inventory import inventory
 from arena_kit.image.labels import PREFIX_LABEL
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.leftovers import Needed, sweep_containers, sweep_images
-from arena_kit.image.packages import Network, PackageImage, is_met, package_image
+from arena_kit.image.packages import Network, PackageImage, package_image
 from arena_kit.image.sbom import sbom
+from arena_kit.image.wheels import is_met
 from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, read_text, unpack_archive
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements, unmet
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from arena_kit.image.installer import Wheel
 from arena_kit.image.inventory import Inventory
+from arena_kit.image.wheels import Wheel
 
 Component = dict[str, Any]
 NAMESPACE = uuid.UUID("6f0f4b0e-3f0c-5f0a-9d52-3b1c6f1d7a11")

@@ -38,9 +38,11 @@ class Launch:
     """The container to start for a player.
 
     image: name of an image on the engine, or `folder:PATH`. name: unique on the host, so that it also serves as a
-    mutex. labels: put on the container, so that the leftovers of a dead worker can be found. core: CPU core to pin it
-    to; None for any. fresh: load the player for one duel only, in the process that plays. in_background: keep it off
-    its core, where another duel is played, and at low priority, until it has a slot.
+    mutex. packages: where the requirements of a folder are installed: for containers an image that the folder is
+    mounted on, for local processes another folder; empty without requirements. labels: put on the container, so that
+    the leftovers of a dead worker can be found. core: CPU core to pin it to; None for any. fresh: load the player for
+    one duel only, in the process that plays. in_background: keep it off its core, where another duel is played, and at
+    low priority, until it has a slot.
     """
 
     image: str
@@ -50,6 +52,7 @@ class Launch:
     core: int | None = None
     fresh: bool = False
     in_background: bool = False
+    packages: str = ""
 
 
 class Container(Protocol):

@@ -197,7 +197,7 @@ class DockerSandbox:
                     code="folder_unreadable",
                 )
             mounts.append(Mount(PLAYER, str(folder), type="bind", read_only=True))
-            image = self._base_image
+            image = launch.packages or self._base_image
         uid = player_uid(launch.name)
         options: dict[str, Any] = {
             "image": image,

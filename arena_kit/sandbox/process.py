@@ -78,8 +78,7 @@ def _starts(command: tuple[str, ...]) -> bool:
 def _hand_over(folder: Path, home: Path, uid: int) -> Path:
     """Give the player's user its home; return the folder, or a copy where that user cannot read the original."""
     os.chown(home, uid, uid)
-    parents = [folder, *folder.parents]
-    if all(parent.stat().st_mode & 0o001 for parent in parents) and folder.stat().st_mode & 0o004:
+    if _is_readable(folder):
         return folder
     copy = home.with_name("player")
     # Links are copied as links: root following them could copy files that the player must not read.
@@ -87,6 +86,28 @@ def _hand_over(folder: Path, home: Path, uid: int) -> Path:
     for path in [copy, *copy.rglob("*")]:
         os.chown(path, uid, uid, follow_symlinks=False)
     return copy
+
+
+def _is_readable(folder: Path) -> bool:
+    """Whether other users can reach and list a folder."""
+    return all(path.stat().st_mode & 0o001 for path in [folder, *folder.parents]) and bool(folder.stat().st_mode & 4)
+
+
+def _packages_for_others(folder: Path, home: Path) -> Path:
+    """Return a folder of packages that other users can read: links to the files if the folder's parents are private."""
+    if _is_readable(folder):
+        return folder
+    copy = home.with_name("packages")
+    shutil.copytree(folder, copy, symlinks=True, copy_function=_link)
+    return copy
+
+
+def _link(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
+    return target
 
 
 class ProcessSandbox:
@@ -189,14 +210,15 @@ class ProcessBox:
             MARK: self._token,
             **{_label_variable(label): value for label, value in launch.labels.items()},
         }
-        powers = power_command()
+        powers, packages = power_command(), launch.packages
         if has_own_users():
             uid = player_uid(launch.name)
             powers += _as_user(uid)
             folder = _hand_over(folder, home, uid)
+            packages = str(_packages_for_others(Path(packages), home)) if packages else ""
         command = [
             *namespace_command(), *powers, sys.executable, "-s", "-P", str(PLAYER_SERVER / "start.py"),
-            *arguments(channel_folder, folder, home),
+            *arguments(channel_folder, folder, home), "--packages", packages,
         ]  # fmt: skip
         self._process = subprocess.Popen(
             command,

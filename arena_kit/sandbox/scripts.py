@@ -69,7 +69,8 @@ class ScriptLimits:
 class ScriptLaunch:
     """The script to run, as `python -u submission.py ENVIRONMENT_ID` in the folder of the submission's files.
 
-    image, name, labels, core: as in a player's `Launch`. Raises ValueError when `environment_id` is not a valid id.
+    image, name, packages, labels, core: as in a player's `Launch`. Raises ValueError when `environment_id` is not a
+    valid id.
     """
 
     image: str
@@ -78,6 +79,7 @@ class ScriptLaunch:
     limits: ScriptLimits
     labels: Mapping[str, str]
     core: int | None = None
+    packages: str = ""
 
     def __post_init__(self) -> None:
         if not ENVIRONMENT_ID.fullmatch(self.environment_id):

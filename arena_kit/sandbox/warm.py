@@ -32,10 +32,11 @@ class Key(NamedTuple):
     limits: Limits
     core: int | None
     fresh: bool
+    packages: str
 
     @classmethod
     def of(cls, launch: Launch) -> Key:
-        return cls(launch.image, launch.limits, launch.core, launch.fresh)
+        return cls(launch.image, launch.limits, launch.core, launch.fresh, launch.packages)
 
 
 @dataclass(frozen=True, slots=True)

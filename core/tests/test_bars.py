@@ -349,7 +349,7 @@ def test_only_who_knows_the_password_is_told_why_an_account_is_closed(alice: Use
     page = client.post("/login/", {"username": alice.email, "password": "wrong"})
     assert "viruses" not in page.content.decode()
     page = client.post("/login/", {"username": alice.email, "password": factories.PASSWORD})
-    assert "closed by the organisers: Uploads viruses." in page.content.decode()
+    assert "The organisers closed this account: Uploads viruses." in page.content.decode()
 
 
 def test_a_banned_person_is_marked_where_others_still_see_their_results(

@@ -75,7 +75,7 @@ def outside(root: Path, got: str) -> Iterator[str]:
 
 
 def agent_name(text: str) -> str:
-    from web.forms import AgentForm
+    from web.submissions.forms import AgentForm
 
     return REFUSED if "name" in AgentForm({"name": text}).errors else ACCEPTED
 

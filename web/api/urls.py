@@ -106,6 +106,7 @@ routes = [
     *native("jobs/<slug:kind>/<int:pk>/", jobs.JobShown, "job"),
     *native("jobs/<slug:kind>/<int:pk>/log/", jobs.JobLog, "job_log"),
     *native("jobs/<slug:kind>/<int:pk>/cancel/", jobs.JobCancel, "job_cancel"),
+    *native("jobs/<slug:kind>/<int:pk>/priority/", jobs.JobPriority, "job_priority"),
     path("api/docs", docs, name="docs"),
     path("api/docs/", docs),
     path("api/schema", schema, name="schema"),

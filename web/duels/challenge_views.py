@@ -15,8 +15,8 @@ from core.errors import Refused
 from core.models import Agent, AuditEntry, Challenge, Environment, User
 from core.people.audit_log import operator_of
 from core.submissions.cancels import challenge_cancel
-from web.forms import archive_form
 from web.site.limits import answer_refused
+from web.submissions.forms import archive_form
 from web.submissions.views import agent_page
 
 

@@ -23,12 +23,12 @@ from core.tournaments.selectors import (
 )
 from web.environments.parts import edition_table
 from web.evaluations.board_views import scored_page
-from web.forms import AgentForm, agent_form
 from web.people.quota_parts import upload_quotas
 from web.ratings.as_of import AsOfForm
 from web.ratings.past_views import past_page
 from web.site.fragments import render_page
 from web.site.refusals import explained
+from web.submissions.forms import AgentForm, agent_form
 from web.tournaments.bracket_views import tournament_page
 from web.tournaments.ladder_views import TABLE, ladder_page, ladder_table
 

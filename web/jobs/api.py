@@ -16,17 +16,19 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.priorities import priority_set
 from core.jobs.selectors import attempts_of, queue_counts
 from core.jobs.waits import Wait, WaitCode, wait_of
 from core.listing import job_rows
 from core.models import AuditEntry, Duel, Job, JobFault, JobState
+from core.models.job import PRIORITIES
 from core.people.audit_log import operator_of
 from core.submissions.cancels import PHASES, phase_cancel
 from core.submissions.visibility import job_error_shown, job_log_visible, submission_of
 from core.tournaments.results import duel_check, held_back_from
 from web.api.authentication import viewer_of
 from web.api.fields import JobFields
-from web.api.views import Acting, Listed, Shown, one, refusals
+from web.api.views import Acting, Listed, Shown, checked, one, refusals
 from web.duels.api import HELD_BACK
 from web.submissions.version_api import PRIVATE
 
@@ -35,6 +37,7 @@ KIND = OpenApiParameter("kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=so
 
 class JobAnswer(JobFields):
     kind = serializers.CharField(source="KIND")
+    priority = serializers.IntegerField(help_text="Set by organisers, from -10 (after others) to 10 (before them).")
     not_before = serializers.DateTimeField(allow_null=True, help_text="After a fault, the job is delayed until then.")
     submission = serializers.SerializerMethodField(help_text="null for a duel, see /api/v1/duels/ID/.")
     error = serializers.SerializerMethodField(help_text="A sentence; without the details that only the owner may read.")
@@ -189,6 +192,33 @@ class JobCancel(Acting):
         with refusals():
             phase_cancel(job=row, operator=operator_of(request, AuditEntry.Channel.API, account))
         return Response(JobFullAnswer(one(job_rows(kind), pk=pk), context={"request": request}).data)
+
+
+class PriorityRequest(serializers.Serializer[Any]):
+    priority = serializers.IntegerField(min_value=-PRIORITIES, max_value=PRIORITIES)
+
+
+class JobPriority(OfKind, Acting):
+    """Where a waiting job stands in its line."""
+
+    tag = "jobs"
+
+    @extend_schema(
+        parameters=[KIND],
+        request=PriorityRequest,
+        responses={200: JobFullAnswer, 403: OpenApiResponse(description="Only organisers may do this.")},
+    )
+    def put(self, request: Request, kind: str, pk: int) -> Response:
+        """Set the priority of a waiting job. For organisers who may change jobs of this kind."""
+        account = self.account(request)
+        rows = self.get_queryset()
+        if not (account.is_staff and account.has_perm(f"core.change_{rows.model._meta.model_name}")):
+            raise PermissionDenied("Only organisers may change the priority of a job.")
+        row = one(rows, pk=pk)
+        priority = checked(PriorityRequest, request)["priority"]
+        with refusals():
+            priority_set(job=row, priority=priority, operator=operator_of(request, AuditEntry.Channel.API, account))
+        return Response(JobFullAnswer(one(rows, pk=pk), context={"request": request}).data)
 
 
 class QueueAnswer(serializers.Serializer[Any]):

@@ -14,8 +14,8 @@ from django.utils.functional import SimpleLazyObject
 
 from core.models import Environment, QuotaName, User
 from core.people.quota_selectors import Quota, challenge_quota, quota_limit, quota_list, quota_lists
-from web.forms import ArchiveForm
 from web.site.limits import duration
+from web.submissions.forms import ArchiveForm
 
 ALMOST_PERCENT = 80
 """Share of a quota from which its bar warns that little is left."""

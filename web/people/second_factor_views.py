@@ -31,7 +31,8 @@ from core.people.second_factor_selectors import (
     second_factor_get,
     second_factor_missing,
 )
-from web.forms import CodeForm, refuse
+from web.people.forms import CodeForm
+from web.site.forms import refuse
 
 WAITING = "second_factor_waiting"
 WAITING_SECONDS = 600

@@ -26,10 +26,11 @@ from core.people.audit_log import account_record
 from core.people.second_factor_selectors import second_factor_get
 from core.people.services import user_create, user_update
 from core.people.token_selectors import token_list
-from web.forms import LoginForm, ProfileForm, SignUpForm, TokenForm, refuse
+from web.people.forms import LoginForm, ProfileForm, SignUpForm, TokenForm
 from web.people.logins import login_succeeded
 from web.people.quota_parts import own_quotas
 from web.people.second_factor_views import ask_for_code
+from web.site.forms import refuse
 
 
 @sensitive_post_parameters()

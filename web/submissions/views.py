@@ -22,11 +22,12 @@ from core.submissions.cancels import open_phase, phase_cancel
 from core.submissions.selectors import agent_get
 from web.duels.challenge_parts import challenge_part
 from web.environments.views import environment_page
-from web.forms import ArchiveForm, agent_form, archive_form, refuse
 from web.people.quota_parts import upload_quotas
+from web.site.forms import refuse
 from web.site.fragments import render_page
 from web.site.limits import answer_refused
 from web.site.refusals import said
+from web.submissions.forms import ArchiveForm, agent_form, archive_form
 from web.submissions.parts import agent_rights, shown_history, shown_versions
 from web.submissions.resting import rest
 

@@ -196,6 +196,8 @@ GET    /api/v1/jobs/build/{build}/                                   200 200 200
 GET    /api/v1/jobs/build/{build}/log/                               403 200 403 200
 GET    /api/v1/jobs/build/{build}/cancel/                            405 405 405 405
 POST   /api/v1/jobs/build/{build}/cancel/                            401 400 403 403
+GET    /api/v1/jobs/build/{build}/priority/                          405 405 405 405
+PUT    /api/v1/jobs/build/{build}/priority/                          401 403 403 415
 GET    /api/docs                                                     200 200 200 200
 GET    /api/schema                                                   200 200 200 200
 GET    /api/nothing                                                  404 404 404 404

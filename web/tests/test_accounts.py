@@ -70,7 +70,7 @@ def test_a_wrong_invitation_code_is_refused(client: Client, settings: Settings, 
     settings.INVITATION_CODE = "sesame-sesame"
     response = client.post("/sign-up/", NEW | {"invitation_code": code})
     assert errors(response)["invitation_code"] == (
-        ["Incorrect invitation code"] if code else ["This field is required."]
+        ["This invitation code is not valid."] if code else ["This field is required."]
     )
     assert not User.objects.exists()
 

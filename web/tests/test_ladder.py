@@ -142,3 +142,14 @@ def test_an_owner_lets_an_agent_rest_and_play_again(client: Client, cast: Cast, 
     assert "Let it rest" not in text(client, reverse("web:agent", args=[task.slug, "lander"]))
     refused = client.post(reverse("web:agent_rest", args=[task.slug, "lander"]), follow=True)
     assert "nothing is played there that an agent could rest from" in refused.content.decode()
+
+
+def test_the_range_of_ranks_beside_a_row_says_that_it_counts_all_rated_agents(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    anna = factories.ready(factories.agent(cast.alice, environment, "anna"))
+    berta = factories.ready(factories.agent(cast.bob, environment, "berta"))
+    ladder(anna, berta)
+    factories.rating(anna, 1600, rank=4, best_rank=4, worst_rank=5)
+    shown = text(client, reverse("web:edition", args=[environment.slug, 1]))
+    assert '<span><span class="sr">rank </span>4th to 5th of all rated</span>' in shown

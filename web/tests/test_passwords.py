@@ -81,7 +81,7 @@ def test_no_password_and_no_secret_is_in_the_mail_about_a_page_that_broke(
 
     settings.ADMINS = [("olga", "olga@arena.example")]
     settings.INVITATION_CODE = settings.PUBLISHER_REMOTE = secret = "kingfisher"
-    for place in ("web.people.views.user_create", "web.forms.email_stored"):
+    for place in ("web.people.views.user_create", "web.people.forms.email_stored"):
         monkeypatch.setattr(place, broken)
     form = {
         "email": "dora@arena.example",

@@ -43,6 +43,7 @@ NOT_READ = {
         "docs",
         "health",
         "job_cancel",
+        "job_priority",
         "schema",
     ),
     "web": (

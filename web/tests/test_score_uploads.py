@@ -78,7 +78,7 @@ def test_a_zip_is_taken_as_it_is(cast: Cast, task: Environment, visit: As) -> No
     [
         ([], {}, "archive", "Choose a file."),
         ([("a.py", "")], {}, "archive", "A file is empty."),
-        ([("a.zip", zip_of(FIRST)), ("b.py", SCRIPT)], {}, "archive", "Choose either one zip or single files"),
+        ([("a.zip", zip_of(FIRST)), ("b.py", SCRIPT)], {}, "archive", "Choose one zip or single files"),
         ([("weights.bin", b"1")], {}, "archive", "At least one Python (.py) file is needed"),
         ([("a.py", SCRIPT), ("b.py", SCRIPT)], {}, "main_file", "Say which of a.py, b.py is the main file."),
         ([("a.py", SCRIPT)], {"main_file": "c.py"}, "main_file", "The main file must be one of a.py."),

@@ -81,8 +81,8 @@ def test_a_player_that_fails_gets_the_arenas_sentence_and_no_score(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("evaluate", "docs", "--environment", "quarto"), "Quarto is played by 2: arena play --help"),
-        (("play", "docs", "docs", "--environment", "CartPole-v1"), "CartPole has one seat: arena evaluate"),
+        (("evaluate", "docs", "--environment", "quarto"), "Quarto has 2 seats. Use `arena play`."),
+        (("play", "docs", "docs", "--environment", "CartPole-v1"), "CartPole has one seat. Use `arena evaluate`."),
         (("evaluate", "docs", *BASE), "The folder docs has no player.py, agent.py or main.py."),
         (("evaluate", "docs", *BASE, "--records", "no/such/folder.zip"), "does not exist"),
         (("evaluate", "docs", "--environment", "Chess-v1"), "There is no environment 'Chess-v1'"),

@@ -151,16 +151,28 @@ def test_an_image_that_is_not_there_is_said_so() -> None:
     assert "image_missing" in done.stderr
 
 
+def test_a_missing_docker_library_is_named() -> None:
+    without = (
+        "import sys; from arena_kit.cli.main import main; sys.modules['docker'] = None; "
+        "sys.exit(main(['play', *sys.argv[1:]]))"
+    )
+    with folders(GOOD) as (good,):
+        command = [sys.executable, "-c", without, str(good), str(good), "--environment", "quarto"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.partition(":")[0]) == (2, "arena"), done.stderr
+    assert "pip install 'arena-kit[docker]'" in done.stderr
+
+
 # --- What a player requires -------------------------------------------------------------------------------
 
 
 def test_what_is_missing_is_named_before_anything_starts() -> None:
     wanting = {"player.py": GOOD, "requirements.txt": "no-such-package\nnumpy<0.1\n"}
     with folders(wanting, {"player.py": GOOD, "requirements.txt": "numpy\n"}) as (missing, met):
-        done = run(met, missing, *BASE, code=2)
+        done = run(met, missing, *BASE, "--no-install", code=2)
         assert f"arena: {missing} requires no-such-package, numpy<0.1 (it has version " in done.stderr
-        assert "this Python does not have that. Install it with pip" in done.stderr
-        run(met, met, *BASE)
+        assert "this Python does not have that. Leave out --no-install" in done.stderr
+        run(met, met, *BASE, "--no-install")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +193,7 @@ def test_requirements_are_refused_in_the_words_of_the_site(file: str, text: str,
 @pytest.mark.docker
 def test_an_image_is_asked_what_it_has() -> None:
     with folders({"player.py": GOOD, "requirements.txt": "no-such-package\nnumpy\n"}) as (wanting,):
-        done = run(wanting, wanting, "--environment", "tic-tac-toe", "--matches", "2", code=2)
+        done = run(wanting, wanting, "--environment", "tic-tac-toe", "--no-install", code=2)
     assert "requires no-such-package, and the image rl-arena-base does not have that." in done.stderr
 
 

@@ -168,7 +168,7 @@ def test_an_old_pin_falls_back_to_the_base_image_with_a_warning_that_stays(engin
         assert ignored.startswith("python=3.6 in environment.yml is ignored")
         assert warning == (
             "numpy==1.16.4.* has no wheel for the Python of the base image; "
-            f"version {version} of the base image is used."
+            f"version {version}, which is there, is used."
         )
 
 

@@ -12,11 +12,12 @@ import docker
 import pytest
 from django.conf import settings
 
-from arena_kit.image import installer
+from arena_kit.image import wheels
 from arena_kit.image.calls import base_image_id, engine
 from arena_kit.image.container import WORK, NameTaken
 from arena_kit.image.errors import BuildFailed
-from arena_kit.image.installer import INSTALL_SECONDS, TIMED_OUT, TOO_LARGE, TOO_MANY_FILES, WATCH, Installer
+from arena_kit.image.installer import Installer
+from arena_kit.image.limits import INSTALL_SECONDS, TIMED_OUT, TOO_LARGE, TOO_MANY_FILES, WATCH
 from arena_kit.image.packages import Network
 from arena_kit.tests.image.archives import trap_wheel
 
@@ -216,7 +217,7 @@ def test_all_rounds_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.docker
 def test_too_many_packages_fail_the_build(client: docker.DockerClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installer, "MAX_PACKAGES", 1)
+    monkeypatch.setattr(wheels, "MAX_PACKAGES", 1)
     with made(client) as pip:
         pip.make_folders("wheels")
         pip.put({f"wheels/{name}-1.0-py3-none-any.whl": b"" for name in ("a", "b")})

@@ -13,8 +13,8 @@ from django.conf import LazySettings
 from docker.errors import APIError, ImageNotFound, NotFound
 
 from arena_kit.image.calls import base_image_id, engine
-from arena_kit.image.installer import INSTALL_SECONDS
 from arena_kit.image.leftovers import REQUIREMENTS_SECONDS, Needed, sweep_containers, sweep_images
+from arena_kit.image.limits import INSTALL_SECONDS
 
 NOTHING = Needed(frozenset(), frozenset(), frozenset())
 

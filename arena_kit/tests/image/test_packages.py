@@ -13,7 +13,8 @@ from arena_kit.image import packages
 from arena_kit.image.container import NameTaken, lines
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.image.installer import Installer
-from arena_kit.image.packages import MAX_FALL_BACKS, Network, fetch_all, is_met, package_image, warning
+from arena_kit.image.packages import Network, package_image
+from arena_kit.image.wheels import MAX_FALL_BACKS, fetch_all, is_met, warning
 
 MISSING = (
     "ERROR: Could not find a version that satisfies the requirement {0} (from versions: 2.0, 9.0)\n"
@@ -84,7 +85,7 @@ def test_the_number_of_rounds_is_bounded() -> None:
 
 
 def test_the_warning_names_the_version_that_is_used() -> None:
-    assert warning("numpy==1.16.4", {}, BASE).endswith("version 1.24.2 of the base image is used.")
+    assert warning("numpy==1.16.4", {}, BASE).endswith("version 1.24.2, which is there, is used.")
     assert warning("numpy==1.16.4", {"numpy": "2.1"}, BASE).endswith("version 2.1 is used.")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from arena_kit.image.installer import Wheel
 from arena_kit.image.inventory import Inventory
 from arena_kit.image.sbom import sbom
+from arena_kit.image.wheels import Wheel
 
 BASE = Inventory("debian", "12", "3.11.2", (("libc6", "2:2.36-9+deb12u1", "amd64"),), {"numpy": "1.24.2"})
 

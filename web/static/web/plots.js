@@ -184,6 +184,22 @@ const LOOKS = {
   steps: { width: 2.25, paths: outline },
 };
 
+// Dots that would lie on each other are left out: from the last one backwards, since the newest matters most.
+function apart(u, number, isShown) {
+  if (!isShown) return null;
+  const gap = (u.series[number].points.size + 2) * devicePixelRatio;
+  const kept = [];
+  let next = Infinity;
+  for (let index = u.series[number].idxs[1]; index >= u.series[number].idxs[0]; index--) {
+    if (u.data[number][index] === null) continue;
+    const place = u.valToPos(u.data[0][index], "x", true);
+    if (next - place < gap) continue;
+    kept.unshift(index);
+    next = place;
+  }
+  return kept;
+}
+
 function seriesOf(line, count) {
   const isAlone = line.values.filter((value) => value !== null).length === 1;
   return {
@@ -193,6 +209,8 @@ function seriesOf(line, count) {
     points: {
       show: line.look === "dots" || line.look === "both" || (line.look === "line" && isAlone), size: count > 60 ? 4 : 10, width: count > 60 ? 0 : 1.5,
       fill: () => colour(line.colour), stroke: () => colour("--surface"),
+      // A scatter keeps every dot, and its places are in no order.
+      ...(line.look === "dots" ? {} : { filter: apart }),
     },
   };
 }
