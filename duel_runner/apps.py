@@ -15,9 +15,9 @@ class DuelRunnerConfig(AppConfig):
         # A script may run for minutes.
         scripts = Line(Evaluation, "duel_runner.evaluating.evaluate", {"is_verified": False})
         duels = Line(Duel, "duel_runner.tasks.play_duel")
-        # People wait for validations, which are short compared with an edition. Turns keep scripts and editions from
-        # delaying each other for long.
-        queue_serve("duel", first=[validations, evaluations], by_turns=[recordings, scripts, duels])
+        # People wait for a validation, and it is short. The others take turns, so that neither editions nor an
+        # evaluation of everybody keep the others waiting for long.
+        queue_serve("duel", first=[validations], by_turns=[evaluations, recordings, scripts, duels])
         # Of workers that are reserved for what is short.
         queue_serve("quick", first=[validations, evaluations, recordings])
         chore_register("duel", "quick", run="duel_runner.tasks.leftovers_reap")

@@ -1,44 +1,77 @@
-"""Fails a job at once if this worker cannot make its environment, instead of retrying in vain."""
+"""Work whose environment this worker cannot make: it ends at once where the whole site lacks it, else it waits.
+
+What one worker finds says nothing about the site: it may be out of memory, or lack a package that others have. It gives
+the job back and takes no more until it can make the environment again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import partial, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from arena_kit.environment.availability import Trouble, trouble_of
 from arena_kit.environment.registry import get_spec
-from core.environments.availability import environment_lost
-from core.jobs.worker import Lease
+from core.environments.availability import job_fail_unavailable, unmakeable_note, unmakeable_settle
+from core.jobs.worker import Lease, PlatformFault
 from core.models import Duel, Environment, Evaluation, Validation
 from duel_runner.rules import rules
 
 AnyPlayed = TypeVar("AnyPlayed", Duel, Validation, Evaluation)
 Rest = ParamSpec("Rest")
+UNMAKEABLE_CODE = "environment_unmakeable"
+
+_known: dict[str, Trouble | None] = {}
+"""By spec id: what does not change in the life of a worker, namely that a trial succeeded or a package is missing."""
 
 
 def if_makeable(
     action: Callable[Concatenate[AnyPlayed, Lease, Rest], None],
 ) -> Callable[Concatenate[AnyPlayed, Lease, Rest], None]:
-    """Wrap the work of a job: if its environment cannot be made, fail the job and raise an alarm."""
+    """Do the work of a job only where its environment can be made; else fail it or raise PlatformFault."""
 
     @wraps(action)
     def guarded(job: AnyPlayed, lease: Lease, /, *arguments: Rest.args, **named: Rest.kwargs) -> None:
         # First, because it raises its own fault for rules that no longer exist.
         spec = rules(job)
-        trouble = _trouble(spec.id)
+        trouble = trouble_here(spec.id)
         if trouble is None:
             action(job, lease, *arguments, **named)
-        else:
-            environment_lost(job=job, environment=_environment(job), trouble=trouble, log=lease.text)
+            return
+        environment = _environment(job)
+        if trouble.is_missing and not environment.is_available:
+            job_fail_unavailable(job=job, environment=environment, log=lease.text)
+            return
+        unmakeable_note(environment=environment, trouble=trouble)
+        raise PlatformFault(
+            f"The worker could not load {environment}. Another attempt follows.",
+            code=UNMAKEABLE_CODE,
+            persists=partial(_is_unmakeable, environment.pk, spec.id),
+        )
 
     return guarded
 
 
-@cache
-def _trouble(spec_id: str) -> Trouble | None:
-    """Return why an environment cannot be made; cached, because packages do not change while a worker runs."""
-    return trouble_of(get_spec(spec_id))
+def trouble_here(spec_id: str) -> Trouble | None:
+    """Return why this worker cannot make an environment; None when it can."""
+    if spec_id in _known:
+        return _known[spec_id]
+    trouble = trouble_of(get_spec(spec_id))
+    if trouble is None or trouble.is_missing:
+        _known[spec_id] = trouble
+    return trouble
+
+
+def _is_unmakeable(environment_id: int, spec_id: str) -> bool:
+    """Return whether this worker still cannot make an environment that the site takes for available."""
+    environment = Environment.objects.get(pk=environment_id)
+    if not environment.is_available:
+        # The site knows by now: no new work of this environment comes, so the worker is free for that of others.
+        return False
+    if trouble_here(spec_id) is not None:
+        return True
+    unmakeable_settle(environment=environment)
+    return False
 
 
 def _environment(job: Duel | Validation | Evaluation) -> Environment:

@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
+
+
+@contextmanager
+def rolled_back() -> Iterator[None]:
+    """Undo at the end what the block has written. Each transaction of the arena within it counts as one of its own."""
+    block = transaction.atomic()
+    block._from_testcase = True  # type: ignore[attr-defined]  # the stubs lack it
+    with block:
+        yield
+        transaction.set_rollback(True)
 
 
 @contextmanager

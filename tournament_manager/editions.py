@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Max, Q
 
 from arena_kit.ranking.pairing import round_robin
 from core.errors import Refused
+from core.jobs.apart import apart
 from core.links import page
 from core.models import Alarm, Build, Environment, JobState, Play, Submission, Tournament, TournamentState, Validation
 from core.moderation.services import participants_withdraw_barred, quarantine_where_due
@@ -34,8 +36,7 @@ def advance(environment: Environment, *, now: datetime) -> None:
     follow(environment)
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
     if running is not None:
-        participants_withdraw_barred(tournament=running)
-        quarantine_where_due(tournament=running)
+        leave_where_due(running)
         if running.is_ladder:
             is_over = not ladder.goes_on(running, now=now)
         else:
@@ -50,12 +51,22 @@ def advance(environment: Environment, *, now: datetime) -> None:
             alarm_settle(key=_alarm_key(environment))
     # After the ratings, because ladders are ranked by them.
     for tournament in outdated_ladders(environment):
-        ladder_rank(tournament)
+        with apart(tournament):
+            ladder_rank(tournament)
     if running is None:
+        start_where_asked(environment)
         start_if_due(environment, now=now)
     elif running.is_ladder:
         ladder.table_follow(running, is_fitted=is_fitted, now=now)
     moment_tell(environment=environment)
+
+
+def leave_where_due(tournament: Tournament) -> None:
+    """Take barred and crashing participants out of a running tournament; a row in trouble does not stop the others."""
+    with apart(f"Those who may not take part in {tournament}"):
+        participants_withdraw_barred(tournament=tournament)
+    with apart(f"The quarantine of {tournament}"):
+        quarantine_where_due(tournament=tournament)
 
 
 def finish(tournament: Tournament) -> None:
@@ -65,7 +76,8 @@ def finish(tournament: Tournament) -> None:
     computed, it ends without them: its table shows none, and the ratings catch up later.
     """
     # The last duel may have ended a moment ago.
-    quarantine_where_due(tournament=tournament)
+    with apart(f"The quarantine of {tournament}"):
+        quarantine_where_due(tournament=tournament)
     ratings_at_end(tournament)
     # A participant may have been withdrawn just now.
     follow(tournament.environment)
@@ -123,7 +135,7 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     classic = last if last is not None and not last.is_ladder else None
     before = set(classic.participants.values_list("submission_id", flat=True)) if classic else set()
     fresh = [submission for submission in submissions if submission.pk not in before]
-    if not environment.is_active or len(submissions) < 2 or before == {row.pk for row in submissions}:
+    if environment.closed_because or len(submissions) < 2 or before == {row.pk for row in submissions}:
         return None
     missing = before - {submission.pk for submission in submissions}
     if are_built_again(missing, fresh) or is_waiting(environment, fresh, now=now):
@@ -132,6 +144,21 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
         return start(environment, number, submissions)
     except EditionTaken:
         return None
+
+
+def start_where_asked(environment: Environment) -> None:
+    """Start the edition that an organiser has asked for; one that cannot start is logged and forgotten."""
+    asked = Environment.objects.filter(pk=environment.pk, start_asked_at__isnull=False)
+    with transaction.atomic():
+        # Together, so that an order is carried out once, whichever worker dies.
+        if not asked.update(start_asked_at=None):
+            return
+        try:
+            tournament = start_now(environment)
+        except Refused as refusal:
+            logger.warning("No edition started: %s", refusal)
+        else:
+            logger.info("Started %s.", tournament)
 
 
 def start_now(environment: Environment) -> Tournament:
@@ -143,6 +170,8 @@ def start_now(environment: Environment) -> Tournament:
         )
     if not environment.is_active:
         raise Refused(f"{environment} is inactive; make it active first.")
+    if environment.closed_because:
+        raise Refused(environment.closed_because)
     if last is not None and last.state == TournamentState.RUNNING:
         raise Refused(f"{last} is still running; wait for its end or cancel it.")
     if environment.play == Play.LADDER:

@@ -48,7 +48,6 @@ FEWEST = 2
 """The fewest duels to keep in line; with more workers there are more."""
 ENOUGH = 4
 """With this many submissions that are in no open duel, pairs are chosen among them alone."""
-CLOSED = "The environment is closed at the moment: no new duels are made."
 ENDED = "The ladder has ended."
 LIMITS: dict[str, tuple[float, float]] = {
     "pair_cap": (1, 10_000),
@@ -88,7 +87,7 @@ def ladder_settings(settings: Mapping[str, object]) -> LadderSettings:
 
 def start_if_due(environment: Environment, number: int, *, now: datetime) -> Tournament | None:
     """Start a ladder as edition `number` if agents of two owners can play, with the settings of the previous ladder."""
-    if not environment.is_active or not ladder_field(environment).has_two_owners:
+    if environment.closed_because or not ladder_field(environment).has_two_owners:
         return None
     before = environment.tournaments.filter(is_automatic=True, format=LADDER).order_by("-edition").first()
     try:
@@ -169,8 +168,8 @@ def _participants_follow(ladder: Tournament) -> list[Submission]:
 
 def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: datetime) -> str:
     """Choose a round if too few duels are in line; return why nothing is played, or an empty text."""
-    if not ladder.environment.is_active:
-        return CLOSED
+    if ladder.environment.closed_because:
+        return ladder.environment.closed_because
     open_ = list(ladder.duels.filter(state__in=OPEN).values_list("state", "player_1", "player_2"))
     waiting = sum(state == JobState.QUEUED for state, _, _ in open_)
     wanted = max(FEWEST, workers_alive("duel").count())

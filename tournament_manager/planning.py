@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 def planned_begin(environment: Environment, *, now: datetime) -> None:
     """Begin the planned tournaments of an environment that are due; call off those that cannot be played.
 
-    Tournaments of a closed environment wait until it is open again.
+    Tournaments of an environment that is closed or unavailable wait until it is open again.
     """
-    if not environment.is_active:
+    if environment.closed_because:
         return
     due = environment.tournaments.filter(state=TournamentState.PLANNED, starts_at__lte=now)
     for tournament in due.order_by("starts_at", "pk"):

@@ -27,7 +27,6 @@ from arena_kit.ranking.formats.ranking import standings_of
 from arena_kit.ranking.standings import duel_results
 from core.errors import Refused
 from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, TournamentState
-from core.moderation.services import participants_withdraw_barred, quarantine_where_due
 from core.ratings.ledger import ledger_change
 from core.times import moment
 from core.tournaments.plan_selectors import DUEL_STATES
@@ -143,8 +142,7 @@ def tournament_step(tournament: Tournament, *, now: datetime) -> None:
     # Computed before the tournament is locked: pairing a large field takes a second, and its result is cached. An agent
     # that crashes in the very last duel has played to the end.
     if not plan_of(tournament).is_finished:
-        participants_withdraw_barred(tournament=tournament)
-        quarantine_where_due(tournament=tournament)
+        editions.leave_where_due(tournament)
     if _follow(tournament, ends=False):
         editions.ratings_at_end(tournament)
         _follow(tournament, ends=True)
@@ -197,15 +195,21 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
         if held.state != TournamentState.RUNNING:
             return False
         plan, struck_count = _taken_back(held)
-        known = strengths({player for order in plan.play for player in order.players})
+        # Duels that cannot be played would be void, and drawn again at every step.
+        is_halted = bool(plan.play) and not held.environment.is_available
+        shortfall = held.environment.unavailable_sentence if is_halted else ""
+        if shortfall != held.shortfall:
+            Tournament.objects.filter(pk=held.pk).update(shortfall=shortfall)
+        play = () if is_halted else plan.play
+        known = strengths({player for order in play for player in order.players})
         duels_draw(
             tournament=held,
             pairings=[
                 Pairing(order.round, *order.players, order.seed, 2 * order.pairs, known.expected(*order.players))
-                for order in plan.play
+                for order in play
             ],
         )
-        if plan.play:
+        if play:
             # Planned again with the duels just created.
             plan = plan_of(held)
         _write(held, plan)

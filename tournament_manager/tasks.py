@@ -9,7 +9,6 @@ from functools import partial
 from django.db.models.functions import Now
 
 from core.duels.challenges import challenges_follow
-from core.errors import Refused
 from core.jobs.apart import apart
 from core.jobs.artifacts import artifacts_sweep
 from core.jobs.bells import TOURNAMENT_TASK, wake
@@ -40,16 +39,6 @@ def tournament_scheduled(schedule_id: int) -> None:
     schedule = TournamentSchedule.objects.annotate(now=Now()).filter(pk=schedule_id, is_active=True).first()
     if schedule is not None and schedule_run(schedule=schedule, now=schedule.now) is not None:
         wake("tournament", TOURNAMENT_TASK, schedule.environment_id)
-
-
-def tournament_start(environment_id: int) -> None:
-    """Start an edition for an organiser."""
-    try:
-        tournament = editions.start_now(Environment.objects.get(pk=environment_id))
-    except Refused as refusal:
-        logger.warning("No edition started: %s", refusal)
-    else:
-        logger.info("Started %s.", tournament)
 
 
 def artifacts_remove_unused(_: int = 0) -> None:

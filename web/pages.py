@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+JOBS = ("build", "validation", "duel", "evaluation", "recording", "publication")
 PAGES = {
     "agent": "web:agent",
+    **{f"{job}_admin": f"admin:core_{job}_change" for job in JOBS},
     "challenge": "web:challenge",
     "duel": "web:duel",
     "edition": "web:edition",

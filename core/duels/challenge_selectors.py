@@ -100,8 +100,8 @@ def challenger_hindrance(agent: Agent, version: Submission | None) -> str:
     environment = agent.environment
     if environment.is_scored:
         return f"{environment} has one seat: agents are compared by their scores there and cannot challenge each other."
-    if not environment.is_active:
-        return f"{environment} is closed: no new matches are played there."
+    if environment.closed_because:
+        return environment.closed_because
     if agent.is_disabled:
         return f"{agent} is paused or disabled: its page says why and what to do."
     if agent.is_resting:

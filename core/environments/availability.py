@@ -22,15 +22,10 @@ DEFAULT_PICTURE = "environments/gymnasium/gymnasium.svg"
 """The picture of an environment whose own picture is not among the static files of the site."""
 
 
-def unavailable_sentence(environment: Environment) -> str:
-    """Return the sentence for everyone; the remedy is for organisers only."""
-    return f"{environment} is not available on this arena at the moment. The organisers have been told."
-
-
 def refuse_unavailable(environment: Environment) -> None:
     """Raise Refused for an upload to an environment that cannot be played here."""
     if not environment.is_available:
-        raise Refused(unavailable_sentence(environment), field="archive", code=UNAVAILABLE_CODE)
+        raise Refused(environment.unavailable_sentence, field="archive", code=UNAVAILABLE_CODE)
 
 
 def availability_note(*, environment: Environment, trouble: Trouble | None) -> None:
@@ -39,20 +34,33 @@ def availability_note(*, environment: Environment, trouble: Trouble | None) -> N
     was_available = environment.is_available
     environment.unavailable_because = because
     Environment.objects.filter(pk=environment.pk).update(unavailable_because=because)
+    # From now on the state of the whole site counts.
+    unmakeable_settle(environment=environment)
     if not because:
         alarm_settle(key=_alarm_key(environment))
     elif was_available and environment.agents.exists():
         _call(environment)
 
 
-def environment_lost(*, job: Job, environment: Environment, trouble: Trouble, log: str) -> None:
-    """Fail a job whose environment its worker cannot make, without another attempt, and alert the organisers."""
-    because = f"{trouble.because} {trouble.hint}".strip()
-    Environment.objects.filter(pk=environment.pk).update(unavailable_because=because)
-    environment.unavailable_because = because
-    _call(environment)
-    sentence = unavailable_sentence(environment)
-    job_fail(job=job, fault=JobFault.PLATFORM, code=UNAVAILABLE_CODE, error=sentence, log=log)
+def job_fail_unavailable(*, job: Job, environment: Environment, log: str) -> None:
+    """Fail a job without another attempt because its environment is not available on the whole site."""
+    error = environment.unavailable_sentence
+    job_fail(job=job, fault=JobFault.PLATFORM, code=UNAVAILABLE_CODE, error=error, log=log)
+
+
+def unmakeable_note(*, environment: Environment, trouble: Trouble) -> None:
+    """Raise an alarm about a worker that cannot make an environment which the site takes for available."""
+    alarm_raise(
+        key=_unmakeable_key(environment),
+        message=f"A worker cannot make {environment} and takes no jobs until it can. {trouble.because} {trouble.hint} "
+        "If all workers are affected, run `sync_environments`.",
+        address=page("workers_admin"),
+    )
+
+
+def unmakeable_settle(*, environment: Environment) -> None:
+    """Settle the alarm about a worker that could not make an environment."""
+    alarm_settle(key=_unmakeable_key(environment))
 
 
 def left_out_note(*, files: tuple[LeftOut, ...], broken: Mapping[str, Trouble]) -> list[str]:
@@ -80,6 +88,10 @@ def picture_of(spec: EnvironmentSpec) -> str:
 
 def _alarm_key(environment: Environment) -> str:
     return f"environment-{environment.slug}-unavailable"
+
+
+def _unmakeable_key(environment: Environment) -> str:
+    return f"environment-{environment.slug}-unmakeable"
 
 
 def _call(environment: Environment) -> None:

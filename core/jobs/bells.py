@@ -26,7 +26,6 @@ logger = logging.getLogger(__name__)
 WORK = "work"
 """The task of a queue's own bell: do job after job. Its argument is the queue."""
 TOURNAMENT_TASK = "tournaments_advance"
-START_TASK = "tournament_start"
 SCHEDULED_TASK = "tournament_scheduled"
 IMAGES_TASK = "images_remove_unused"
 IMAGES_CHECK_TASK = "images_restore"
@@ -36,7 +35,9 @@ MAIL_TASK = "mails_send"
 DELIVERIES_TASK = "deliveries_run"
 
 STALE_AFTER = timedelta(seconds=5)
-"""Age at which an unanswered bell is rung again, unless messages still wait in its queue."""
+"""Age at which an unanswered bell is rung again if no message waits in its queue."""
+LOST_AFTER = timedelta(minutes=1)
+"""Age at which an unanswered bell is rung again whatever waits in its queue, which may never be empty."""
 ANSWER = f"{__name__}.answer"
 """The dotted path of the function that every message calls."""
 
@@ -87,9 +88,10 @@ def _is_to_be_sent(queue: str, name: str) -> bool:
         return False
     if queue in settings.EXTRA_QUEUES and not workers_alive(queue).exists():
         return False
-    if bell.filter(rung_at__lt=Now() - STALE_AFTER).update(rung_at=Now()):
-        # Its message may be lost. If messages wait, the workers are only busy, and more messages would pile up.
-        return waiting_count(queue) == 0
+    # Its message may be lost. While messages wait, the workers may only be busy, and more messages would pile up.
+    patience = STALE_AFTER if waiting_count(queue) == 0 else LOST_AFTER
+    if bell.filter(rung_at__lt=Now() - patience).update(rung_at=Now()):
+        return True
     return Bell.objects.get_or_create(name=name, defaults={"rung_at": Now()})[1]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from core.jobs.apart import apart
 from core.jobs.lifecycle import job_claim, job_take
 from core.jobs.lines import line
 from core.jobs.registry import SERVICES, Line, Service
@@ -36,11 +37,15 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
     service = SERVICES.get(queue, Service())
     by_turns = _taken.setdefault(queue, list(service.by_turns))
     for one in (*service.first, *by_turns):
-        if (job := _claim_head(waiting(one), worker)) is not None:
+        perform = None
+        # Before the claim: work whose code cannot be loaded stays in line, and the other lines are served.
+        with apart(f"The code of {one.perform}"):
+            perform = one.action()
+        if perform is not None and (job := _claim_head(waiting(one), worker)) is not None:
             if one in by_turns:
                 by_turns.remove(one)
                 by_turns.append(one)
-            return Claim(job, one.action())
+            return Claim(job, perform)
     return None
 
 

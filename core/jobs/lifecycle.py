@@ -23,9 +23,11 @@ from core.jobs.bells import ring
 from core.jobs.kinds import JOB_MODELS, LOST_CODE
 from core.jobs.registry import failure_tell, queues_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.turns import FRONT, line_up, priority_write
+from core.jobs.turns import FRONT, line_up, priority_write, turn_begun
+from core.links import page
 from core.models import CancelCode, Job, JobFault, JobState
 from core.models.job import PRIORITIES
+from core.notices.alarms import alarm_raise, alarm_settle
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -125,6 +127,7 @@ def job_take(*, job: Job, worker: str) -> bool:
             lease_expires_at=_in(timedelta(seconds=settings.JOB_LEASE_SECONDS)),
             not_before=None,
             attempt=F("attempt") + 1,
+            begun_turn=turn_begun(),
             worker=worker[:100],
             started_at=Now(),
             ended_at=None,
@@ -303,12 +306,24 @@ def _requeue_expired(model: type[Job], number: int) -> bool:
             return False
         job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, rests=False)
         logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
+        alarm_settle(key=_poison_key(model, number))
         return True
     return False
 
 
 def _put_off(model: type[Job], number: int) -> None:
+    """Leave a row in which something is wrong alone for a while, and alert the organisers."""
     _expired(model).filter(pk=number).update(lease_expires_at=_in(POISON_PAUSE))
+    alarm_raise(
+        key=_poison_key(model, number),
+        message=f"The {model.KIND} {number} cannot be taken back from a worker that stopped answering, because "
+        "something is wrong with its row; the log of the reaper says what. It is tried again every few minutes.",
+        address=page(f"{model.KIND}_admin", number),
+    )
+
+
+def _poison_key(model: type[Job], number: int) -> str:
+    return f"{model.KIND}-{number}-cannot-be-taken-back"
 
 
 def jobs_end_rest() -> int:

@@ -1,11 +1,11 @@
 """Fair lines between owners and between environments: a flow with much work waits behind those with little.
 
-Every job belongs to a flow: that of the owner who waits for it, or that of its tournament. A job that is put in line
-gets a turn, a whole number. The jobs of a flow get consecutive turns, beginning with the highest turn that was ever
-begun, so a new flow is served in the next round, however many jobs another flow has in line. This is start-time fair
-queueing (Goyal, Vin and Cheng, 1996) with jobs of equal length. Within a turn environments go in rounds: first one job
-of each, then the second of each. A step of priority is worth a fixed number of turns, so a job is overtaken by a
-bounded number of others, and no job starves.
+Every job belongs to a flow: that of the owner who waits for it, that of an owner's promotions, or that of its
+tournament. A job that is put in line gets a turn, a whole number. The jobs of a flow get consecutive turns, beginning
+with the highest turn that was ever begun (less the turns of its priority), so a new flow is served in the next round,
+however many jobs another flow has in line. This is start-time fair queueing (Goyal, Vin and Cheng, 1996) with jobs of
+equal length. Within a turn environments go in rounds: first one job of each, then the second of each. A step of
+priority is worth a fixed number of turns, so a job is overtaken by a bounded number of others, and no job starves.
 
 Turn, priority and the round of its environment make a job's sort key. Workers take the job with the lowest
 (sort_key, id). A job that was begun before and waits again goes first. The place of a job is counted over an index, so
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from django.db.models import F, Max, QuerySet
+from django.db.models.expressions import CombinedExpression
 
 from core.models import Duel, Job, JobState, Tournament
 
@@ -60,6 +61,11 @@ def sort_key_of(turn: int, jobs_before: int = 0, priority: int = 0) -> int:
     return (turn - TURNS_PER_PRIORITY * priority) * _ROUNDS + min(jobs_before, _ROUNDS - 1)
 
 
+def turn_begun() -> CombinedExpression:
+    """Return the turn in which a job is served: one that was moved forward does not move the turns of others on."""
+    return F("turn") - TURNS_PER_PRIORITY * F("priority")
+
+
 def priority_write(*, rows: QuerySet[Job], priority: int) -> int:
     """Give waiting jobs a priority and move them in their lines; return how many were moved.
 
@@ -80,6 +86,9 @@ def _flow(job: Job) -> tuple[str, int]:
     owner, environment = type(job)._default_manager.values_list(job.OWNER, job.ENVIRONMENT).get(pk=job.pk)
     if isinstance(job, Duel) and job.tournament_id is not None:
         return _flow_of_tournament(job.tournament_id), environment
+    if isinstance(job, Duel) and job.promotion_id is not None:
+        # Not behind the challenges that the owner has asked for.
+        return f"promotions of owner {owner}", environment
     return f"owner {owner}", environment
 
 
@@ -89,7 +98,7 @@ def _flow_of_tournament(tournament_id: int) -> str:
 
 def _next_turn(rows: QuerySet[Job], flow: str) -> int:
     """Return the turn of a flow's next job."""
-    begun = rows.filter(turn__gt=FIRST, attempt__gt=0).aggregate(turn=Max("turn"))["turn"] or FIRST
+    begun = rows.filter(begun_turn__gt=FIRST).aggregate(turn=Max("begun_turn"))["turn"] or FIRST
     # A job that was cancelled before it began has cost no time.
     served = rows.filter(flow=flow).exclude(state=JobState.CANCELLED, attempt=0).order_by("-turn")
     last = served.values_list("turn", flat=True).first() or 0

@@ -61,11 +61,16 @@ checks for a stop, and after the second share without such a check. At the end o
 
 
 class PlatformFault(Exception):
-    """The arena failed, not the submission: the job is retried on the platform's own budget."""
+    """The arena failed, not the submission: the job is retried on the platform's own budget.
 
-    def __init__(self, message: str, *, code: str) -> None:
+    persists: says whether a fault that affects other jobs of this worker still exists; None for those of PERSISTS and
+    for faults of one job.
+    """
+
+    def __init__(self, message: str, *, code: str, persists: Callable[[], bool] | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.persists = persists or PERSISTS.get(code)
 
 
 class Performed(Enum):
@@ -184,7 +189,7 @@ def _do(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
             return Performed.REFUSED
         except (PlatformFault, StoreFailed) as fault:
             global _trouble  # noqa: PLW0603  # see is_well
-            _trouble = PERSISTS.get(fault.code)
+            _trouble = fault.persists if isinstance(fault, PlatformFault) else PERSISTS.get(fault.code)
             logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
             code, error = fault.code, str(fault)
             activity.fault(f"{job.KIND} {job.pk}: {error} ({code})")
@@ -207,9 +212,9 @@ def _give_back(job: Job, write: Callable[[], None]) -> None:
         write()
     except StaleJob:
         logger.warning("%s %s was taken from this worker.", job.KIND, job.pk)
-    except Error as error:
-        # Its lease is no longer renewed; when that expires, the reaper gives it back.
-        logger.warning("%s %s could not be given back: %s", job.KIND, job.pk, error)
+    except Exception as error:
+        # The database or a listener failed. The lease is no longer renewed; when it expires, the reaper gives it back.
+        logger.warning("%s %s could not be given back: %s", job.KIND, job.pk, error, exc_info=True)
 
 
 class Lease:

@@ -36,6 +36,9 @@ class Environment(QuotaNumbers):
         editable=False,
         help_text="Why its rules cannot run on this arena, for organisers; empty where they can.",
     )
+    start_asked_at = models.DateTimeField(
+        null=True, editable=False, help_text="When an organiser asked for an edition that has not been started yet."
+    )
     matches_per_duel = models.PositiveIntegerField(help_text="Even, because seats alternate. Unused with one seat.")
     matches_per_validation = models.PositiveIntegerField(
         validators=[MinValueValidator(1)], help_text="With one seat: practice episodes."
@@ -105,6 +108,18 @@ class Environment(QuotaNumbers):
     def is_available(self) -> bool:
         """Whether its rules can run on this arena: nothing that they need is missing or broken."""
         return not self.unavailable_because
+
+    @property
+    def closed_because(self) -> str:
+        """Why no new duels are made here, as a sentence for everyone; empty while they are."""
+        if not self.is_active:
+            return f"{self} is closed at the moment: no new duels are made."
+        return "" if self.is_available else self.unavailable_sentence
+
+    @property
+    def unavailable_sentence(self) -> str:
+        """What everyone reads where it is not available; the remedy is for organisers only."""
+        return f"{self} is not available on this arena at the moment. The organisers have been told."
 
     @property
     def is_scored(self) -> bool:

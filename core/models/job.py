@@ -79,9 +79,15 @@ class Job(models.Model):
         default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
     )
     flow = models.CharField(
-        max_length=40, blank=True, editable=False, help_text="The owner or tournament whose jobs share turns with it."
+        max_length=40,
+        blank=True,
+        editable=False,
+        help_text="The owner, promotions or tournament whose jobs share turns with it.",
     )
     turn = models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line.")
+    begun_turn = models.BigIntegerField(
+        null=True, editable=False, help_text="Its turn less its priority's turns, once a worker has begun it."
+    )
     sort_key = models.BigIntegerField(
         default=0, editable=False, help_text="Jobs are taken by (sort_key, id): turn, priority and round combined."
     )
@@ -134,7 +140,7 @@ class Job(models.Model):
                 condition=models.Q(state="QUEUED", not_before__isnull=True),
                 name="%(class)s_in_line",
             ),
-            models.Index(fields=["-turn"], condition=models.Q(turn__gt=1, attempt__gt=0), name="%(class)s_last_turn"),
+            models.Index(fields=["-begun_turn"], condition=models.Q(begun_turn__gt=1), name="%(class)s_begun_turn"),
             models.Index(fields=["flow", "-turn"], name="%(class)s_flow"),
             # SQLite uses a partial index only if the query repeats its exact condition.
             models.Index(fields=["id"], condition=models.Q(state="QUEUED"), name="%(class)s_waiting"),

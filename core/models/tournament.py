@@ -96,7 +96,7 @@ class Tournament(models.Model):
         default=0, editable=False, help_text="Ledger version of its table; if lower, the table is out of date."
     )
     shortfall = models.CharField(
-        max_length=200, blank=True, editable=False, help_text="Why a ladder makes no pairs now, as a sentence."
+        max_length=200, blank=True, editable=False, help_text="Why no new duels are made now, as a sentence."
     )
     schedule = models.ForeignKey(
         "core.TournamentSchedule", on_delete=models.SET_NULL, null=True, blank=True, related_name="tournaments"

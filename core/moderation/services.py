@@ -19,6 +19,7 @@ from django.utils import timezone
 from core.duels.challenges import challenge_duels_cancel, challenged_agents
 from core.errors import Refused
 from core.evaluations.services import agent_lock, evaluation_again
+from core.jobs.apart import apart
 from core.jobs.lifecycle import job_cancel_if_open
 from core.jobs.phase_selectors import decisive_job
 from core.jobs.states import OPEN
@@ -119,7 +120,12 @@ def quarantine_where_due(*, tournament: Tournament) -> list[Agent]:
     """
     if not settings.QUARANTINE_AFTER:
         return []
-    return [row.agent for row in crashed_in(tournament) if _quarantine(row)]
+    found = []
+    for row in crashed_in(tournament):
+        with apart(row):
+            if _quarantine(row):
+                found.append(row.agent)
+    return found
 
 
 def participants_withdraw_barred(*, tournament: Tournament) -> None:
@@ -133,9 +139,9 @@ def participants_withdraw_barred(*, tournament: Tournament) -> None:
     else:
         barred = GONE & Q(left_after=None)
     rows = tournament.participants.filter(barred, withdrawn_at=None)
-    if rows.exists():
-        with transaction.atomic():
-            _withdraw(rows.select_related("tournament"))
+    for number in list(rows.order_by("pk").values_list("pk", flat=True)):
+        with apart(f"Participant {number}"), transaction.atomic():
+            _withdraw(rows.filter(pk=number).select_related("tournament"))
 
 
 def participant_withdraw(*, participant: Participant, user: User) -> None:

@@ -29,6 +29,7 @@ PHASES = (Build, Validation, Evaluation)
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 REASON = "Its owner has cancelled it."
 OVER = "It is over already."
+CHANGING = "Its state is changing right now; try again in a moment."
 
 
 def open_phase(submission: Submission) -> Build | Validation | Evaluation | None:
@@ -49,7 +50,8 @@ def phase_cancel(*, job: Build | Validation | Evaluation, operator: Operator) ->
     with transaction.atomic():
         agent = agent_lock(job.submission.agent_id)
         _check_plays_nothing(job.submission)
-        _cancel(job)
+        if not _cancel(job):
+            raise Refused(OVER if job.is_over else CHANGING)
         standing_decide(agent=agent)
         audit_record(operator=operator, action=f"cancel {job.KIND}", row=job, note=str(job.submission))
 
@@ -57,31 +59,31 @@ def phase_cancel(*, job: Build | Validation | Evaluation, operator: Operator) ->
 def challenge_cancel(*, challenge: Challenge, operator: Operator) -> int:
     """Cancel the open duels of a challenge at the request of its owner; return how many.
 
-    Duels that had begun stay charged to the owner's quota. Raises Refused when all duels are over.
+    Duels that had begun stay charged to the owner's quota. Raises Refused when no duel could be cancelled.
     """
     with transaction.atomic():
-        duels = list(challenge.duels.filter(state__in=OPEN).order_by("pk"))
-        for duel in duels:
-            _cancel(duel)
-        if not duels:
+        # Some may end meanwhile: their results stay.
+        count = sum(_cancel(duel) for duel in challenge.duels.filter(state__in=OPEN).order_by("pk"))
+        if not count:
             raise Refused(OVER)
         audit_record(operator=operator, action="cancel challenge", row=challenge)
         challenge_follow(challenge.pk)
-    return len(duels)
+    return count
 
 
-def _cancel(job: Job) -> None:
+def _cancel(job: Job) -> bool:
+    """Cancel a job; return False when it is over or changes too quickly."""
     for _ in range(3):
         if job.is_over:
-            raise Refused(OVER)
+            break
         try:
             job_cancel(job=job, code=CancelCode.BY_OWNER, reason=REASON)
         except StaleJob:
             # A worker has just claimed, returned or finished it.
             job.refresh_from_db()
         else:
-            return
-    raise Refused("Its state is changing right now; try again in a moment.")
+            return True
+    return False
 
 
 def _check_plays_nothing(submission: Submission) -> None:

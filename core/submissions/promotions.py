@@ -42,7 +42,7 @@ MOST_DUELS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """The outcome of a promotion and its reason; TESTING asks for another duel after the arena's own failure."""
+    """The outcome of a promotion and its reason; TESTING asks for a first duel, or another after a platform fault."""
 
     state: PromotionState
     why: str = ""
@@ -81,7 +81,7 @@ def promotion_begin(*, agent: Agent, submission: Submission) -> Promotion | None
     for row in outdated:
         _end(row, PromotionState.CANCELLED, f"Version {newest.candidate.number} is tested in its place.")
     # The build of an older version may have taken longer.
-    if newest == promotion:
+    if newest == promotion and not environment.closed_because:
         _play(promotion)
     return promotion
 
@@ -177,12 +177,17 @@ def _verdict(promotion: Promotion, agent: Agent) -> _Verdict | None:
     if incumbent.deleted_at is not None or incumbent.is_benched:
         return _nobody_to_beat(incumbent)
     duel = promotion.duels.order_by("-number").first()
-    if duel is None or not duel.is_over:
+    if duel is None:
+        # Its environment was closed when it was made.
+        return None if agent.environment.closed_because else _again(candidate, incumbent)
+    if not duel.is_over:
         return None
     if duel.state == JobState.SUCCEEDED:
         return _of_test(duel, candidate, incumbent)
     if duel.state == JobState.CANCELLED:
         return _Verdict(PromotionState.CHOICE, f"The organisers have stopped its test. {duel.error}".strip())
+    if agent.environment.closed_because:
+        return None
     if promotion.duels.count() >= MOST_DUELS:
         return _Verdict(
             PromotionState.CHOICE,

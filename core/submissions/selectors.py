@@ -223,7 +223,7 @@ def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[Us
 
 def edition_expected(environment: Environment) -> bool:
     """Return whether a submission waits for its first edition and has an opponent there."""
-    if not environment.is_active or environment.play == Play.NOTHING or not _is_any_unplayed(environment):
+    if environment.closed_because or environment.play == Play.NOTHING or not _is_any_unplayed(environment):
         return False
     valid = Submission.objects.active().filter(agent__environment=environment)
     newer = valid.filter(agent=OuterRef("agent"), number__gt=OuterRef("number"))
@@ -254,8 +254,8 @@ def _playing(agent: Agent) -> tuple[Submission | None, str]:
 
 def edition_outlook(environment: Environment) -> str:
     """Return a sentence about when a valid submission that has not played will play."""
-    if not environment.is_active:
-        return "This environment is closed at the moment; no edition starts."
+    if environment.closed_because:
+        return environment.closed_because
     if environment.play == Play.NOTHING:
         return "It takes part in tournaments that organisers start; there are no automatic ones here at the moment."
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()

@@ -14,7 +14,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.asserts import assertContains
 
 from core.errors import Refused
-from core.jobs.bells import START_TASK, WORK
+from core.jobs.bells import TOURNAMENT_TASK, WORK
 from core.jobs.lifecycle import job_prioritise
 from core.jobs.lines import line
 from core.models import (
@@ -263,7 +263,7 @@ def test_a_duel_is_not_played_again_without_its_players_or_its_edition(
     assert tournament.duels.count() == 3
 
 
-def test_starting_a_tournament_sends_a_message_to_its_manager(
+def test_starting_a_tournament_is_an_order_in_its_row_and_rings_for_the_manager(
     organiser: Client,
     environment: Environment,
     players: list[Submission],
@@ -272,7 +272,9 @@ def test_starting_a_tournament_sends_a_message_to_its_manager(
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "start_tournament", environment)
 
-    assert waiting_messages() == [(START_TASK, environment.pk)]
+    assert waiting_messages() == [(TOURNAMENT_TASK, environment.pk)]
+    environment.refresh_from_db()
+    assert environment.start_asked_at is not None
     assert "was asked to start a new edition" in said[0]
 
 

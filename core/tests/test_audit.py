@@ -23,6 +23,7 @@ from core.people.audit_log import TEXT_LIMIT, Operator, audit_record
 from core.tests import factories
 from core.tests.organised import one_of_each
 from core.tests.organising import act
+from tests.databases import rolled_back
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 REASON = "It burns the core."
@@ -124,7 +125,7 @@ def test_every_action_of_every_list_is_written_down(
     silent, tried = [], 0
     for model, page in admin.site._registry.items():
         for action in page.get_actions(request_of_olga):
-            with transaction.atomic():
+            with rolled_back():
                 count = AuditEntry.objects.count()
                 form = {
                     "action": action,
@@ -141,7 +142,6 @@ def test_every_action_of_every_list_is_written_down(
                 if [(entry.action, entry.operator) for entry in entries] != [(name, "olga")]:
                     silent.append((model._meta.label, action, [str(entry) for entry in newest(count)]))
                 tried += 1
-                transaction.set_rollback(True)
     assert silent == []
     assert tried >= 30
 
@@ -182,7 +182,7 @@ def test_every_form_that_changes_a_row_is_written_down(
     }
     assert set(editable) == set(CHANGES)
     for label, row in editable.items():
-        with transaction.atomic():
+        with rolled_back():
             address = page_address(row, "change", row.pk)
             page = organiser.get(address).context
             before = filled_in(page["adminform"].form)
@@ -195,7 +195,6 @@ def test_every_form_that_changes_a_row_is_written_down(
             (entry,) = newest(count)
             assert (entry.action, entry.model, entry.object_id) == ("change", label, str(row.pk))
             assert set(CHANGES[label]) <= set(entry.changes), (label, entry.changes)
-            transaction.set_rollback(True)
 
 
 def test_every_form_that_adds_a_row_is_written_down(
@@ -208,7 +207,7 @@ def test_every_form_that_adds_a_row_is_written_down(
     }
     assert set(addable) == set(ADDITIONS)
     for label, model in addable.items():
-        with transaction.atomic():
+        with rolled_back():
             count = AuditEntry.objects.count()
             form = {**ADDITIONS[label], "environment": str(rows[Environment].pk)}
             response = organiser.post(page_address(model, "add"), form)
@@ -217,7 +216,6 @@ def test_every_form_that_adds_a_row_is_written_down(
             assert (entry.action, entry.model) == ("add", label)
             assert entry.changes
             assert "correct-horse" not in str(entry.changes)
-            transaction.set_rollback(True)
 
 
 def test_every_deletion_is_written_down_with_what_was_there(
@@ -226,14 +224,13 @@ def test_every_deletion_is_written_down_with_what_was_there(
     deleted = []
     for model, row in rows.items():
         if admin.site._registry[model].has_delete_permission(request_of_olga, row):
-            with transaction.atomic():
+            with rolled_back():
                 count = AuditEntry.objects.count()
                 assert organiser.post(page_address(row, "delete", row.pk), {"post": "yes"}).status_code == 302
                 entries = newest(count)
                 assert [(entry.action, entry.object_id) for entry in entries] == [("delete", str(row.pk))], model
                 assert entries[0].changes
                 deleted.append(model._meta.label)
-                transaction.set_rollback(True)
     assert {"core.User", "core.ApiToken", "otp_totp.TOTPDevice"} <= set(deleted)
 
 

@@ -19,7 +19,7 @@ from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 from core.duels.services import duel_succeed
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.lifecycle import job_cancel, job_claim
+from core.jobs.lifecycle import job_cancel, job_cancel_if_open, job_claim
 from core.jobs.states import StaleJob
 from core.models import (
     Agent,
@@ -40,6 +40,7 @@ from core.models import (
     User,
     Validation,
 )
+from core.moderation import services as moderation
 from core.moderation.services import (
     SAID,
     agent_disable,
@@ -224,6 +225,25 @@ def test_who_was_barred_while_an_edition_was_being_made_is_taken_out_later(envir
 
     assert edition.participants.exclude(withdrawn_at=None).get().submission == rows[2]
     assert not edition.duels.filter(player_2=rows[2], state__in=OPEN).exists()
+
+
+def test_a_barred_participant_whose_row_is_damaged_keeps_no_other_in(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = players(environment, factories.user("ann"), factories.user("bob"), factories.user("cyd"))
+    edition = running_edition(rows)
+    Agent.objects.filter(pk__in=[rows[0].agent.pk, rows[2].agent.pk]).update(is_disabled=True)
+
+    def breaks(*, job: Duel, code: CancelCode, reason: str) -> None:
+        if (job.player_1, job.player_2) == (rows[1], rows[2]):
+            raise ValueError("Its state is no state.")
+        job_cancel_if_open(job=job, code=code, reason=reason)
+
+    monkeypatch.setattr(moderation, "job_cancel_if_open", breaks)
+    participants_withdraw_barred(tournament=edition)
+
+    assert edition.participants.exclude(withdrawn_at=None).get().submission == rows[0]
+    assert "Its state is no state." in caplog.text
 
 
 # --- People ------------------------------------------------------------------------------------------------

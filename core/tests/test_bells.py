@@ -7,12 +7,13 @@ from datetime import timedelta
 
 import pytest
 from django.db import OperationalError, transaction
+from django.db.models import F
 from django.utils import timezone
 from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from core.jobs import bells as queues
-from core.jobs.bells import STALE_AFTER, answer, ring, wake
+from core.jobs.bells import LOST_AFTER, STALE_AFTER, answer, ring, wake
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.registry import TASKS, Task
 from core.models import Bell, Build, JobState, Submission
@@ -97,6 +98,25 @@ def test_a_bell_whose_message_was_lost_is_rung_again_after_seconds() -> None:
     grow_old()
     ring("build")
     assert rung() == ["build"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lost_bell_is_rung_again_although_other_messages_always_wait_in_its_queue() -> None:
+    wake("tournament", "note", 1)
+    OrmQ.objects.all().delete()
+    wake("tournament", "note", 2)
+
+    def ring_later() -> None:
+        Bell.objects.update(rung_at=F("rung_at") - STALE_AFTER)
+        wake("tournament", "note", 1)
+
+    # Whoever rings in vain meanwhile makes it no younger.
+    for _ in range(int(LOST_AFTER / STALE_AFTER) - 1):
+        ring_later()
+        assert bells() == [("tournament", "note", 2)]
+    ring_later()
+    ring_later()
+    assert bells() == [("tournament", "note", 2), ("tournament", "note", 1)]
 
 
 @pytest.mark.django_db(transaction=True)

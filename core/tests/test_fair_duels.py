@@ -140,8 +140,25 @@ def test_a_duel_that_waits_again_goes_first_and_keeps_its_flows_turn(large: Tour
     assert large.duels.latest("number").turn == DUELS + 1
 
 
+def test_promotions_do_not_wait_behind_the_challenges_of_the_same_owner(game: Environment) -> None:
+    cleo = player("cleo", game)
+    asked = challenge(cleo, player("dan", game), 10)
+    tested = promotion(cleo)
+    assert [serve() for _ in range(3)] == [asked[0], tested, asked[1]]
+
+
 class TestPriority:
     """From -10 to 10, for organisers."""
+
+    def test_a_duel_that_was_moved_forward_does_not_put_newcomers_behind_those_it_overtook(
+        self, large: Tournament, other_game: Environment
+    ) -> None:
+        last = large.duels.get(number=DUELS)
+        priority_write(rows=Duel.objects.filter(pk=last.pk), priority=10)
+        assert serve() == last
+        (asked,) = challenge(player("cleo", other_game), player("dan", other_game))
+        assert places_of(Duel, [asked.pk])[asked.pk] <= 2
+        assert asked in [serve(), serve()]
 
     def test_a_step_is_worth_a_number_of_turns(self, large: Tournament) -> None:
         urgent, late = large.duels.get(number=60), large.duels.get(number=12)

@@ -10,6 +10,7 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
+from core.jobs import lifecycle
 from core.jobs.claims import claim_next, is_work_waiting
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.lifecycle import (
@@ -29,11 +30,12 @@ from core.jobs.lifecycle import (
     log_tail,
 )
 from core.jobs.lines import line
-from core.jobs.registry import SERVICES, kinds_of, queue_of, queues_of
+from core.jobs.registry import SERVICES, Line, Service, kinds_of, queue_of, queues_of
 from core.jobs.selectors import attempts_of
 from core.jobs.states import IllegalTransition, StaleJob
 from core.jobs.workers import worker_appear
 from core.models import (
+    Alarm,
     Bell,
     Build,
     CancelCode,
@@ -261,6 +263,41 @@ def test_a_validation_also_rings_for_workers_that_are_reserved_for_it(
         job_wake(job=validation)
         job_wake(job=factories.build(submission, JobState.QUEUED))
     assert rung() == ["duel", "quick", "build"]
+
+
+def test_work_whose_code_cannot_be_loaded_is_not_claimed_and_stops_no_other_line(
+    submission: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = factories.validation(submission, JobState.QUEUED)
+    build = factories.build(submission, JobState.QUEUED)
+    lines = [Line(Validation, "duel_runner.gone.validate"), Line(Build, "builder.tasks.build_image")]
+    monkeypatch.setitem(SERVICES, "build", Service(first=lines))
+    claim = claim_next("build", worker="worker")
+    assert claim is not None
+    assert claim.job == build
+    waits.refresh_from_db()
+    assert (waits.state, waits.attempt) == (JobState.QUEUED, 0)
+
+
+def test_a_row_that_cannot_be_taken_back_raises_an_alarm_with_its_link(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert job_claim(kind=Build, job_id=build.pk, worker="dead") is not None
+    Build.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+
+    def breaks(**_: object) -> None:
+        raise ValueError("Its history is no list.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lifecycle, "job_release", breaks)
+        assert jobs_requeue_expired() == 0
+    alarm = Alarm.objects.get()
+    assert (alarm.key, alarm.settled_at) == (f"build-{build.pk}-cannot-be-taken-back", None)
+    assert alarm.address == f"/admin/core/build/{build.pk}/change/"
+    # Mended, it is taken back, and nothing is left to do.
+    Build.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    assert jobs_requeue_expired() == 1
+    assert not Alarm.objects.filter(settled_at=None).exists()
 
 
 def test_reserved_workers_take_no_scripts(submission: Submission) -> None:

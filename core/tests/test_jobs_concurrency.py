@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from core.jobs.lifecycle import job_cancel, job_claim, job_succeed
+from core.jobs.claims import claim_next, is_work_waiting
+from core.jobs.lifecycle import job_cancel, job_claim, job_enqueue, job_succeed
 from core.jobs.states import StaleJob
-from core.models import Build, CancelCode, JobState
+from core.models import Build, CancelCode, Job, JobState
 from core.tests import factories
 from core.tests.concurrency import at_once
 
@@ -31,6 +32,39 @@ def test_of_workers_that_claim_together_one_gets_the_job() -> None:
     (winner,) = [job for job in jobs if job is not None]
     build.refresh_from_db()
     assert (build.worker, build.claim_token, build.attempt) == (winner.worker, winner.claim_token, 1)
+
+
+def test_workers_that_ask_for_the_next_job_at_once_claim_every_job_of_their_queues_exactly_once() -> None:
+    environment = factories.environment()
+    players = [factories.ready(factories.agent(factories.user(name), environment)) for name in ("ann", "bob")]
+    tournament = factories.tournament(players)
+    rows: list[Job] = []
+    for number in range(2, 8):
+        submission = factories.submission(players[0].agent)
+        rows.append(factories.build(submission, JobState.QUEUED))
+        rows.append(factories.validation(submission, JobState.QUEUED))
+        rows.append(factories.duel(tournament, *players, number=number, state=JobState.QUEUED))
+    for row in rows:
+        job_enqueue(job=row)
+
+    def work(queue: str, worker: str) -> Callable[[], list[tuple[str, int]]]:
+        def run() -> list[tuple[str, int]]:
+            claimed = []
+            # With many at once one may find every head of a line taken although more wait.
+            while is_work_waiting(queue):
+                if (claim := claim_next(queue, worker=worker)) is not None:
+                    claimed.append((claim.job.KIND, claim.job.pk))
+            return claimed
+
+        return run
+
+    queues = ["build", "build", "duel", "duel", "duel", "quick"]
+    claimed = at_once(*(work(queue, f"worker-{number}") for number, queue in enumerate(queues)))
+
+    assert sorted(key for keys in claimed for key in keys) == sorted((row.KIND, row.pk) for row in rows)
+    for row in rows:
+        row.refresh_from_db()
+        assert (row.state, row.attempt) == (JobState.RUNNING, 1)
 
 
 def test_a_job_is_either_cancelled_or_finished() -> None:

@@ -94,7 +94,7 @@ def test_a_line_that_moves_fast_does_not_put_off_who_comes_into_a_slow_one(playe
     greedy = [script("greedy") for _ in range(3)]
     ready = factories.ready(factories.agent(player("ann").agent.owner, task))
     # Of players' evaluations Ann has had many meanwhile.
-    factories.evaluation(ready, turn=MANY)
+    factories.evaluation(ready, turn=MANY, begun_turn=MANY)
 
     anns, bobs = script("ann"), script("bob")
     scripts = line(Evaluation).filter(is_verified=False)

@@ -197,6 +197,17 @@ class TestAnOutage:
         build.refresh_from_db()
         assert (build.state, build.attempt) == (JobState.RUNNING, 1)
 
+    def test_a_listener_that_breaks_when_a_job_is_given_back_leaves_it_to_its_lease(
+        self, build: Build, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def breaks(**_: object) -> None:
+            raise RuntimeError("A listener is broken.")
+
+        monkeypatch.setattr(worker, "job_release", breaks)
+        assert perform_one(Build, build.pk, lambda *_: 1 / 0) is Performed.GIVEN_BACK  # type: ignore[arg-type]
+        build.refresh_from_db()
+        assert (build.state, build.attempt) == (JobState.RUNNING, 1)
+
 
 class TestWritingAResult:
     """While the database is away it is tried again."""

@@ -84,8 +84,8 @@ def ladder_outlook(environment: Environment) -> str:
     """When the ladder of an environment begins, as a sentence; empty once it runs, and where none is to be played."""
     if environment.play != Play.LADDER or ladder_running(environment) is not None:
         return ""
-    if not environment.is_active:
-        return "This environment is closed at the moment; no ladder begins."
+    if environment.closed_because:
+        return environment.closed_because
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
     if running is not None:
         return f"A ladder follows when edition {running.edition} is over."

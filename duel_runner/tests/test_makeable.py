@@ -1,4 +1,7 @@
-"""Jobs whose environment a worker cannot make fail once, without retries, and raise an alarm."""
+"""Work whose environment a worker cannot make.
+
+Where the whole site lacks a package it fails at once; where only this worker is in trouble it waits for another one.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,35 @@ from arena_kit.environment import availability
 from arena_kit.environment.protocol import MissingExtra
 from arena_kit.environment.spec import EnvironmentSpec
 from core.errors import Refused
+from core.jobs import worker
 from core.jobs.lifecycle import job_enqueue
-from core.models import Alarm, Environment, Evaluation, Job, JobFault, JobState, Notice, Validation
+from core.models import (
+    Alarm,
+    Duel,
+    Environment,
+    Evaluation,
+    Job,
+    JobFault,
+    JobState,
+    Notice,
+    Tournament,
+    Validation,
+)
 from core.submissions.services import agent_create
 from core.tests import factories
 from core.tests.working import run
 from duel_runner import makeable
 from tests.samples import FIRST, archive
+
+
+class Idle:
+    """An environment that can be made."""
+
+    to_move = ()
+
+    def reset(self, seed: int) -> None:
+        pass
+
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,14 +54,29 @@ def package_is_gone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise MissingExtra("CartPole-v1 needs packages that are not installed here.", hint="Run `pip install it`.")
 
     monkeypatch.setattr(EnvironmentSpec, "make", make)
-    makeable._trouble.cache_clear()
+    makeable._known.clear()
     yield
-    makeable._trouble.cache_clear()
+    makeable._known.clear()
+
+
+def mark_unavailable(environment: Environment) -> None:
+    """What `sync_environments` writes where the package is missing on the whole site."""
+    environment.unavailable_because = "CartPole-v1 needs packages. Run `pip install it`."
+    environment.save(update_fields=["unavailable_because"])
+
+
+def waiting_validation(environment: Environment) -> Validation:
+    submission = factories.submission(factories.agent(factories.user("ann"), environment))
+    factories.build(submission)
+    job = factories.validation(submission, JobState.QUEUED)
+    job_enqueue(job=job)
+    return job
 
 
 @pytest.mark.parametrize("kind", [Validation, Evaluation])
-def test_a_job_fails_at_its_first_attempt_and_calls_the_organisers(kind: type[Job]) -> None:
+def test_a_job_fails_at_its_first_attempt_where_the_site_lacks_the_package(kind: type[Job]) -> None:
     environment = factories.task()
+    mark_unavailable(environment)
     owner = factories.user("ann")
     submission = factories.submission(factories.agent(owner, environment))
     factories.build(submission)
@@ -52,10 +92,6 @@ def test_a_job_fails_at_its_first_attempt_and_calls_the_organisers(kind: type[Jo
     job.refresh_from_db()
     assert (job.state, job.fault, job.attempt) == (JobState.FAILED, JobFault.PLATFORM, 1)
     assert (job.error_code, job.not_before) == ("environment_unavailable", None)
-    alarm = Alarm.objects.get()
-    assert alarm.settled_at is None
-    assert "Run `pip install it`." in alarm.message
-    assert not Environment.objects.get().is_available
     # The owner is told, but not to install anything.
     for text in (job.error, job.log, Notice.objects.get().text):
         assert "pip" not in text
@@ -63,6 +99,52 @@ def test_a_job_fails_at_its_first_attempt_and_calls_the_organisers(kind: type[Jo
         agent_create(
             owner=owner, environment=Environment.objects.get(), name="next", is_public=False, archive=archive(FIRST)
         )
+
+
+def test_a_worker_alone_without_the_package_gives_the_job_back_and_steps_aside() -> None:
+    environment = factories.task()
+    job = waiting_validation(environment)
+
+    assert run(job) == worker.Performed.GIVEN_BACK
+
+    job.refresh_from_db()
+    assert (job.state, job.fault, job.attempt) == (JobState.QUEUED, JobFault.PLATFORM, 1)
+    assert job.error_code == "environment_unmakeable"
+    assert "pip" not in job.error + job.log
+    alarm = Alarm.objects.get()
+    assert alarm.settled_at is None
+    assert "Run `pip install it`." in alarm.message
+    # One worker says nothing about the site.
+    assert Environment.objects.get().is_available
+    assert not worker.is_well()
+    # Once the whole site is known to lack the package its jobs fail at once, and the worker is free for other games.
+    mark_unavailable(environment)
+    assert worker.is_well()
+
+
+def test_a_passing_trouble_of_a_worker_costs_one_attempt_and_no_duel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(spec: EnvironmentSpec) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(EnvironmentSpec, "make", exhausted)
+    game = factories.environment()
+    ann, bob = (factories.ready(factories.agent(factories.user(name), game)) for name in ("ann", "bob"))
+    tournament = Tournament.objects.create(environment=game, edition=1)
+    for number in range(1, 41):
+        factories.duel(tournament, ann, bob, number=number, state=JobState.QUEUED)
+
+    for _ in range(40):
+        worker.step("duel")
+
+    states = list(Duel.objects.values_list("state", flat=True))
+    assert (states.count(JobState.FAILED), Duel.objects.filter(attempt__gt=0).count()) == (0, 1)
+    assert Environment.objects.get().is_available
+    assert "MemoryError" in Alarm.objects.get(settled_at=None).message
+    # It has memory again.
+    monkeypatch.setattr(EnvironmentSpec, "make", lambda spec: Idle())
+    assert worker.is_well()
+    assert not Alarm.objects.filter(settled_at=None).exists()
+    assert makeable.trouble_here(game.spec_id) is None
 
 
 def test_what_a_trial_finds_is_the_sentence_without_the_command() -> None:

@@ -90,6 +90,16 @@ def test_one_bell_is_enough_for_all_that_waits(played: list[str]) -> None:
     assert step("duel") is Performed.NOTHING
 
 
+def test_evaluating_everybody_anew_does_not_stop_the_duels(duel: Duel, played: list[str]) -> None:
+    task = factories.task()
+    ready = factories.ready(factories.agent(factories.user("tom"), task))
+    for _ in range(5):
+        factories.evaluation(ready, JobState.QUEUED)
+    for _ in range(2):
+        step("duel")
+    assert sorted(played) == ["duel", "evaluation"]
+
+
 def test_a_job_that_was_given_back_leaves_the_others_to_the_next_bell(
     duel: Duel, played: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django_q.models import OrmQ
 from hypothesis import HealthCheck, Phase, given, settings
@@ -38,6 +38,7 @@ from core.tests import factories
 from core.tests.working import answer_bells, bells
 from core.tournaments.planning import results_release
 from core.tournaments.strikes import duel_void
+from tests.databases import rolled_back
 from tournament_manager import follow as follow_module
 from tournament_manager.editions import advance, start_now
 from tournament_manager.follow import follow, rebuild
@@ -103,10 +104,7 @@ moves = st.tuples(st.sampled_from("ppppppsrrawl"), st.integers(0, 11), st.intege
 def test_the_ledger_read_from_nothing_gives_the_same_as_step_by_step(
     history: list[tuple[str, int, int]], is_held_back: bool, is_ladder: bool
 ) -> None:
-    example = transaction.atomic()
-    # It holds many transactions of the arena, whose locks are each watched on their own.
-    example._from_testcase = True  # type: ignore[attr-defined]  # the stubs lack it
-    with example:
+    with rolled_back():
         environment = factories.environment()
         Environment.objects.update(play=Play.LADDER if is_ladder else Play.EDITIONS)
         environment.refresh_from_db()
@@ -128,7 +126,6 @@ def test_the_ledger_read_from_nothing_gives_the_same_as_step_by_step(
         if is_ladder:
             # It stands in the order of the ratings, whenever those were fitted.
             assert _results(sums()["tables"]) == _results(step_by_step["tables"])
-        transaction.set_rollback(True)
 
 
 def _move(tournament: Tournament, move: str, which: int, size: int) -> None:

@@ -13,7 +13,7 @@ from core.tests import factories
 from core.tests.factories import moved
 from core.tests.working import rung
 from tournament_manager import editions
-from tournament_manager.tasks import tournament_start, tournaments_advance, watchdog
+from tournament_manager.tasks import tournaments_advance, watchdog
 from tournament_manager.tests.samples import play_all, players
 
 pytestmark = pytest.mark.django_db
@@ -35,13 +35,56 @@ def test_a_message_about_an_environment_that_is_gone_does_nothing() -> None:
     assert not Tournament.objects.exists()
 
 
-def test_organisers_start_editions_by_message_and_refusals_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def asked(environment: Environment) -> None:
+    Environment.objects.filter(pk=environment.pk).update(start_asked_at=timezone.now())
+
+
+def test_the_next_step_starts_the_edition_that_an_organiser_has_asked_for_once() -> None:
     environment = factories.environment()
-    tournament_start(environment.pk)
-    assert "No edition started: A tournament needs two agents" in caplog.text
     players(environment, 2)
-    tournament_start(environment.pk)
-    assert Tournament.objects.get().state == TournamentState.RUNNING
+    tournaments_advance(environment.pk)
+    play_all(Tournament.objects.get())
+    tournaments_advance(environment.pk)
+    asked(environment)
+    # Its message may be lost: every step reads the row.
+    watchdog()
+    second = Tournament.objects.get(edition=2)
+    assert second.state == TournamentState.RUNNING
+    play_all(second)
+    for _ in range(2):
+        watchdog()
+    assert (Tournament.objects.count(), Environment.objects.get().start_asked_at) == (2, None)
+
+
+def test_an_edition_that_cannot_start_is_asked_for_once_and_the_refusal_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    environment = factories.environment()
+    asked(environment)
+    for _ in range(2):
+        tournaments_advance(environment.pk)
+    assert caplog.text.count("No edition started: A tournament needs two agents") == 1
+    assert Environment.objects.get().start_asked_at is None
+
+
+def test_a_row_that_breaks_while_an_edition_is_looked_after_does_not_keep_it_from_ending(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    environment = factories.environment()
+    players(environment, 2)
+    watchdog()
+
+    def breaks(**_: object) -> None:
+        raise RuntimeError("A row is poisoned.")
+
+    for name in ("participants_withdraw_barred", "quarantine_where_due"):
+        monkeypatch.setattr(editions, name, breaks)
+    monkeypatch.setattr(editions, "outdated_ladders", lambda _: [Tournament.objects.get()])
+    monkeypatch.setattr(editions, "ladder_rank", lambda _: breaks())
+    play_all(Tournament.objects.get())
+    watchdog()
+    assert Tournament.objects.get(edition=1).state == TournamentState.FINISHED
+    assert "A row is poisoned." in caplog.text
 
 
 def test_the_watchdog_looks_after_every_environment() -> None:

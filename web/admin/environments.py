@@ -9,13 +9,14 @@ from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from core.errors import Refused
 from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_list_reveal, seed_lists_ensure
-from core.jobs.bells import START_TASK, TOURNAMENT_TASK, wake
+from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.models import Environment, Play, SeedList, Submission, TournamentState, User
 from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
 
@@ -174,6 +175,8 @@ def start_tournament(environment: Environment) -> str:
         raise Refused("It is ranked by scores, so there are no tournaments.")
     if not environment.is_active:
         raise Refused("The environment is not active.")
+    if not environment.is_available:
+        raise Refused(environment.unavailable_sentence)
     if environment.play == Play.LADDER:
         raise Refused("It plays a ladder, which starts by itself.")
     if environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).exists():
@@ -181,7 +184,8 @@ def start_tournament(environment: Environment) -> str:
     valid = Submission.objects.valid().filter(agent__environment=environment)
     if valid.values("agent").distinct().count() < 2:
         raise Refused("A tournament needs two agents with a valid version.")
-    wake("tournament", START_TASK, environment.pk)
+    Environment.objects.filter(pk=environment.pk).update(start_asked_at=Now())
+    wake("tournament", TOURNAMENT_TASK, environment.pk)
     return "the tournament manager was asked to start a new edition, which begins within seconds."
 
 

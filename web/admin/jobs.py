@@ -59,7 +59,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
     date_hierarchy = "created_at"
     ordering = ("-pk",)
     actions: Sequence[str] = ("requeue", "prioritise", "cancel")
-    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token", "history", "flow", "turn", "sort_key")
+    exclude: ClassVar[tuple[str, ...]] = ("log", "claim_token", "history", "flow", "turn", "begun_turn", "sort_key")
     readonly_fields: ClassVar[tuple[str, ...]] = ("wait", "took", "attempts", "log_text")
 
     @admin.display(description="took")

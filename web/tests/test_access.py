@@ -9,7 +9,6 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib import admin
 from django.core.cache import cache
-from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 from pytest_django.fixtures import Settings
@@ -18,6 +17,7 @@ from core.models import AuditEntry, Environment, User
 from core.tests import factories
 from core.tests.factories import Cast
 from core.tests.organised import one_of_each
+from tests.databases import rolled_back
 from web.tests.house import furnished
 
 pytestmark = pytest.mark.django_db
@@ -315,11 +315,10 @@ def ask(session: str, method: str, address: str, *, csrf: bool = False, **data: 
     client = Client(enforce_csrf_checks=csrf)
     if session:
         client.cookies[django_settings.SESSION_COOKIE_NAME] = session
-    with transaction.atomic():
+    with rolled_back():
         response: Any = getattr(client, method.lower())(address, data)
         if response.streaming:
             b"".join(response)
-        transaction.set_rollback(True)
     return int(response.status_code)
 
 

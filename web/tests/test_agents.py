@@ -206,7 +206,7 @@ def test_a_version_that_may_not_play_promises_nothing(agent: Agent, client: Clie
     agent.save()
     agent.environment.is_active = False
     agent.environment.save()
-    assert "This environment is closed at the moment" in page(client, agent)
+    assert f"{agent.environment} is closed at the moment" in page(client, agent)
 
 
 def test_an_agent_is_found_in_any_case_and_only_in_its_environment(agent: Agent, client: Client) -> None:

@@ -9,8 +9,12 @@ from pytest_django.asserts import assertContains, assertNotContains
 from pytest_django.fixtures import Settings
 
 from core.duels.challenges import challenge_create
-from core.jobs.lifecycle import job_claim
+from core.duels.services import duel_create
+from core.errors import Refused
+from core.jobs import cancels
+from core.jobs.lifecycle import job_cancel, job_claim
 from core.models import AuditEntry, CancelCode, Challenge, Duel, Environment, Job, JobState, QuotaName, Submission, User
+from core.people.audit_log import Operator
 from core.people.quota_selectors import quota_list
 from core.people.tokens import token_create
 from core.submissions.services import submission_rebuild
@@ -137,7 +141,7 @@ class TestAChallenge:
         assert logged_in(cast.bob).post(f"{address}cancel/").status_code == 403
         alice = logged_in(cast.alice)
         assertContains(alice.get(address), "Cancel this challenge</button>")
-        assertContains(alice.post(f"{address}cancel/", follow=True), "1 duel is cancelled.")
+        assertContains(alice.post(f"{address}cancel/", follow=True), "Cancelled 1 duel.")
         made.refresh_from_db()
         assert (made.duels.get().cancel_code, made.ended_at is None) == (CancelCode.BY_OWNER, False)
         assert used(cast.alice, made.submission.agent.environment, QuotaName.CHALLENGES_PER_DAY) == 0
@@ -150,6 +154,27 @@ class TestAChallenge:
         answer = program(cast.alice).post(f"/api/v1/challenges/{made.pk}/cancel/")
         assert (answer.status_code, answer.json()["duels"][0]["state"]) == (200, "CANCELLED")
         assert used(cast.alice, made.submission.agent.environment, QuotaName.CHALLENGES_PER_DAY) == 1
+
+    def test_a_duel_that_ends_meanwhile_does_not_keep_the_others_from_being_cancelled(
+        self, cast: Cast, made: Challenge, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first = made.duels.get()
+        second = duel_create(
+            challenge=made, number=2, player_1=first.player_1, player_2=first.player_2, seed=1, match_count=2
+        )
+
+        def ends_first(*, job: Job, code: CancelCode, reason: str) -> None:
+            if job.pk == first.pk and Duel.objects.get(pk=first.pk).state == JobState.QUEUED:
+                factories.moved(Duel.objects.filter(pk=first.pk), JobState.SUCCEEDED)
+            job_cancel(job=job, code=code, reason=reason)
+
+        monkeypatch.setattr(cancels, "job_cancel", ends_first)
+        operator = Operator(AuditEntry.Channel.SITE, "alice", cast.alice.pk)
+        assert cancels.challenge_cancel(challenge=made, operator=operator) == 1
+        second.refresh_from_db()
+        assert second.cancel_code == CancelCode.BY_OWNER
+        with pytest.raises(Refused, match="over already"):
+            cancels.challenge_cancel(challenge=made, operator=operator)
 
     def test_only_who_asked_for_it_cancels_it(self, cast: Cast, made: Challenge) -> None:
         assert program(cast.bob).post(f"/api/v1/challenges/{made.pk}/cancel/").status_code == 403

@@ -261,5 +261,5 @@ def test_a_closed_environment_offers_no_upload(cast: Cast, environment: Environm
     environment.is_active = False
     environment.save()
     page = visit(cast.alice).get(ADDRESS).content.decode()
-    assert "takes no uploads at the moment" in page
+    assert "accepts no uploads at the moment" in page
     assert 'type="file"' not in page

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import transaction
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -20,6 +19,7 @@ from core.models import ApiToken, Environment, Submission, User
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import NOON, PASSWORD, Cast
+from tests.databases import rolled_back
 from web.templatetags.arena import markdown
 from web.tests.conftest import As
 from web.tests.hostile import LONG, MARKDOWN, PAGES, SHORT, infested
@@ -69,10 +69,8 @@ def skeletons(client: Client, house: dict[str, Any]) -> Iterator[tuple[str, Tags
 
 
 def built_with(cast: Cast, client: Client, short: str, long: str, text: str) -> dict[str, Tags]:
-    with transaction.atomic():
-        found = dict(skeletons(client, infested(cast, short, long, text)))
-        transaction.set_rollback(True)
-    return found
+    with rolled_back():
+        return dict(skeletons(client, infested(cast, short, long, text)))
 
 
 def test_no_page_takes_words_for_tags(cast: Cast, visit: As) -> None:

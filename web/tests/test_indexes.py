@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from pytest_django import DjangoDbBlocker
@@ -22,6 +22,7 @@ from core.listing import (
     tournament_rows,
 )
 from core.models import Agent, Build, Duel, JobState, LedgerEntry, Participant
+from tests.databases import rolled_back
 from web.duels.api import DuelFilter
 from web.tests.crowd import Crowd, crowd, grow
 
@@ -88,11 +89,10 @@ FOUND: Queries = {
 @pytest.fixture(scope="module")
 def rows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Crowd]:
     """Thousands of rows, made once for both tests."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with django_db_blocker.unblock(), rolled_back():
         made = crowd()
         grow(made, SIZE)
         yield made
-        transaction.set_rollback(True)
     if connection.vendor == "postgresql":
         # What it knows of the size of tables is not rolled back: plans must not count with what is gone.
         with django_db_blocker.unblock(), connection.cursor() as cursor:

@@ -66,8 +66,8 @@ def test_a_version_under_test_shows_how_far_that_is(new: Submission, visit: As) 
     assert 'hx-get="/environments/tic-tac-toe/agents/kim/?version=2"' in shown
     shown = visit(None).get(f"/duels/{duel.pk}/").content.decode()
     assert "Version 2 has to show that it is better than version 1." in shown
-    assert "not rated" in shown
-    assert "whether kim v2 is 50 rather than 0 normalised Elo stronger than kim v1, after 30 pairs" in shown
+    assert "This duel is unrated" in shown
+    assert "whether kim v2 is 50 rather than 0 normalised Elo stronger than kim v1, and after 30 pairs" in shown
     assert '/agents/kim/?version=2#v2">kim</a>' in shown
 
 

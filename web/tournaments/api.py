@@ -41,7 +41,7 @@ class TournamentAnswer(serializers.Serializer[Any]):
     cancel_reason = serializers.CharField(allow_blank=True)
     started_at = serializers.DateTimeField(allow_null=True, help_text="Null while it is planned.")
     ended_at = serializers.DateTimeField(allow_null=True)
-    shortfall = serializers.CharField(help_text="Why a ladder plays nothing at the moment: a sentence, mostly empty.")
+    shortfall = serializers.CharField(help_text="Why no new duels are made at the moment: a sentence, mostly empty.")
 
 
 class TournamentFilter(filters.FilterSet):

@@ -143,7 +143,7 @@ def test_a_mistake_of_the_arena_is_answered_in_json_at_every_address(
     client.raise_request_exception = False
     response = client.get(address)
     assert (response.status_code, response.json()) == (
-        500, {"detail": "The arena made a mistake. It is in its log."},
+        500, {"detail": "The arena failed. The error is in its log."},
     )  # fmt: skip
 
 

@@ -1,0 +1,126 @@
+"""An environment that cannot be played here: nothing new is made to be played in it, until it can."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.duels.challenges import challenge_create
+from core.duels.services import duel_create
+from core.errors import Refused
+from core.models import Duel, Environment, JobState, Play, Promotion, PromotionState, Tournament, TournamentState
+from core.submissions.promotions import promotions_decide
+from core.tests import factories
+from core.tournaments.ladder_selectors import ladder_outlook
+from tournament_manager.editions import advance, start_now
+from tournament_manager.planning import planned_begin
+from tournament_manager.progress import tournament_step
+from tournament_manager.tests.planned import begun, play_on
+from tournament_manager.tests.samples import LATER, break_down, play_all, players
+
+pytestmark = pytest.mark.django_db
+WHY = "Tic-tac-toe is not available on this arena at the moment."
+
+
+@pytest.fixture
+def environment() -> Environment:
+    return factories.environment()
+
+
+def available(environment: Environment, *, here: bool) -> Environment:
+    environment.unavailable_because = "" if here else "It needs a package."
+    environment.save(update_fields=["unavailable_because"])
+    return environment
+
+
+def test_a_running_ladder_draws_no_round_and_says_why_until_it_can_be_played_again(environment: Environment) -> None:
+    environment.play = Play.LADDER
+    environment.save()
+    for number in range(2):
+        factories.ready(factories.agent(factories.user(f"rival-{number}"), environment))
+    available(environment, here=False)
+    advance(environment, now=LATER)
+    assert not Tournament.objects.exists()
+    assert ladder_outlook(environment).startswith(WHY)
+
+    advance(available(environment, here=True), now=LATER)
+    ladder = Tournament.objects.get()
+    drawn = ladder.duels.count()
+    assert drawn > 0
+    available(environment, here=False)
+    play_all(ladder)
+    advance(environment, now=LATER)
+    ladder.refresh_from_db()
+    assert ladder.duels.count() == drawn
+    assert ladder.shortfall.startswith(WHY)
+
+    advance(available(environment, here=True), now=LATER)
+    ladder.refresh_from_db()
+    assert ladder.duels.count() > drawn
+    assert ladder.shortfall == ""
+
+
+def test_no_edition_begins(environment: Environment) -> None:
+    players(environment, 2)
+    available(environment, here=False)
+    advance(environment, now=LATER)
+    with pytest.raises(Refused, match=WHY):
+        start_now(environment)
+    assert not Tournament.objects.exists()
+
+
+def test_a_planned_tournament_waits(environment: Environment) -> None:
+    players(environment, 3)
+    cup = factories.planned(environment, registration_opens_at=None, registration_closes_at=None)
+    Tournament.objects.filter(pk=cup.pk).update(starts_at=LATER)
+    planned_begin(available(environment, here=False), now=LATER)
+    cup.refresh_from_db()
+    assert cup.state == TournamentState.PLANNED
+    planned_begin(available(environment, here=True), now=LATER)
+    cup.refresh_from_db()
+    assert cup.state == TournamentState.RUNNING
+
+
+def test_a_running_tournament_of_organisers_draws_nothing_and_says_why(environment: Environment) -> None:
+    cup = begun(players(environment, 4))
+    available(environment, here=False)
+    for duel in cup.duels.all():
+        break_down(duel)
+    drawn = cup.duels.count()
+    for _ in range(2):
+        tournament_step(cup, now=LATER)
+    assert (cup.duels.count(), cup.state) == (drawn, TournamentState.RUNNING)
+    assert cup.shortfall.startswith(WHY)
+
+    available(environment, here=True)
+    play_on(cup)
+    assert (cup.state, cup.shortfall) == (TournamentState.FINISHED, "")
+
+
+def test_no_challenge_is_taken(environment: Environment) -> None:
+    asking, rival = (factories.ready(factories.agent(factories.user(name), environment)) for name in ("ann", "bob"))
+    factories.rating(rival)
+    available(environment, here=False)
+    with pytest.raises(Refused, match=WHY):
+        challenge_create(user=asking.agent.owner, agent=asking.agent, opponent=rival.agent)
+    assert not Duel.objects.exists()
+
+
+def test_the_test_of_a_new_version_waits_instead_of_ending_without_a_result(environment: Environment) -> None:
+    environment.has_gate = True
+    environment.save()
+    incumbent = factories.ready(factories.agent(factories.user("ann"), environment))
+    candidate = factories.ready(incumbent.agent)
+    test = {"elo0": 0.0, "elo1": 50.0, "alpha": 0.05, "beta": 0.05, "cap": 30, "scale": "normalised Elo"}
+    promotion = Promotion.objects.create(candidate=candidate, incumbent=incumbent, test=test)
+    duel_create(promotion=promotion, number=1, player_1=candidate, player_2=incumbent, seed=1, match_count=60)
+    available(environment, here=False)
+    for _ in range(4):
+        for duel in promotion.duels.filter(state=JobState.QUEUED):
+            break_down(duel)
+        promotions_decide()
+    promotion.refresh_from_db()
+    assert (promotion.state, promotion.duels.count()) == (PromotionState.TESTING, 1)
+
+    available(environment, here=True)
+    promotions_decide()
+    assert promotion.duels.get(number=2).state == JobState.QUEUED
