@@ -13,7 +13,6 @@ from core.duels import challenges
 from core.duels.challenges import challenges_follow
 from core.duels.services import duel_create
 from core.jobs.kinds import JOB_MODELS
-from core.jobs.reaper import look
 from core.models import (
     Build,
     Challenge,
@@ -30,6 +29,7 @@ from core.models import (
     TournamentState,
 )
 from core.operations import watchdog as watch
+from core.operations.reaper import look
 from core.tests import factories
 from core.tests.working import rung
 

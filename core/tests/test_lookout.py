@@ -14,8 +14,8 @@ from pytest_django.fixtures import Settings
 from core.jobs import bells as queues
 from core.jobs.bells import ANSWER, WORK
 from core.jobs.lifecycle import job_claim
-from core.jobs.reaper import look
 from core.models import Bell, Build, JobFault, JobState, Submission
+from core.operations.reaper import look
 from core.tests import factories
 from core.tests.working import rung
 

@@ -13,7 +13,6 @@ from core.duels.services import duel_succeed
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_cancel, job_claim, job_fail
-from core.jobs.reaper import look
 from core.models import (
     Agent,
     CancelCode,
@@ -29,6 +28,7 @@ from core.models import (
     Validation,
 )
 from core.moderation.services import agent_disable, user_ban
+from core.operations.reaper import look
 from core.submissions.phases import validation_succeed
 from core.submissions.promotions import MOST_DUELS, promotions_decide
 from core.submissions.services import submission_delete

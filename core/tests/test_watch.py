@@ -12,10 +12,10 @@ from django_q.models import Schedule
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from core.jobs import reaper as lookout
 from core.jobs.workers import worker_appear
 from core.models import Alarm, Build, Duty, JobFault, JobState, Submission, Worker
 from core.notices.alarms import alarm_raise
+from core.operations import reaper as lookout
 from core.operations.status import watchdog_runs
 from core.operations.watchdog import queue_watch, watch
 from core.tests import factories
