@@ -34,7 +34,6 @@ def _register() -> None:
     schedule_register("retention", task="retention_run", queue="tournament", minutes=24 * 60)
     schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
     schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)
-    step_register("core.operations.watchdog.reaper_watch", first=True)
     step_register("core.submissions.promotions.promotions_decide")
     failure_listen("core.submissions.news.version_failed")
 

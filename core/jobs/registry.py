@@ -91,8 +91,6 @@ PLANS: dict[str, Plan] = {}
 CHORES: list[Chore] = []
 STEPS: list[str] = []
 """Dotted paths of functions without arguments that the reaper calls every few seconds besides its own work."""
-FIRST_STEPS: list[str] = []
-"""As STEPS, but before the reaper's own work, which may be held up by bells that cannot be rung."""
 _ON_FAILURE: list[str] = []
 
 
@@ -116,14 +114,10 @@ def chore_register(*queues: str, run: str) -> None:
     CHORES.append(Chore(queues, run))
 
 
-def step_register(run: str, *, first: bool = False) -> None:
-    """Register a function that every reaper calls every few seconds. run: dotted path, no arguments.
-
-    first: before the reaper's own work.
-    """
-    steps = FIRST_STEPS if first else STEPS
-    if run not in steps:
-        steps.append(run)
+def step_register(run: str) -> None:
+    """Register a function that every reaper calls every few seconds. run: dotted path, no arguments."""
+    if run not in STEPS:
+        STEPS.append(run)
 
 
 def failure_listen(run: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from django.conf import settings
 from django.db import Error, connection
@@ -15,10 +15,13 @@ from arena_kit.folders import remove_abandoned
 from core.jobs.apart import apart
 from core.jobs.bells import ring
 from core.jobs.claims import is_work_waiting
-from core.jobs.lifecycle import jobs_end_rest, jobs_requeue_expired
-from core.jobs.registry import CHORES, FIRST_STEPS, STEPS
+from core.jobs.lifecycle import jobs_end_rest
+from core.jobs.registry import CHORES, STEPS
 from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
+from core.jobs.worker import worker_name
+from core.operations.expiry import jobs_requeue_expired
+from core.operations.watchdog import watch
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
@@ -65,10 +68,12 @@ def reapers(queue: str) -> list[Reaper]:
 
 
 def look_around() -> None:
-    """Clean up after dead workers of this host, run the steps that come first, then look after the rows."""
+    """Clean up after dead workers of this host, then look after the rows."""
     with apart("The folders of dead workers"):
         remove_abandoned(FOLDERS, PREFIX)
-    _steps_run(FIRST_STEPS)
+    # First, so that alarms are raised even when no bell can be rung.
+    with apart("The watch over the queues"):
+        watch(worker=worker_name())
     look()
 
 
@@ -80,11 +85,7 @@ def look() -> None:
     for step in (jobs_requeue_expired, jobs_end_rest, schedules_mend, queues_ring):
         with apart(step.__name__):
             step()
-    _steps_run(STEPS)
-
-
-def _steps_run(paths: Iterable[str]) -> None:
-    for path in paths:
+    for path in STEPS:
         with apart(path):
             import_string(path)()
 

@@ -13,7 +13,6 @@ from django_q.models import Schedule
 from core.jobs.apart import apart
 from core.jobs.registry import PLANS, kinds_of
 from core.jobs.waits import standstill_key
-from core.jobs.worker import worker_name
 from core.jobs.worker_selectors import workers_alive
 from core.jobs.workers import workers_prune
 from core.links import page
@@ -27,11 +26,6 @@ WATCH = "watchdog"
 EVERY = timedelta(seconds=30)
 GAP = timedelta(minutes=3)
 """Time without a watch after which the watch counts as off: earlier waiting raises no alarm."""
-
-
-def reaper_watch() -> None:
-    """Keep the watch as a step of this process's reaper."""
-    watch(worker=worker_name())
 
 
 def watch(*, worker: str) -> bool:

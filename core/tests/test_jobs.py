@@ -26,7 +26,6 @@ from core.jobs.lifecycle import (
     job_take,
     job_wake,
     jobs_end_rest,
-    jobs_requeue_expired,
     log_tail,
 )
 from core.jobs.lines import line
@@ -50,6 +49,7 @@ from core.models import (
     Submission,
     Validation,
 )
+from core.operations.expiry import jobs_requeue_expired
 from core.tests import factories
 from core.tests.working import rung
 
