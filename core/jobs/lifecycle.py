@@ -32,6 +32,8 @@ Named = ParamSpec("Named")
 WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Pauses between attempts to write a result while the database does not answer."""
 
+BY_OWNER = "Its owner has cancelled it."
+OVER = "It is over already."
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """Fields of a job that leaves its worker."""
 AGAIN: dict[str, int | None] = {**UNCLAIMED, "sort_key": FRONT}
@@ -247,15 +249,19 @@ def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
     )
 
 
-def job_cancel_if_open(*, job: Job, code: CancelCode, reason: str) -> None:
-    """As `job_cancel`, but do nothing for a job that is over or ends at this moment."""
+def job_cancel_if_open(*, job: Job, code: CancelCode, reason: str) -> bool:
+    """As `job_cancel`, but return False for a job that is over, ends at this moment or changes too quickly."""
     for _ in range(3):
         if job.is_over:
-            return
+            break
         try:
             job_cancel(job=job, code=code, reason=reason)
         except StaleJob:
+            # A worker has just claimed, returned or finished it.
             job.refresh_from_db()
+        else:
+            return True
+    return False
 
 
 def job_requeue(*, job: Job, reason: str) -> None:

@@ -12,11 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.duels.challenge_selectors import Line, Tally, challenge_rows, report_of
-from core.duels.challenges import challenge_create
+from core.duels.challenges import challenge_cancel, challenge_create
 from core.listing import agent_rows
 from core.models import AuditEntry, Challenge, ChallengeKind
 from core.people.audit_log import operator_of
-from core.submissions.cancels import challenge_cancel
 from web.api.fields import JOB_STATES, Version
 from web.api.listing import MAX_ROW_ID, RowFilter
 from web.api.views import Acting, Listed, Shown, checked, one, refusals

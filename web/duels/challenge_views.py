@@ -10,11 +10,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from core.duels.challenge_selectors import challenge_get
-from core.duels.challenges import challenge_create
+from core.duels.challenges import challenge_cancel, challenge_create
 from core.errors import Refused
 from core.models import Agent, AuditEntry, Challenge, Environment, User
 from core.people.audit_log import operator_of
-from core.submissions.cancels import challenge_cancel
 from web.site.limits import answer_refused
 from web.submissions.forms import archive_form
 from web.submissions.views import agent_page
