@@ -231,10 +231,10 @@ EXTRA_QUEUES = ("quick",)  # served only where an operator reserves workers for 
 # A worker without a heartbeat for this long counts as dead, and its job goes to another worker. A heartbeat is due
 # every quarter of the lease, and a busy database may be slow to store it: 20 seconds is the least that works.
 JOB_LEASE_SECONDS = 30
-# A job is tried this many times when the arena itself fails. It is delayed by JOB_REST_SECONDS after the first attempt,
+# A job is tried this many times when the arena itself fails. It is delayed by JOB_DELAY_SECONDS after the first one,
 # then by twice as long each time, up to 10 minutes.
 JOB_MAX_ATTEMPTS = 5
-JOB_REST_SECONDS = 30
+JOB_DELAY_SECONDS = 30
 QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
 STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))

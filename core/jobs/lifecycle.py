@@ -41,8 +41,8 @@ AGAIN: dict[str, int | None] = {**UNCLAIMED, "sort_key": FRONT}
 LOG_LIMIT_CHARACTERS = 64 * 1024
 HISTORY_LIMIT = 20
 """Maximum number of attempts in a job's history; the latest ones are kept."""
-REST_LIMIT = timedelta(minutes=10)
-"""Maximum delay of a job after a platform fault. The first delay is JOB_REST_SECONDS, and each one doubles the last."""
+DELAY_LIMIT = timedelta(minutes=10)
+"""Maximum delay of a job after a platform fault. It begins with JOB_DELAY_SECONDS and doubles each time."""
 
 
 def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
@@ -102,8 +102,8 @@ def job_ring(*, job: Job) -> None:
 
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
     """Claim a waiting job for `worker`; None when it is gone, taken, over or delayed."""
-    rested = Q(not_before=None) | Q(not_before__lte=Now())
-    waiting = kind._default_manager.filter(rested, pk=job_id, state=JobState.QUEUED)
+    due = Q(not_before=None) | Q(not_before__lte=Now())
+    waiting = kind._default_manager.filter(due, pk=job_id, state=JobState.QUEUED)
     # One query reads everything that the worker needs.
     job = waiting.select_related(*kind.RELATED).first()
     return job if job is not None and job_take(job=job, worker=worker) else None
@@ -171,10 +171,10 @@ def job_fail(
         failure_tell(job)
 
 
-def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool = True) -> None:
+def job_release(*, job: Job, code: str, error: str, log: str = "", is_delayed: bool = True) -> None:
     """Give a running job back after a platform fault; without attempts left it fails.
 
-    rests: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
+    is_delayed: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
     """
     history = _history(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
@@ -185,7 +185,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
         JobState.QUEUED,
         expected_token=job.claim_token,
         **AGAIN,
-        not_before=from_now(rest_after(job.attempt) if rests else timedelta()),
+        not_before=from_now(delay_after(job.attempt) if is_delayed else timedelta()),
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
@@ -195,9 +195,9 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", rests: bool =
     )
 
 
-def rest_after(attempt: int) -> timedelta:
+def delay_after(attempt: int) -> timedelta:
     """Return the delay of a job after a platform fault in this attempt."""
-    return min(timedelta(seconds=settings.JOB_REST_SECONDS * 2.0 ** (attempt - 1)), REST_LIMIT)
+    return min(timedelta(seconds=settings.JOB_DELAY_SECONDS * 2.0 ** (attempt - 1)), DELAY_LIMIT)
 
 
 def job_hand_back(*, job: Job, log: str = "") -> None:
@@ -283,8 +283,8 @@ def job_requeue(*, job: Job, reason: str) -> None:
 
 def jobs_end_rest() -> int:
     """Put delayed jobs whose time has come back in line; return how many. The database's clock counts."""
-    rested = {"state": JobState.QUEUED, "not_before__lte": Now()}
-    return sum(model._default_manager.filter(**rested).update(not_before=None) for model in JOB_MODELS.values())
+    due = {"state": JobState.QUEUED, "not_before__lte": Now()}
+    return sum(model._default_manager.filter(**due).update(not_before=None) for model in JOB_MODELS.values())
 
 
 def log_tail(log: str) -> str:

@@ -26,7 +26,7 @@ class WaitCode(models.TextChoices):
     """What a job waits for."""
 
     IN_LINE = "in_line", "other jobs are before it"
-    RESTING = "resting", "it is delayed after a fault of the arena"
+    DELAYED = "resting", "it is delayed after a fault of the arena"
     WORKER_STOPPED = "worker_stopped", "its worker was stopped, another one takes it"
     WORKER_LOST = "worker_lost", "its worker was lost, another one takes it"
     NO_WORKER = "no_worker", "no worker serves its queue"
@@ -111,7 +111,7 @@ def _rest(job: Job, now: datetime) -> Wait | None:
     if job.error_code == ENGINE_DOWN_CODE:
         sentence = f"The container engine did not answer; it is tried again {when}{attempts}."
         return Wait(WaitCode.ENGINE_DOWN, sentence, until=until)
-    return Wait(WaitCode.RESTING, f"It is tried again {when}{attempts}, after a fault of the arena.", until=until)
+    return Wait(WaitCode.DELAYED, f"It is tried again {when}{attempts}, after a fault of the arena.", until=until)
 
 
 def _in_line(queue: _Queue, place: int | None) -> Wait:

@@ -48,7 +48,7 @@ def _requeue_expired(model: type[Job], number: int) -> bool:
         job = _expired(model).select_for_update(of=("self",), no_key=True).filter(pk=number).first()
         if job is None:
             return False
-        job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, rests=False)
+        job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, is_delayed=False)
         logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
         alarm_settle(key=_poison_key(model, number))
         return True

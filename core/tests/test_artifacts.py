@@ -167,7 +167,7 @@ def test_a_store_that_takes_a_file_is_not_down_and_keeps_nothing_of_the_trial(fi
 @pytest.mark.parametrize(
     "leave",
     [
-        lambda duel: job_release(job=duel, code="worker_lost", error="The worker stopped answering.", rests=False),
+        lambda duel: job_release(job=duel, code="worker_lost", error="The worker stopped answering.", is_delayed=False),
         lambda duel: job_requeue(job=duel, reason="An organiser has requeued it."),
         lambda duel: job_hand_back(job=duel),
     ],

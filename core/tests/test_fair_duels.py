@@ -133,7 +133,7 @@ def test_a_duel_that_waits_again_goes_first_and_keeps_its_flows_turn(large: Tour
     again = line(Duel)[0]
     claimed = job_claim(kind=Duel, job_id=again.pk, worker="worker")
     assert claimed is not None
-    job_release(job=claimed, code="engine_down", error="No engine.", rests=False)
+    job_release(job=claimed, code="engine_down", error="No engine.", is_delayed=False)
     Duel.objects.update(not_before=None)
     assert places_of(Duel, [again.pk]) == {again.pk: 1}
     draw(large, (again.player_1, again.player_2), 1)
@@ -193,7 +193,7 @@ class TestPriority:
         claimed = job_claim(kind=Duel, job_id=first.pk, worker="worker")
         assert claimed is not None
         assert priority_write(rows=Duel.objects.filter(pk=first.pk), priority=-10) == 0
-        job_release(job=claimed, code="engine_down", error="No engine.", rests=False)
+        job_release(job=claimed, code="engine_down", error="No engine.", is_delayed=False)
         Duel.objects.update(not_before=None)
         assert priority_write(rows=Duel.objects.all(), priority=-10) == 1
         assert [serve(), serve()] == [first, second]

@@ -57,7 +57,7 @@ def test_a_fault_of_the_platform_is_told_to_strangers_in_full() -> None:
     build.refresh_from_db()
     row = job_claim(kind=type(build), job_id=build.pk, worker="w")
     assert row is not None
-    job_release(job=row, code="engine_down", error="The engine: it did not answer.", rests=False)
+    job_release(job=row, code="engine_down", error="The engine: it did not answer.", is_delayed=False)
     assert error_shown(row, factories.user("bob"), can_see_source=False) == "The engine: it did not answer."
     row = job_claim(kind=type(build), job_id=build.pk, worker="w")
     assert row is not None

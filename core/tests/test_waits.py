@@ -111,7 +111,7 @@ def test_a_queue_that_stands_still_says_since_when_until_it_moves(submission: Su
 @pytest.mark.parametrize(
     ("code", "expected", "sentence"),
     [
-        ("disk_full", WaitCode.RESTING, "It is tried again at about {} (attempt 2 of 5), after a fault of the arena."),
+        ("disk_full", WaitCode.DELAYED, "It is tried again at about {} (attempt 2 of 5), after a fault of the arena."),
         (
             "engine_unavailable",
             WaitCode.ENGINE_DOWN,

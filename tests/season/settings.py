@@ -2,4 +2,4 @@
 
 from core.settings import *  # noqa: F403  (all of them, as they are)
 
-JOB_LEASE_SECONDS, JOB_REST_SECONDS, JOB_MAX_ATTEMPTS = 20, 1, 40
+JOB_LEASE_SECONDS, JOB_DELAY_SECONDS, JOB_MAX_ATTEMPTS = 20, 1, 40
