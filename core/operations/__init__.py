@@ -1,1 +1,1 @@
-"""Health, status, the watchdog, retention and backup."""
+"""Keeps the arena going: reaper, watchdog, health, status, retention and backup."""
