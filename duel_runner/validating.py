@@ -51,7 +51,7 @@ def validate(validation: Validation, lease: Lease, coming: Sequence[Duel] = ()) 
 
 
 def first_fault(duel: referee.PlayedDuel) -> FoundFault | None:
-    """Return the fault of the first forfeited match, None if there is none.
+    """Return the fault of the first forfeited match, or None if no match was forfeited.
 
     For a player that did not start or died, the sentence quotes the last line of its output.
     """

@@ -67,7 +67,7 @@ def start_anew() -> None:
 
 
 def rewritten(path: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
-    """A backup in which somebody has changed something; `change` gets the content by name."""
+    """A backup that was tampered with; `change` gets the content by name."""
     with tarfile.open(path) as tar:
         parts = {member.name: extracted.read() for member in tar if (extracted := tar.extractfile(member))}
     change(parts)

@@ -65,7 +65,7 @@ environment = gymnasium.make(sys.argv[1])
 print("playing", environment.spec.id)
 print(json.dumps({"score": 100000, "metrics": [99999, 100001], "episodes": 2}))
 """
-"""Reports a score that nobody can reach."""
+"""Reports a score that no player can reach."""
 MATCHES_PER_DUEL = 10
 MATCHES_PER_VALIDATION = 4
 

@@ -65,7 +65,7 @@ def test_everything_comes_back_into_a_new_arena(backup: Path) -> None:
     with records_open(duel) as archive:
         assert archive.match_count == duel.match_count
     assert f"is restored with {len(after[1])} files in " in said
-    # Whoever holds a session is logged in: they are not in backups, nor is what can be sent anew.
+    # The holder of a session is logged in: sessions are not in backups, nor is what can be sent anew.
     assert not Session.objects.exists()
     assert not OrmQ.objects.exists()
     # Nor are images: the builder looks which of them this host does not have.

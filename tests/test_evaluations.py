@@ -80,7 +80,7 @@ def test_an_upload_is_built_practised_evaluated_and_ranked(sandbox: str, task: E
     evaluation = submission.evaluations.get()
     assert (evaluation.state, evaluation.error) == (JobState.SUCCEEDED, "")
     assert evaluation.seed_list is not None
-    # Anybody who knows the seeds can play the same again.
+    # All who know the seeds can play the same again.
     again = [referee.run_episode(get_spec("cart-pole"), Leaning(), seed) for seed in evaluation.seed_list.seeds]
     scores = [episode.score for episode in again]
     assert [row[:3] for row in evaluation.episodes] == [

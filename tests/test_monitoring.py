@@ -121,7 +121,7 @@ def test_two_processes_of_the_site_count_as_one_also_after_one_was_killed(
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """Somebody who takes every connection and never says a word."""
+    """A server that takes every connection and never says a word."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
         yield server.getsockname()[1]
 

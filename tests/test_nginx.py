@@ -125,7 +125,7 @@ def test_behind_a_proxy_that_is_named_every_visitor_is_limited_alone(folder: Pat
         given = [ask("POST", "/login/", "198.51.100.7") for _ in range(TRIES + 1)]
         assert [status for status, _ in given] == [200] * TRIES + [429]
         assert ask("POST", "/login/", "198.51.100.8") == (200, "198.51.100.8")
-        # The same address, written as one of the other kind; other bytes of it are somebody else's.
+        # The same address, written as one of the other kind; other bytes of it are another client's.
         assert ask("POST", "/login/", "::ffff:198.51.100.7")[0] == 429
         assert ask("POST", "/login/", "::ffff:198.51.100.9")[0] == 200
 

@@ -112,7 +112,7 @@ def test_a_job_whose_failure_cannot_be_told_leaves_the_others_to_fail(
 
     def tell(job: Job) -> None:
         if job.pk == builds[0].pk:
-            raise LookupError("Nobody can be told.")
+            raise LookupError("No notice can be sent.")
 
     monkeypatch.setattr("core.submissions.news.version_failed", tell)
     look()
@@ -162,7 +162,7 @@ def test_a_challenge_that_cannot_be_told_leaves_the_others_their_end(
 
     def refuse(challenge: Challenge) -> None:
         if challenge.pk == rows[0].pk:
-            raise LookupError("Nobody can be told.")
+            raise LookupError("No notice can be sent.")
         tell(challenge)
 
     monkeypatch.setattr(challenges, "_tell", refuse)

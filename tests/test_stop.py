@@ -105,7 +105,7 @@ def test_a_worker_that_is_asked_to_stop_gives_its_job_back_and_leaves_no_player(
     assert (validation.claim_token, validation.error_code) == (None, "worker_stopped")
     assert [attempt.code for attempt in attempts_of(validation)] == ["worker_stopped"]
     assert players_left(variables["SANDBOX"]) == []
-    # It need not rest: whoever is next may have it. The lookout of its cluster may have woken it in the last second.
+    # It is not delayed: the next worker may have it. The lookout of its cluster may have woken it in the last second.
     assert job_claim(kind=Validation, job_id=validation.pk, worker="next") is not None
 
 
@@ -123,7 +123,7 @@ def test_what_can_end_within_the_grace_is_finished(variables: dict[str, str]) ->
 def test_a_job_whose_program_is_deaf_is_given_back_before_its_worker_is_killed(
     tmp_path: Path, settings: Settings
 ) -> None:
-    """The push to a remote that does not answer: nobody in the worker looks whether it shall stop."""
+    """The push to a remote that does not answer: no thread of the worker looks whether it shall stop."""
     settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "files"
     git = tmp_path / "bin" / "git"
     git.parent.mkdir()

@@ -160,7 +160,7 @@ def test_a_running_bracket_says_who_waits_for_whom(client: Client, players: list
     words = page(client, tournament)
 
     assert "Round 2 of 3 is being played." in words
-    # Two good seeds begin in the second round; the final knows nobody yet.
+    # Two good seeds begin in the second round; the final has no players yet.
     assert "Quarter-finals 1 agent-a has a bye" in words
     assert "Final winner of W2.1 winner of W2.2" in words
     response = client.get(f"/environments/tic-tac-toe/editions/{tournament.edition}/")
@@ -190,7 +190,7 @@ def test_double_elimination_says_when_its_second_final_is_not_needed(client: Cli
 
     assert "Final 1 1st: agent-a v1" in words
     assert "Winners' bracket" in words
-    assert "F2 Not needed any more." in words
+    assert "F2 No longer needed." in words
     assertNotContains(client.get(f"/environments/tic-tac-toe/editions/{tournament.edition}/"), "hx-trigger")
 
 
@@ -214,7 +214,7 @@ def test_groups_lead_to_places_of_the_bracket(client: Client, players: list[Subm
     assert "Group A" in words
     assert "Group B" in words
     assert "Semi-finals 1st of group A 2nd of group B" in words
-    # Nobody has reached anything while all are in their groups.
+    # No participant has reached anything while all are in their groups.
     assert "Reached round" not in words
 
 
@@ -227,7 +227,7 @@ def test_a_group_that_is_over_says_who_goes_on_by_the_places_that_decided(
         table = shown.partition(f'id="scroll-{group}"')[2].partition("</table>")[0]
         assert re.findall(r'<td class="rank">(\d)</td>', table) == ["1", "2", "3"]
         assert ">Place</th>" in table
-        assert table.count("goes on") == table.count("last-through") == 1
+        assert table.count("qualifies") == table.count("last-through") == 1
 
 
 def test_a_level_meeting_and_a_withdrawal_are_explained(client: Client, players: list[Submission]) -> None:
@@ -235,7 +235,7 @@ def test_a_level_meeting_and_a_withdrawal_are_explained(client: Client, players:
     tournament = organised(form, players[:4], judge=lambda one, other: 10, left={players[1].pk: 0})
     words = page(client, tournament)
 
-    assert "Still level after all extensions: the better seed goes through." in words
+    assert "Still tied after all extensions: the better seed advances." in words
     assert "The opponent has withdrawn." in words
     assert "Withdrew." in words
     # Equal points are told apart by scores, so those are shown.
@@ -251,12 +251,12 @@ def test_a_page_says_that_duels_may_end_early_and_by_which_bounds(
     table = organised(RoundRobin(stops_early=True), players[:3], edition=3, until=lambda plan: True)
 
     assert "end early" not in page(client, whole)
-    assert "Matches a meeting 20" in page(client, whole)
+    assert "Matches per meeting 20" in page(client, whole)
     words = page(client, early)
     assert "between −35 and +35 normalised Elo (α = β = 5%)" in words
-    assert "Matches a meeting at most 20 When level at most 10 more matches, up to 5 times" in words
+    assert "Matches per meeting at most 20 After a tie at most 10 more matches, up to 5 times" in words
     assert "score per match" not in words
-    assert "the table sums up the score per match of every meeting" in page(client, table)
+    assert "The table adds up the score per match of every meeting" in page(client, table)
     assert "Wins Scores per match" in page(client, table)
     assert client.get(f"/api/v1/tournaments/{early.pk}/").json()["settings"]["stops_early"] is True
 
@@ -288,7 +288,7 @@ def test_results_that_are_held_back_are_nowhere(client: Client, cast: Cast, play
 
     assert HIDDEN in page(client, tournament)
     assert winner not in page(client, tournament)
-    assertContains(client.get(standing), "Until an organiser releases them", status_code=403)
+    assertContains(client.get(standing), "until they are released", status_code=403)
     assertContains(client.get("/environments/tic-tac-toe/tournaments/"), "results are held back")
     for address in ("/", "/environments/tic-tac-toe/tournaments/", "/environments/tic-tac-toe/"):
         assertNotContains(client.get(address), winner)
@@ -296,12 +296,12 @@ def test_results_that_are_held_back_are_nowhere(client: Client, cast: Cast, play
     assert HIDDEN in page(client, tournament)
     client.force_login(cast.olga)
     assert winner in page(client, tournament)
-    assert "Only organisers see this, until the results are released." in page(client, tournament)
+    assert "Until the results are released, only organisers can see this page." in page(client, tournament)
     assert client.get(standing).status_code == 200
     Tournament.objects.update(results="PARTICIPANTS")
     client.force_login(cast.alice)
     assert winner in page(client, tournament)
-    assert "Only those who take part and organisers see this" in page(client, tournament)
+    assert "only participants and organisers can see this page" in page(client, tournament)
     client.force_login(cast.bob)
     assert HIDDEN in page(client, tournament)
 
@@ -310,8 +310,8 @@ def test_the_list_has_what_runs_what_comes_and_what_is_over(
     client: Client, environment: Environment, players: list[Submission]
 ) -> None:
     empty = client.get("/environments/tic-tac-toe/tournaments/")
-    assertContains(empty, "None is planned.")
-    assertContains(empty, "Nothing is over yet.")
+    assertContains(empty, "No tournament is planned.")
+    assertContains(empty, "No tournament has ended yet.")
     organised(Swiss(), players[:4], edition=1, name="Autumn Cup", judge=lambda one, other: 15 if one < other else 5)
     organised(Swiss(), players[:4], edition=2, name="Winter Cup", most=1)
     planned = {"state": "PLANNED", "is_automatic": False, "started_at": None, "format": "swiss"}

@@ -1,4 +1,4 @@
-"""A duel that was really played can be checked by anybody, and played again by the same images."""
+"""A duel that was really played can be checked by all, and played again by the same images."""
 
 from __future__ import annotations
 

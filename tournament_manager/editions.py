@@ -96,7 +96,7 @@ def ratings_at_end(tournament: Tournament) -> None:
 
 @contextmanager
 def ratings_may_fail(environment: Environment) -> Iterator[None]:
-    """Raise an alarm if ratings cannot be computed, so that editions end and start without them."""
+    """Raise an alarm if ratings cannot be computed; editions end and start without them."""
     try:
         yield
     except Exception:
@@ -105,7 +105,7 @@ def ratings_may_fail(environment: Environment) -> Iterator[None]:
         alarm_raise(
             key=_alarm_key(environment),
             message=f"The ratings of {environment} cannot be computed; the log of the tournament worker says why. "
-            "Editions and their tables go on, ratings stay as they were, and are tried again every few minutes.",
+            "Editions and their tables continue. Ratings stay as they were; the arena tries again every few minutes.",
             address=page("ratings_admin"),
         )
 
@@ -166,14 +166,14 @@ def start_now(environment: Environment) -> Tournament:
     number, last = next_number(environment), last_edition(environment)
     if environment.is_scored:
         raise Refused(
-            f"{environment} has one seat: it is ranked by scores, not by tournaments. Take one with two seats."
+            f"{environment} has one seat: its agents are ranked by score. Choose an environment with two seats."
         )
     if not environment.is_active:
         raise Refused(f"{environment} is inactive; make it active first.")
     if environment.closed_because:
         raise Refused(environment.closed_because)
     if last is not None and last.state == TournamentState.RUNNING:
-        raise Refused(f"{last} is still running; wait for its end or cancel it.")
+        raise Refused(f"{last} is still running. Wait until it ends, or cancel it.")
     if environment.play == Play.LADDER:
         raise Refused(f"{environment} plays a ladder, which begins by itself. {ladder_outlook(environment)}")
     submissions = participants_due(environment)
@@ -183,7 +183,7 @@ def start_now(environment: Environment) -> Tournament:
     try:
         return start(environment, number, submissions)
     except EditionTaken:
-        raise Refused(f"An edition of {environment} has just been started already.") from None
+        raise Refused(f"An edition of {environment} has just been started.") from None
 
 
 def start(environment: Environment, number: int, submissions: Sequence[Submission]) -> Tournament:

@@ -73,7 +73,7 @@ def ladder_settings(settings: Mapping[str, object]) -> LadderSettings:
     defaults = {field.name: field.default for field in dataclasses.fields(Rules)} | {"cap_days": 30}
     for name, value in settings.items():
         if name not in defaults:
-            raise Impossible(f"A ladder has no setting {name!r}; it has {', '.join(defaults)}.")
+            raise Impossible(f"A ladder has no setting {name!r}. Its settings are {', '.join(defaults)}.")
         is_whole = isinstance(defaults[name], int)
         lowest, highest = LIMITS[name]
         # A boolean is an integer to Python, but is not meant as a number here.
@@ -185,7 +185,7 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
         among = free if len(free) >= ENOUGH or not busy else playing
         choice = _choose(among, ladder, 2 * wanted - waiting, now, coming)
     except Impossible as error:
-        return f"Its settings cannot be played with: {error}"
+        return f"The ladder cannot be played with its settings: {error}"
     by_id = {row.pk: row for row in playing}
     number = ladder.duels.aggregate(last=Max("number"))["last"] or 0
     round_number = _last_round(ladder) + 1

@@ -36,7 +36,7 @@ def lens_try(environment: Environment) -> None:
         alarm_raise(
             key=key,
             message=f"Who beats whom in {environment} cannot be computed; the log of the tournament worker says why. "
-            "Ratings go on. It is tried again with the next ratings, or once this alarm is settled.",
+            "Ratings are not affected. The arena tries again with the next ratings, or once this alarm is settled.",
             address=page("lenses_admin"),
         )
     else:

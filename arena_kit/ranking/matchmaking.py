@@ -146,7 +146,7 @@ def choose_pairs(
     ranked = [candidates[place] for place in order]
     _check(ranked)
     if len(ranked) < 2:
-        return Choice((), f"A pair takes two submissions; {len(ranked)} can play." if count else "")
+        return Choice((), f"A duel needs two agents; {len(ranked)} can play." if count else "")
     if covariance is None:
         covariance = np.diag([candidate.deviation**2 for candidate in ranked])
     elif np.shape(covariance) != (len(ranked), len(ranked)) or not np.isfinite(covariance).all():
@@ -187,10 +187,10 @@ class _Meetings:
         pairs: Integers = np.array(list(met), dtype=np.int64).reshape(-1, 2)
         counts = np.fromiter(met.values(), dtype=np.int64, count=len(met))
         pairs, counts = pairs[counts > 0], counts[counts > 0]
-        everybody = np.union1d(ids, pairs)
-        ends = np.searchsorted(everybody, pairs)
-        edges = coo_array((counts, (ends[:, 0], ends[:, 1])), shape=(everybody.size, everybody.size))
-        self.groups: Integers = connected_components(edges, directed=False)[1][np.searchsorted(everybody, ids)]
+        vertices = np.union1d(ids, pairs)
+        ends = np.searchsorted(vertices, pairs)
+        edges = coo_array((counts, (ends[:, 0], ends[:, 1])), shape=(vertices.size, vertices.size))
+        self.groups: Integers = connected_components(edges, directed=False)[1][np.searchsorted(vertices, ids)]
         places = np.minimum(np.searchsorted(ids, pairs), ids.size - 1)
         both = (ids[places] == pairs).all(axis=1)
         first: Integers = np.zeros((ids.size, ids.size), dtype=np.int64)
@@ -198,8 +198,8 @@ class _Meetings:
         self.first = first
         """How often the row was player_1 against the column."""
         self.total = first + first.T
-        lean = np.bincount(ends[:, 0], counts, everybody.size) - np.bincount(ends[:, 1], counts, everybody.size)
-        self._lean = lean[np.searchsorted(everybody, ids)]
+        lean = np.bincount(ends[:, 0], counts, vertices.size) - np.bincount(ends[:, 1], counts, vertices.size)
+        self._lean = lean[np.searchsorted(vertices, ids)]
 
     def seats(self, one: int, other: int) -> tuple[int, int]:
         """The places of player_1 and player_2."""
@@ -326,21 +326,21 @@ class _Draw:
             newest = min(first, second, key=lambda candidate: candidate.matches)
             return f"{newest} is new: {newest.matches} matches so far."
         if reason is Reason.JOINS:
-            return "No chain of results joins the two yet, so their ratings cannot be compared."
+            return "No chain of results connects the two yet, so their ratings cannot be compared."
         apart = abs(float(self._difference[one, other]))
         known = math.sqrt(float(self._variance[one, other]))
         duels = int(self._meetings.total[one, other])
         met = "have not met yet" if not duels else f"have met {duels} time{'s' * (duels > 1)}"
         return (
-            "Of the pairs that could be made, theirs is likely to tell most: the ratings are "
+            "This pair is likely to be the most informative one: the ratings are "
             f"{apart:.0f} apart, give or take {known:.0f}, and the two {met}."
         )
 
     def shortfall(self) -> str:
         """Why there is no further pair, as a sentence."""
         if not self._strangers.any():
-            return "All submissions that can play have one owner, and an owner's own submissions do not meet."
+            return "All agents that can play have the same owner, and agents of one owner do not play each other."
         if not (self._weight > -np.inf).any():
             cap = self._rules.pair_cap
-            return f"All who may meet have met as often as two submissions may: {cap} duels."
-        return "The agents that are left have no opponent: each plays once a round, and no free one may meet them."
+            return f"All pairs that may meet have reached the limit of {cap} duel{'s' * (cap > 1)}."
+        return "The remaining agents have no opponent: each agent plays once a round, and no free one may meet them."

@@ -83,18 +83,18 @@ def swiss_round(players: tuple[SwissPlayer, ...]) -> tuple[tuple[int, int | None
     """The pairs (player_1, player_2) of the next round, best first, and (player, None) for a bye; None if impossible.
 
     Two players never meet twice, and with an odd count the bye goes to a player with the fewest byes; if that leaves no
-    pairing, there is none. Among all pairings left, these aims decide, the most important first: the lowest in rank has
-    the bye; no player is player_1 more than two times oftener than player_2, or the other way round; the sum of squared
-    differences in points is as small as possible, so neighbouring groups of points meet; players who are due for the
-    same seat do not meet; no player floats in the same direction twice in a row; within a group of equal points the
-    upper half meets the lower half in order, so in round 1 the first meets the one after the middle. The aims are those
-    of the FIDE (Dutch) system, Handbook C.04.3; the method is one maximum-weight matching (J. Edmonds, 1965), as in
-    https://networkx.org/documentation/stable/reference/algorithms/matching.html.
+    pairing, the round cannot be paired. Among all pairings left, these aims decide, the most important first: the
+    lowest in rank has the bye; no player is player_1 more than two times oftener than player_2, or the other way round;
+    the sum of squared differences in points is as small as possible, so neighbouring groups of points meet; players who
+    are due for the same seat do not meet; no player floats in the same direction twice in a row; within a group of
+    equal points the upper half meets the lower half in order, so in round 1 the first meets the one after the middle.
+    The aims are those of the FIDE (Dutch) system, Handbook C.04.3; the method is one maximum-weight matching
+    (J. Edmonds, 1965), as in https://networkx.org/documentation/stable/reference/algorithms/matching.html.
 
-    In round r a pairing exists while r is at most half the number of players, rounded down: whoever has the bye, every
-    other player still has at least half of the others left to meet (G. A. Dirac, 1952). In fields of more than 64, only
-    pairs close to the ideal or close in rank are considered; the search widens until all can be paired, up to the whole
-    field.
+    In round r a pairing exists while r is at most half the number of players, rounded down: whichever player has
+    the bye, every other player still has at least half of the others left to meet (G. A. Dirac, 1952). In fields of
+    more than 64, only pairs close to the ideal or close in rank are considered; the search widens until all can be
+    paired, up to the whole field.
     """
     ranked = sorted(range(len(players)), key=lambda place: (-players[place].points, place))
     reach = len(ranked) if len(ranked) <= WHOLE_FIELD else REACH

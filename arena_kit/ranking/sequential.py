@@ -142,23 +142,23 @@ class Decision:
         llr, lower, upper = (_written(value, ".2f") for value in (self.llr, test.lower, test.upper))
         seen = f"log-likelihood ratio {llr}, limits {lower} and {upper}"
         if self.state in (State.GOING_ON, State.INCONCLUSIVE) and not test.lower < self.llr < test.upper:
-            seen += "; but whom it speaks for is not ahead"
+            seen += "; but the side that it favours is not ahead"
         elif self.state in (State.ACCEPTED_H0, State.ACCEPTED_H1) and test.lower < self.llr < test.upper:
             # Without this, the test would seem to be decided before its limits.
             seen += ", each less the mean overshoot"
         open_question = test.question(first, second)
         if self.state is State.INCONCLUSIVE:
-            return f"Inconclusive: {self.pairs} pairs, the most there may be, did not show {open_question} ({seen})."
+            return f"Inconclusive: the maximum of {self.pairs} pairs did not show {open_question} ({seen})."
         if self.state is State.GOING_ON:
             return f"Not decided after {self.pairs} of at most {test.cap} pairs {open_question} ({seen})."
         is_first, after = self.state is State.ACCEPTED_H1, f"after {self.pairs} pairs that"
         wrong = f"at most {_percent(test.alpha if is_first else test.beta)} of the time"
         if test.is_symmetric:
             stronger, weaker = (first, second) if is_first else (second, first)
-            errs = f"where it is the other by {test.elo1:g} {test.scale}, it says so {wrong}"
+            errs = f"if {weaker} were stronger by {test.elo1:g} {test.scale}, it would decide so {wrong}"
             return f"The test decides {after} {stronger} is stronger than {weaker} ({seen}; {errs})."
         verb = "accepts" if is_first else "rejects"
-        return f"The test {verb} {after} {test.claim(first, second)} ({seen}; it says so wrongly {wrong})."
+        return f"The test {verb} {after} {test.claim(first, second)} ({seen}; it does so wrongly {wrong})."
 
 
 def decide(test: SequentialTest, half_points: Mapping[int, int]) -> Decision:

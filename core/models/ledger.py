@@ -82,8 +82,8 @@ class Rating(models.Model):
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="rating")
     value = models.FloatField()
-    low = models.FloatField(help_text="Start of its 95% interval.")
-    high = models.FloatField(help_text="End of its 95% interval.")
+    low = models.FloatField(help_text="Lower end of its 95% interval.")
+    high = models.FloatField(help_text="Upper end of its 95% interval.")
     rank = models.PositiveIntegerField(null=True, blank=True, help_text="Ties share: 1, 1, 3.")
     best_rank = models.PositiveIntegerField(
         null=True, blank=True, help_text="Best of the ranks that are compatible with the results."
@@ -138,8 +138,8 @@ class RatingPool(models.Model):
     environment = models.OneToOneField(Environment, on_delete=models.CASCADE, related_name="rating_pool")
     spread = models.FloatField(help_text="Fitted standard deviation of the pool, in points.")
     first_seat = models.FloatField(help_text="Points that the first seat is worth.")
-    first_seat_low = models.FloatField(help_text="Start of its 95% interval.")
-    first_seat_high = models.FloatField(help_text="End of its 95% interval.")
+    first_seat_low = models.FloatField(help_text="Lower end of its 95% interval.")
+    first_seat_high = models.FloatField(help_text="Upper end of its 95% interval.")
     is_connected = models.BooleanField(help_text="Whether matches connect all players.")
     duel_count = models.PositiveIntegerField(help_text="Duels behind the official ratings.")
     ledger_version = models.PositiveBigIntegerField(default=0, help_text="Version of the ledger that was fitted.")
@@ -177,8 +177,8 @@ class RatingPoint(models.Model):
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="rating_points", db_index=False)
     at = models.DateTimeField()
     value = models.FloatField()
-    low = models.FloatField(null=True, help_text="Start of its 95% interval. Empty for the earliest editions.")
-    high = models.FloatField(null=True, help_text="End of its 95% interval.")
+    low = models.FloatField(null=True, help_text="Lower end of its 95% interval. Empty for the earliest editions.")
+    high = models.FloatField(null=True, help_text="Upper end of its 95% interval.")
     rank = models.PositiveIntegerField(null=True, help_text="Ties share: 1, 1, 3. Empty where it was not kept.")
     best_rank = models.PositiveIntegerField(null=True, help_text="Best rank compatible with the results then.")
     worst_rank = models.PositiveIntegerField(null=True, help_text="Worst of those ranks.")

@@ -221,8 +221,8 @@ class Participant(models.Model):
         "they do count, and it may join again.",
     )
     rating = models.FloatField(null=True, blank=True, help_text="Rating at the end of the edition.")
-    rating_low = models.FloatField(null=True, blank=True, help_text="Start of its 95% interval then.")
-    rating_high = models.FloatField(null=True, blank=True, help_text="End of its 95% interval then.")
+    rating_low = models.FloatField(null=True, blank=True, help_text="Lower end of its 95% interval at that time.")
+    rating_high = models.FloatField(null=True, blank=True, help_text="Upper end of its 95% interval at that time.")
 
     class Meta:
         ordering = ["rank", "submission__agent__name"]

@@ -110,7 +110,7 @@ def test_a_lost_bell_is_rung_again_although_other_messages_always_wait_in_its_qu
         Bell.objects.update(rung_at=F("rung_at") - STALE_AFTER)
         wake("tournament", "note", 1)
 
-    # Whoever rings in vain meanwhile makes it no younger.
+    # Ringing in vain meanwhile makes it no younger.
     for _ in range(int(LOST_AFTER / STALE_AFTER) - 1):
         ring_later()
         assert bells() == [("tournament", "note", 2)]

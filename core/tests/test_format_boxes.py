@@ -72,7 +72,7 @@ def test_what_is_wrong_with_settings_is_said_at_their_boxes_all_at_once(
         "settings.third_place": no_such,
     }
     assert errors(format="groups-knock-out", groups="2", advance="1", third_place="on") == {
-        "settings.third_place": ["A match for the third place needs 4 who go on from the groups, not 2; leave it out."]
+        "settings.third_place": ["A match for third place needs 4 participants in the knock-out, not 2; leave it out."]
     }
     assert not Tournament.objects.exists()
 

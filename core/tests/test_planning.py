@@ -44,9 +44,9 @@ def plan(environment: Environment, **fields: Any) -> Tournament:
         ({"registration_closes_at": at(3), "starts_at": at(2)}, "starts_at", "while registration is open"),
         ({"registration_opens_at": at(3), "starts_at": at(2)}, "starts_at", "before registration opens"),
         ({"freezes_at": at(3), "starts_at": at(2)}, "freezes_at", "after the beginning on 1 Mar 2026, 14:00 UTC"),
-        ({"starts_at": at(-1)}, "starts_at", "1 Mar 2026, 11:00 UTC is over"),
+        ({"starts_at": at(-1)}, "starts_at", "1 Mar 2026, 11:00 UTC is in the past"),
         ({"format": "double-elimination", "max_participants": 2}, "max_participants", "needs 3 participants"),
-        ({"max_participants": 501}, "max_participants", "500 participants at most"),
+        ({"max_participants": 501}, "max_participants", "at most 500 participants"),
         ({"format": "swiss", "settings": {"rounds": 0}}, "settings.rounds", "rounds is 0"),
         ({"eligibility": "TEAMS"}, "teams", "Name the teams"),
         ({"eligibility": "INVITED"}, "invited", "Name the people"),
@@ -62,7 +62,7 @@ def test_what_cannot_be_played_is_refused_at_its_field(
 
 
 def test_nothing_is_planned_where_nobody_meets_anybody_or_the_environment_is_closed(environment: Environment) -> None:
-    with pytest.raises(Refused, match="one seat: it is ranked by scores"):
+    with pytest.raises(Refused, match="one seat: its agents are ranked by score"):
         plan(factories.task())
     environment.is_active = False
     with pytest.raises(Refused, match="is inactive; make it active first"):
@@ -144,7 +144,7 @@ def test_of_a_tournament_that_has_begun_only_name_season_and_audience_can_be_cha
         row.refresh_from_db()
         assert (row.name, row.season, row.results) == ("cup", season, "PUBLIC")
     assert (row.format, row.state, row.seed) == ("round-robin", "FINISHED", 0)
-    with pytest.raises(Refused, match="Everybody sees its results already"):
+    with pytest.raises(Refused, match="Its results are public already"):
         tournament_relabel(tournament=row, name="cup", season=None, results="HIDDEN")
 
 
@@ -178,7 +178,7 @@ def test_releasing_results_shows_them_to_everybody_and_has_ratings_follow(
 ) -> None:
     row = factories.tournament(players)
     Tournament.objects.update(results="HIDDEN")
-    assert "everybody can now see its results" in act(organiser, "release", row)[0]
+    assert "now shows its results to all visitors" in act(organiser, "release", row)[0]
     row.refresh_from_db()
     assert row.counts_for_ratings
-    assert "sees its results already" in act(organiser, "release", row)[0]
+    assert "results are public already" in act(organiser, "release", row)[0]

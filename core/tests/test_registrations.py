@@ -80,7 +80,7 @@ def test_of_one_owner_as_many_agents_are_registered_as_the_environment_lets_in(
     cup = factories.planned(environment)
     for player in players[:2]:
         register(cup, player.agent)
-    assert why_not(cup, players[2].agent) == "Of one owner 2 agents at most take part; withdraw another first."
+    assert why_not(cup, players[2].agent) == "Each owner may register up to 2 agents; withdraw another first."
     environment.active_per_owner = 0
     environment.save()
     cup.refresh_from_db()
@@ -106,12 +106,12 @@ def test_nobody_registers_or_withdraws_once_it_has_begun_or_is_over(
     anna, berta = players[0].agent, players[1].agent
     cup = factories.planned(environment)
     register(cup, anna)
-    for state, sentence in (("RUNNING", "It has begun"), ("FINISHED", "It is over"), ("CANCELLED", "called off")):
+    for state, sentence in (("RUNNING", "has begun"), ("FINISHED", "has ended"), ("CANCELLED", "was cancelled")):
         ended = None if state == TournamentState.RUNNING else timezone.now()
         Tournament.objects.update(state=state, started_at=timezone.now(), ended_at=ended)
         cup.refresh_from_db()
         assert sentence in why_not(cup, berta)
-        with pytest.raises(Refused, match="nothing to withdraw from"):
+        with pytest.raises(Refused, match="can no longer be withdrawn"):
             registration_withdraw(tournament=cup, agent=anna, by=anna.owner)
     assert "every agent that may play takes part" in why_not(factories.planned(
         environment, registration_opens_at=None, registration_closes_at=None
@@ -126,7 +126,7 @@ def test_nobody_registers_or_withdraws_once_it_has_begun_or_is_over(
             "for members of these teams: Red, Green; yours is Blue",
             "",
         ),
-        ({"eligibility": "INVITED"}, "It is for invited people", ""),
+        ({"eligibility": "INVITED"}, "This tournament is by invitation", ""),
     ],
 )
 def test_only_those_whom_it_is_for_register(
@@ -145,7 +145,7 @@ def test_only_those_whom_it_is_for_register(
     [
         ({"is_disabled": True, "disabled_reason": "It spammed."}, "anna is disabled: It spammed."),
         ({"is_disabled": True, "quarantined_at": timezone.now(), "quarantined_number": 1}, "paused because it crashed"),
-        ({"is_resting": True}, "anna rests; wake it up"),
+        ({"is_resting": True}, "anna is resting: let it play again on its page first."),
     ],
 )
 def test_agents_that_do_not_play_cannot_register(

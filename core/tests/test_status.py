@@ -92,8 +92,8 @@ def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Sub
 def test_a_ladder_is_named_with_why_it_plays_nothing(submission: Submission) -> None:
     rival = factories.submission(factories.agent(factories.user("bea"), submission.agent.environment))
     factories.tournament([submission, rival], state=TournamentState.RUNNING)
-    Tournament.objects.update(format="ladder", shortfall="A pair takes two.", started_at=timezone.now())
-    assert line(run(), "Tic-tac-toe") == "Tic-tac-toe ladder, edition 1 ladder n s 0 1 A pair takes two."
+    Tournament.objects.update(format="ladder", shortfall="A duel needs two.", started_at=timezone.now())
+    assert line(run(), "Tic-tac-toe") == "Tic-tac-toe ladder, edition 1 ladder n s 0 1 A duel needs two."
 
 
 def test_a_job_that_rests_is_named_however_long_the_line_before_it_is(submission: Submission) -> None:

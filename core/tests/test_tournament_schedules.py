@@ -31,13 +31,13 @@ def tournaments() -> list[tuple[str, Any]]:
 @pytest.mark.parametrize(
     ("cron", "sentence"),
     [
-        ("0 0 30 2 *", "never comes: there is no such day"),
-        ("0 0 31 4,6 *", "never comes"),
+        ("0 0 30 2 *", "never occurs, because there is no such day"),
+        ("0 0 31 4,6 *", "never occurs"),
         ("61 * * * *", "is no time as cron writes it"),
         ("every friday", "is no time as cron writes it"),
         ("0 18 * * 5 30", "is no time as cron writes it"),
         ("", "is no time as cron writes it"),
-        ("*/5 * * * *", "more than once within an hour"),
+        ("*/5 * * * *", "more than once an hour"),
     ],
 )
 def test_times_that_never_come_or_are_none_are_refused_with_what_to_do(cron: str, sentence: str) -> None:

@@ -32,14 +32,12 @@ def cron_check(cron: str, *, now: datetime) -> None:
         while len(times) < LOOKED_AT:
             times.append(cron_next(cron, after=times[-1]))
     except CroniterBadDateError:
-        raise Refused(
-            f"“{cron}” never comes: there is no such day. Take one that there is. {HELP}", field="cron"
-        ) from None
+        raise Refused(f"“{cron}” never occurs, because there is no such day. {HELP}", field="cron") from None
     except CroniterError:
         raise Refused(f"“{cron}” is no time as cron writes it. {HELP}", field="cron") from None
     if min(later - earlier for earlier, later in pairwise(times)) < SHORTEST:
         raise Refused(
-            f"“{cron}” comes more than once within an hour; take a longer time between tournaments. {HELP}",
+            f"“{cron}” occurs more than once an hour; leave at least an hour between tournaments. {HELP}",
             field="cron",
         )
 

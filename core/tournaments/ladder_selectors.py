@@ -12,7 +12,9 @@ from core.models import Agent, Duel, Environment, JobState, LedgerVoid, Play, Su
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 SHOWN = 10
 """How many duels each list of a page shows."""
-TWO_OWNERS = "The ladder begins as soon as agents of two owners are ready: an owner's own agents do not meet."
+TWO_OWNERS = (
+    "The ladder begins as soon as agents of two owners are ready, because agents of one owner do not play each other."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def ladder_outlook(environment: Environment) -> str:
         return environment.closed_because
     running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
     if running is not None:
-        return f"A ladder follows when edition {running.edition} is over."
+        return f"The ladder begins when edition {running.edition} has ended."
     return "The ladder begins within minutes." if ladder_field(environment).has_two_owners else TWO_OWNERS
 
 
@@ -101,8 +103,9 @@ def agent_outlook(agent: Agent) -> tuple[Submission | None, str]:
     if own in field.aside:
         names = [row.agent.name for row in field.playing if row.agent.owner_id == agent.owner_id]
         return own, (
-            f"It waits on the side: {_agents(len(names))} of one owner may play in the ladder, and {_and(names)} came "
-            f"later. Let {'it' if len(names) == 1 else 'one of them'} rest, and this one plays."
+            f"This agent waits for a place: each owner may have up to {_agents(len(names))} in the ladder, and "
+            f"{_and(names)} {'has a newer version' if len(names) == 1 else 'have newer versions'}. "
+            f"Let {'it' if len(names) == 1 else 'one of them'} rest to make room."
         )
     return own, ladder_outlook(agent.environment) or "It plays in the ladder."
 

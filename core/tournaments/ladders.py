@@ -17,7 +17,7 @@ from core.jobs.states import StaleJob
 from core.models import LADDER, Agent, CancelCode, JobState, Participant, Submission, Tournament, TournamentState
 from core.ratings.participants import participants_write
 
-LEFT = "One of the two plays in the ladder no more."
+LEFT = "One of the two agents has left the ladder."
 
 
 def ladder_change(*, tournament: Tournament, settings: Mapping[str, object], ends_at: datetime | None) -> None:
@@ -75,7 +75,7 @@ def agent_rest(*, agent: Agent, is_resting: bool) -> None:
     It leaves a running ladder at once, see `participants_leave`, and plays a running edition or tournament to its end.
     """
     if agent.environment.is_scored:
-        raise Refused(f"{agent.environment} ranks by scores: nothing is played there that an agent could rest from.")
+        raise Refused(f"{agent.environment} ranks agents by score. It has no duels, so its agents cannot rest.")
     with transaction.atomic():
         locked = agent_lock(agent.pk)
         if locked.is_resting != is_resting:

@@ -27,7 +27,7 @@ PLANNED_FIELDS = ("name", "format", "settings", "seed", "is_rated", "results", "
 TRIES = 5
 NAME_LENGTH: int = Tournament._meta.get_field("name").max_length or 0
 MOST_SEED = 2**31 - 1
-GONE = "It has begun or was called off meanwhile; look at it again."
+GONE = "The tournament has begun or was cancelled in the meantime. Reload the page."
 
 
 def plan_check(tournament: Tournament, *, invited: Sequence[User], now: datetime) -> None:
@@ -51,7 +51,7 @@ def plan_check(tournament: Tournament, *, invited: Sequence[User], now: datetime
             field="max_participants",
         )
     if most is not None and most > MOST_PARTICIPANTS:
-        raise Refused(f"A tournament takes {MOST_PARTICIPANTS} participants at most.", field="max_participants")
+        raise Refused(f"A tournament takes at most {MOST_PARTICIPANTS} participants.", field="max_participants")
     if tournament.eligibility == Eligibility.TEAMS and not any(name.strip() for name in tournament.teams):
         raise Refused("Name the teams that may take part.", field="teams")
     if tournament.eligibility == Eligibility.INVITED and not invited:
@@ -62,16 +62,16 @@ def name_check(name: str, *, most: int, field: str = "name") -> None:
     """Raise Refused for a name without visible characters, or with more than `most` characters."""
     seen = plain_line(name)
     if not seen:
-        raise Refused(f"The {field} is empty; give it one.", field=field)
+        raise Refused(f"The {field} is empty; enter one.", field=field)
     if len(seen) > most:
-        raise Refused(f"A name has {most} characters at most, this one {len(seen)}; shorten it.", field=field)
+        raise Refused(f"A name has at most {most} characters; this one has {len(seen)}. Shorten it.", field=field)
 
 
 def environment_check(environment: Environment) -> None:
     """Raise Refused where no tournament can be planned."""
     if environment.is_scored:
         raise Refused(
-            f"{environment} has one seat: it is ranked by scores, not by tournaments. Take one with two seats.",
+            f"{environment} has one seat: its agents are ranked by score. Choose an environment with two seats.",
             field="environment",
         )
     if not environment.is_active:
@@ -112,7 +112,7 @@ def tournament_relabel(*, tournament: Tournament, name: str, season: Season | No
     with transaction.atomic():
         shown = _audience_held(tournament)
         if shown == Audience.PUBLIC and results != Audience.PUBLIC:
-            raise Refused("Everybody sees its results already, so they cannot be held back any more.", field="results")
+            raise Refused("Its results are public already, so they can no longer be held back.", field="results")
         Tournament.objects.filter(pk=tournament.pk).update(name=name, season=season, results=results)
         tournament.refresh_from_db()
         results_released(tournament, before=shown)
@@ -135,7 +135,8 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
     opens_at, closes_at = tournament.registration_opens_at, tournament.registration_closes_at
     if opens_at is not None and opens_at >= now:
         raise Refused(
-            f"Registration opens on {moment(opens_at)} only, so there are no participants yet; change that first."
+            f"Registration does not open before {moment(opens_at)}, so there are no participants yet. Change that "
+            "time first."
         )
     played, found = format_make(tournament.format, tournament.settings), len(field_list(tournament))
     if found < played.fewest:
@@ -156,7 +157,7 @@ def results_release(*, tournament: Tournament) -> None:
     with transaction.atomic():
         shown = _audience_held(tournament)
         if shown == Audience.PUBLIC:
-            raise Refused("Everybody sees its results already.")
+            raise Refused("Its results are public already.")
         Tournament.objects.filter(pk=tournament.pk).update(results=Audience.PUBLIC)
         tournament.refresh_from_db()
         results_released(tournament, before=shown)
@@ -208,7 +209,7 @@ def _windows_check(tournament: Tournament, *, now: datetime) -> None:
         )
     if starts_at and starts_at < now:
         raise Refused(
-            f"{moment(starts_at)} is over. Take a later time, or leave it empty and begin it by hand.",
+            f"{moment(starts_at)} is in the past. Set a later time, or leave it empty and begin it by hand.",
             field="starts_at",
         )
 

@@ -94,7 +94,7 @@ def closed_because(tournament: Tournament, *, now: datetime) -> str:
     if closes_at is not None and now >= closes_at:
         return f"Registration closed on {moment(closes_at)}."
     if tournament.starts_at is not None and now >= tournament.starts_at:
-        return "Registration is over: it begins at any moment, unless the environment is closed."
+        return "Registration is over. The tournament begins shortly, unless the environment is closed."
     return ""
 
 
@@ -103,9 +103,9 @@ def owner_obstacle(tournament: Tournament, owner: User) -> str:
     if tournament.eligibility == Eligibility.TEAMS and owner.team not in tournament.teams:
         teams = ", ".join(tournament.teams)
         own = f"yours is {owner.team}" if owner.team else "your profile names none"
-        return f"It is for members of these teams: {teams}; {own}."
+        return f"This tournament is for members of these teams: {teams}; {own}."
     if tournament.eligibility == Eligibility.INVITED and not tournament.invited.filter(pk=owner.pk).exists():
-        return "It is for invited people, and you are not among them. Ask its organiser."
+        return "This tournament is by invitation, and you are not invited. Ask its organiser."
     return ""
 
 
@@ -114,11 +114,11 @@ def owner_full(tournament: Tournament, owner: User) -> str:
     most = tournament.environment.active_per_owner
     if not most or tournament.registrations.filter(agent__owner=owner).count() < most:
         return ""
-    return f"Of one owner {most} agent{'s' * (most > 1)} at most take{'s' * (most == 1)} part; withdraw another first."
+    return f"Each owner may register up to {most} agent{'s' * (most > 1)}; withdraw another first."
 
 
 def agent_obstacle(tournament: Tournament, agent: Agent, playable: set[int] | None = None) -> str:
-    """Why an agent cannot take part, whoever owns it, as a sentence; empty when it can.
+    """Why an agent cannot take part, apart from who owns it, as a sentence; empty when it can.
 
     playable: agents with a version that may take part; looked up if not given.
     """
@@ -129,12 +129,12 @@ def agent_obstacle(tournament: Tournament, agent: Agent, playable: set[int] | No
     if agent.is_disabled:
         return f"{agent} is disabled: {agent.disabled_reason or 'ask an organiser why'}."
     if agent.is_resting:
-        return f"{agent} rests; wake it up on its page first."
+        return f"{agent} is resting: let it play again on its page first."
     if agent.pk in (playable_agents(tournament, [agent]) if playable is None else playable):
         return ""
     if tournament.freezes_at is not None and Submission.objects.active().filter(agent=agent).exists():
         return f"No version of {agent} that may play was uploaded before {moment(tournament.freezes_at)}."
-    return f"{agent} has no version that may play; upload one, or wait until it is validated."
+    return f"{agent} has no version that may play. Upload one, or wait until its new version is validated."
 
 
 def playable_agents(tournament: Tournament, agents: Sequence[Agent]) -> set[int]:
@@ -198,7 +198,7 @@ def _unregistered(tournament: Tournament) -> str:
         Eligibility.INVITED: " of invited people",
     }
     most = tournament.max_participants
-    room = f" If there are more than {most}, the {most} strongest do." if most else ""
+    room = f" If there are more than {most}, only the {most} strongest take part." if most else ""
     every = f"every agent{whose.get(Eligibility(tournament.eligibility), '')} that may play takes part."
     return f"No registration is needed: {every}{room}"
 
@@ -210,6 +210,6 @@ def _playable(tournament: Tournament) -> SubmissionQuerySet:
 
 def _over(tournament: Tournament) -> str:
     return {
-        TournamentState.RUNNING: "It has begun; registration is over.",
-        TournamentState.FINISHED: "It is over.",
-    }.get(TournamentState(tournament.state), "It was called off.")
+        TournamentState.RUNNING: "The tournament has begun; registration is over.",
+        TournamentState.FINISHED: "The tournament has ended.",
+    }.get(TournamentState(tournament.state), "The tournament was cancelled.")

@@ -28,7 +28,8 @@ def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: 
             raise Refused(obstacle, field="agent", code="cannot_play")
         if is_full(held):
             raise Refused(
-                f"All {held.max_participants} places are taken. Look again later: an agent may withdraw.", code="full"
+                f"All {held.max_participants} places are taken. A place becomes free when an agent withdraws.",
+                code="full",
             )
         if obstacle := owner_full(held, by):
             raise Refused(obstacle, field="agent", code="too_many")
@@ -42,7 +43,7 @@ def registration_withdraw(*, tournament: Tournament, agent: Agent, by: User) -> 
         if agent.owner_id != by.pk:
             raise Refused("Only the owner of an agent may withdraw it.", field="agent", code="not_yours")
         if held.state != TournamentState.PLANNED:
-            raise Refused("It has begun or is over, so there is nothing to withdraw from.", code="closed")
+            raise Refused("The tournament has begun, so the registration can no longer be withdrawn.", code="closed")
         deleted, _ = held.registrations.filter(agent=agent).delete()
         if not deleted:
             raise Refused(f"{agent} is not registered.", field="agent", code="not_registered")

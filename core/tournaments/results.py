@@ -45,8 +45,8 @@ def duel_check(duel: Duel, viewer: Viewer) -> None:
 
 def held_back_because(tournament: Tournament) -> str:
     """Why the results are held back, and until when, as a sentence."""
-    who = "who takes part" if tournament.results == Audience.PARTICIPANTS else "organisers"
-    return f"Until an organiser releases them, only {who} can see the results of this tournament."
+    who = "participants and organisers" if tournament.results == Audience.PARTICIPANTS else "organisers"
+    return f"Only {who} can see the results of this tournament until they are released."
 
 
 def held_back_from(viewer: Viewer) -> QuerySet[Tournament]:

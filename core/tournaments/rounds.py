@@ -74,7 +74,7 @@ def tournament_open(
     with transaction.atomic():
         rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
         if not rows.update(state=TournamentState.RUNNING, started_at=now, settings=dict(settings), seed=seed):
-            raise Refused(f"{tournament} is not planned any more: it has begun, or it was called off.")
+            raise Refused(f"{tournament} is no longer planned: it has begun or was cancelled.")
         Participant.objects.bulk_create(
             [
                 Participant(tournament=tournament, submission=submission, seeding=seeding)
@@ -218,7 +218,9 @@ def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
             # Duels played before the first void one stay.
             duels = [*duels, row] if row.state == JobState.FAILED else []
         if duel not in duels:
-            raise Refused("Its meeting has gone on without it, or is about to: there is nothing to be played again.")
+            raise Refused(
+                "Its meeting has already been decided or replayed without this duel, so there is nothing to play again."
+            )
         _check_playable(held, duels)
         duels_strike(duels=duels, reason=reason, user=user)
         _go_on(held)
@@ -232,10 +234,12 @@ def _meeting(tournament: Tournament, duel: Duel) -> QuerySet[Duel]:
 
 def _check_voidable(tournament: Tournament) -> None:
     if tournament.is_automatic:
-        raise Refused("It is an edition that the arena has made, in which no round depends on another: void duels.")
+        raise Refused(
+            "The arena made this edition, and none of its rounds depends on another. Void single duels instead."
+        )
     if tournament.state not in VOIDABLE:
         raise Refused(
-            f"It is {tournament.get_state_display()}: only what is played or was played to its end is voided."
+            f"The tournament is {tournament.get_state_display()}. Only running and finished tournaments can be voided."
         )
 
 
@@ -251,14 +255,14 @@ def _check_playable(tournament: Tournament, duels: Sequence[Duel]) -> None:
     gone = rows.filter(GONE).select_related("submission__agent").first()
     if gone is not None:
         raise Refused(
-            f"It has ended, and {gone.submission} may play no more: its version is deleted, its agent disabled or its "
-            "owner's account closed. Let it play again first, or leave the result as it is."
+            f"The tournament has ended, and {gone.submission} may no longer play: its version is deleted, its "
+            "agent disabled or its owner's account closed. Let it play again first, or leave the result as it is."
         )
     kept = Submission.objects.filter(pk__in=players).validated()
     without = rows.exclude(submission__in=kept).select_related("submission__agent").first()
     if without is not None:
         raise Refused(
-            f"It has ended, and {without.submission} cannot play now: its image is not kept any longer, or its last "
+            f"The tournament has ended, and {without.submission} cannot play now: its image was deleted, or its last "
             "build or validation has not succeeded. Build it again first."
         )
 

@@ -39,10 +39,11 @@ def schedule_check(schedule: TournamentSchedule, *, now: datetime) -> None:
     cron_check(schedule.cron, now=now)
     for field in ("registration_hours", "freeze_hours"):
         if not 0 <= getattr(schedule, field) <= MOST_HOURS:
-            raise Refused(f"Hours of a schedule go from 0 to {MOST_HOURS}, a year.", field=field)
+            raise Refused(f"Hours of a schedule range from 0 to {MOST_HOURS} (a year).", field=field)
     if schedule.freeze_hours and not schedule.registration_hours:
         raise Refused(
-            "It begins at once, so no version can come too late; give it hours of registration, or no freeze.",
+            "Without registration the tournament begins at once, so it cannot freeze versions before. Set hours of "
+            "registration, or no freeze.",
             field="freeze_hours",
         )
     if schedule.freeze_hours > schedule.registration_hours:

@@ -103,7 +103,7 @@ def _automatic(environment: Environment, edition: int, **fields: object) -> Tour
         with transaction.atomic():
             return Tournament.objects.create(environment=environment, edition=edition, **fields)
     except IntegrityError:
-        raise EditionTaken(f"{environment} edition {edition}, or one before it, is there already.") from None
+        raise EditionTaken(f"{environment} edition {edition}, or an earlier one exists already.") from None
 
 
 def standings_save(*, participants: Sequence[Participant]) -> None:

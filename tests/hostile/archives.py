@@ -13,7 +13,7 @@ from arena_kit.tests.upload.test_archive import UTF8_FLAG, entry, patched, with_
 
 File = io.BytesIO
 LOUD = b"open('/tmp/arena-hostile-left-build', 'w')\n"
-"""Python that leaves a file where the host looks, should anybody ever run it."""
+"""Python that leaves a file where the host looks, should it ever be run."""
 
 
 def bomb() -> File:
@@ -27,7 +27,7 @@ def many_bombs() -> File:
 
 
 def nested_bomb() -> File:
-    """A zip in a zip is a file like any other: nobody unpacks it."""
+    """A zip in a zip is a file like any other: it is not unpacked."""
     return zip_of(("inner.zip", bomb().getvalue()))
 
 

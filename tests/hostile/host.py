@@ -47,7 +47,7 @@ class Host:
     def problems(self) -> list[str]:
         """What is left over once everything has had time to end.
 
-        Of mounts, which are everybody's, only those that every look finds: others come and go meanwhile.
+        Of mounts, which all processes share, only those that every look finds: others come and go meanwhile.
         """
         deadline = time.monotonic() + SETTLE_SECONDS
         found = list(self._look())

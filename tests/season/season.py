@@ -143,7 +143,7 @@ class Season:
         Schedule.objects.filter(name="artifacts").update(minutes=1)
         duelling = Environment.objects.get(slug=DUELLING)
         duelling.matches_per_duel, duelling.matches_per_validation = self.size.match_count, 2
-        # A container that is paused for longer than a move may last is to be noticed while somebody waits for it.
+        # A container that is paused for longer than a move may last is to be noticed while a worker waits for it.
         duelling.move_seconds, duelling.bank_seconds = 2.0, 3.0
         # Or the arena would begin editions by itself, as many as the time of uploads makes.
         duelling.is_active = False
@@ -180,7 +180,7 @@ class Season:
             try:
                 agent_create(owner=self._owner, environment=environment, name=name, is_public=False, archive=archive)
             except OSError:
-                # The store takes nothing just now: whoever uploads is told so and comes back.
+                # The store takes nothing just now: uploaders are told so and come back.
                 time.sleep(0.5)
                 return False
             return True

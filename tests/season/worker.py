@@ -24,7 +24,7 @@ folder = Path(os.environ.get("FAULTS_HOOKS", "/nonexistent"))
 
 
 def come_by(place: str, **facts: object) -> None:
-    """Wait here if the driver wants to catch somebody at this place."""
+    """Wait here if the driver wants to catch a worker at this place."""
     for armed in folder.glob(f"arm-{place}-*"):
         number = armed.name.rpartition("-")[2]
         part = folder / f"part-{number}"

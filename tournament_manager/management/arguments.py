@@ -16,20 +16,22 @@ from core.models import Audience, Environment
 
 def add_plan_arguments(parser: ArgumentParser) -> None:
     """Add the arguments that describe a tournament."""
-    parser.add_argument("--format", choices=list(FORMATS), help="as docs/reference/formats.md describes them")
+    parser.add_argument("--format", choices=list(FORMATS), help="one of the formats in docs/reference/formats.md")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the format, e.g. rounds=5"
     )
-    parser.add_argument("--name", help="what it is called")
+    parser.add_argument("--name", help="its name")
     parser.add_argument("--unrated", action="store_true", help="its duels do not count for ratings")
     parser.add_argument(
         "--results",
         choices=[value.lower() for value in Audience.values],
         default=Audience.PUBLIC.lower(),
-        help="who sees its results until they are released",
+        help="who can see its results until they are released",
     )
-    parser.add_argument("--max-participants", type=int, metavar="N", help="with a registration: so many at most")
-    parser.add_argument("--teams", nargs="+", default=[], metavar="TEAM", help="only members of these may take part")
+    parser.add_argument("--max-participants", type=int, metavar="N", help="the most participants, with a registration")
+    parser.add_argument(
+        "--teams", nargs="+", default=[], metavar="TEAM", help="only members of these teams may take part"
+    )
 
 
 def environment_named(slug: str) -> Environment:
@@ -63,4 +65,4 @@ def time_named(text: str) -> datetime:
         time = datetime.fromisoformat(text)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise CommandError(f"{text!r} is no time. Write e.g. 2026-12-04T18:00, in UTC.") from None
+        raise CommandError(f"{text!r} is not a time. Write e.g. 2026-12-04T18:00, in UTC.") from None

@@ -263,7 +263,7 @@ def test_of_very_many_versions_those_that_played_last_are_rated_together() -> No
     rows = [seating(1, 10, 11), seating(2, 12, 13), seating(3, 13, 14), seating(2, 13, 12)]
     assert pool_of(rows, always={10}, limit=3) == {10, 14, 13}
     assert pool_of(reversed(rows), always={10}, limit=4) == {10, 14, 13, 12}
-    # Whoever has a rank is in, however many they are.
+    # All versions with a rank are in, however many they are.
     assert pool_of(rows, always={10, 11, 12}, limit=2) == {10, 11, 12}
     assert pool_of(rows, always=()) == {10, 11, 12, 13, 14}
     assert POOL >= 1000

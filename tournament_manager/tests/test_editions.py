@@ -167,10 +167,10 @@ def test_an_organiser_is_told_why_no_edition_starts(environment: Environment, mo
         start_now(environment)
     factories.ready(factories.agent(rows[0].agent.owner, environment))
     tournament = start_now(environment)
-    with pytest.raises(Refused, match=r"Tic-tac-toe edition 1 is still running; wait for its end or cancel it\."):
+    with pytest.raises(Refused, match=r"Tic-tac-toe edition 1 is still running\. Wait until it ends, or cancel it\."):
         start_now(environment)
     monkeypatch.setattr(editions, "last_edition", lambda _: None)
-    with pytest.raises(Refused, match=r"An edition of Tic-tac-toe has just been started already\."):
+    with pytest.raises(Refused, match=r"An edition of Tic-tac-toe has just been started\."):
         start_now(environment)
     assert Tournament.objects.get() == tournament
     environment.is_active = False

@@ -121,7 +121,7 @@ def test_a_ladder_of_many_rounds_keeps_its_rules(environment: Environment) -> No
     assert first_of_newer == joined[newer.pk] + 1
     advance(environment, now=LATER)
     assert environment.rating_pool.is_connected
-    # Nobody waits for many more rounds than allowed: then there is a place among four pairs.
+    # No agent waits for many more rounds than allowed: then there is a place among four pairs.
     last = duels[-1].round
     for player in joined:
         rounds = [duel.round for duel in duels if player in (duel.player_1_id, duel.player_2_id)]
@@ -144,7 +144,7 @@ def test_stepping_twice_makes_nothing_twice(environment: Environment) -> None:
     for _ in range(3):
         ladder_step(tournament, now=LATER)
     assert tournament.duels.count() == 2
-    # One that is played leaves too few in line, but those who play meet nobody else meanwhile.
+    # One that is played leaves too few in line, but those who play meet no others meanwhile.
     job_claim(kind=Duel, job_id=tournament.duels.earliest("number").pk, worker="worker-1")
     ladder_step(tournament, now=LATER)
     assert tournament.duels.count() == 2
@@ -191,11 +191,11 @@ def test_resting_cancels_what_waits_and_takes_nothing_back(environment: Environm
     duel = waiting(tournament)[0]
     agent_rest(agent=one.agent, is_resting=True)
     duel.refresh_from_db()
-    assert (duel.state, duel.error) == (JobState.CANCELLED, "One of the two plays in the ladder no more.")
+    assert (duel.state, duel.error) == (JobState.CANCELLED, "One of the two agents has left the ladder.")
     advance(environment, now=LATER)
     assert here(tournament) == {two.pk}
     tournament.refresh_from_db()
-    assert tournament.shortfall == "A pair takes two submissions; 1 can play."
+    assert tournament.shortfall == "A duel needs two agents; 1 can play."
 
 
 def test_who_leaves_stands_below_and_its_results_stay(environment: Environment) -> None:
@@ -364,7 +364,7 @@ def test_a_ladder_says_why_it_plays_nothing(environment: Environment) -> None:
     play_all(tournament)
     ladder_step(tournament, now=timezone.now())
     tournament.refresh_from_db()
-    assert tournament.shortfall == "All who may meet have met as often as two submissions may: 1 duels."
+    assert tournament.shortfall == "All pairs that may meet have reached the limit of 1 duel."
     # What was long ago does not count.
     ladder_step(tournament, now=timezone.now() + timedelta(days=31))
     tournament.refresh_from_db()
@@ -376,7 +376,7 @@ def test_a_ladder_says_why_it_plays_nothing(environment: Environment) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"pairs": 2}, "A ladder has no setting 'pairs'; it has pair_cap,"),
+        ({"pairs": 2}, "A ladder has no setting 'pairs'. Its settings are pair_cap,"),
         ({"pair_cap": 0}, "pair_cap is 0; make it a whole number from 1 to 10000."),
         ({"longest_wait": True}, "longest_wait is True; make it a whole number from 1 to 1000."),
         ({"noise": "much"}, "noise is 'much'; make it a number from 0 to 10."),
@@ -405,13 +405,13 @@ def test_an_organiser_changes_and_ends_a_ladder_from_the_command_line(environmen
         "2999-12-24T18:00",
     )
     assert said == (
-        "Tic-tac-toe ladder, edition 1: 2 agents, 0 duels played, 1 wait, until 2999-12-24 18:00 UTC.\n"
+        "Tic-tac-toe ladder, edition 1: 2 agents, 0 duels played, 1 waiting, until 2999-12-24 18:00 UTC.\n"
         "pair_cap=50 cap_days=30 new_below=20 longest_wait=10 noise=0.1 order_share=0.5\n"
     )
     for wrong, sentence in (
         (("--set", "pair_cap"), "write e.g. pair_cap=50"),
         (("--set", "noise=11"), "noise is 11; make it a number from 0 to 10"),
-        (("--ends-at", "soon"), "'soon' is no time"),
+        (("--ends-at", "soon"), "'soon' is not a time"),
     ):
         with pytest.raises(CommandError, match=sentence):
             run("tournament", "ladder", "tic-tac-toe", *wrong)

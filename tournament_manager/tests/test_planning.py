@@ -107,14 +107,14 @@ def test_starting_a_tournament_plans_one_for_later_with_a_registration() -> None
         (["--format", "groups-knock-out"], "need 12"),
         (["--format", "swiss", "--set", "legs=2"], "Swiss has no setting 'legs'"),
         (["--set", "legs"], "--set legs is not understood"),
-        (["--at", "friday"], "'friday' is no time"),
-        (["--at", "2020-01-01"], "is over. Take a later time"),
-        (["--registration"], "give a time with --at"),
+        (["--at", "friday"], "'friday' is not a time"),
+        (["--at", "2020-01-01"], "is in the past. Set a later time"),
+        (["--registration"], "needs time to register: add --at"),
         # What is there and says nothing, or what no column holds, stands for no other wish.
-        (["--at", ""], "'' is no time"),
-        (["--at", "9999-12-31T23:59-12:00"], "is no time"),
+        (["--at", ""], "'' is not a time"),
+        (["--at", "9999-12-31T23:59-12:00"], "is not a time"),
         (["--name", "\u200b"], "name is empty"),
-        (["--name", 101 * "x"], "100 characters at most, this one 101"),
+        (["--name", 101 * "x"], "at most 100 characters; this one has 101"),
         (["--max-participants", "0"], "let at least as many in"),
         (["--teams", " "], "Name the teams"),
         (["--seed", "-1"], "The seed is -1"),
@@ -152,10 +152,10 @@ def test_scheduling_tournaments_adds_lists_and_removes() -> None:
     assert Schedule.objects.filter(args__contains=SCHEDULED_TASK).count() == 1
     assert run("tournament", "schedule", "--list").startswith("weekly: tic-tac-toe, swiss, '0 18 * * 5', next ")
     for option, value, sentence in (
-        ("--registration-hours", "-3", "Hours of a schedule go from 0 to 8784"),
-        ("--name", " ", "give it one"),
-        ("--name", 81 * "x", "80 characters at most"),
-        ("--title", "", "give it one"),
+        ("--registration-hours", "-3", "Hours of a schedule range from 0 to 8784"),
+        ("--name", " ", "enter one"),
+        ("--name", 81 * "x", "at most 80 characters"),
+        ("--title", "", "enter one"),
         ("--teams", " ", "Name the teams"),
     ):
         with pytest.raises(CommandError, match=sentence):
@@ -174,8 +174,8 @@ def test_scheduling_tournaments_adds_lists_and_removes() -> None:
     ("slug", "cron", "sentence"),
     [
         ("chess", "0 18 * * 5", r"no environment 'chess'\. There are: cart-pole, tic-tac-toe"),
-        ("cart-pole", "0 18 * * 5", "one seat: it is ranked by scores"),
-        ("tic-tac-toe", "0 0 30 2 *", "never comes"),
+        ("cart-pole", "0 18 * * 5", "one seat: its agents are ranked by score"),
+        ("tic-tac-toe", "0 0 30 2 *", "never occurs"),
         ("tic-tac-toe", "", "Name an environment and --cron"),
     ],
 )

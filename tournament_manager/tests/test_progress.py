@@ -106,18 +106,18 @@ def test_of_registered_agents_the_first_take_part_with_versions_from_before_the_
 
 def test_too_few_participants_are_refused_with_what_to_do(six: list[Submission]) -> None:
     tournament = planned(six, "groups-knock-out", groups=2, advance=3)
-    with pytest.raises(Refused, match=r"need 8 participants.* there are 6\. Take fewer groups"):
+    with pytest.raises(Refused, match=r"need 8 participants.* there are 6\. Use fewer groups"):
         tournament_begin(tournament, now=LATER)
     tournament.refresh_from_db()
     assert (tournament.state, tournament.participants.count()) == (TournamentState.PLANNED, 0)
 
-    tournament_cancel(tournament=tournament, reason="Nobody came.")
+    tournament_cancel(tournament=tournament, reason="No agents came.")
     assert standings_refresh(tournament) == 0
     with pytest.raises(Refused, match="need 8"):
         tournament_begin(tournament, now=LATER)
     other = planned(six)
     tournament_begin(other, now=LATER)
-    with pytest.raises(Refused, match="is not planned any more"):
+    with pytest.raises(Refused, match="is no longer planned"):
         tournament_begin(other, now=LATER)
 
 
@@ -203,7 +203,7 @@ def test_what_the_arena_cannot_play_is_given_up_after_three_duels(six: list[Subm
     play_on(tournament)
     assert tournament.state == TournamentState.FINISHED
     row = next(row for row in plan_outline(tournament.plan).table.rows if row.notes)
-    assert row.notes == ("Round 1: The arena could not play it.",)
+    assert row.notes == ("Round 1: The arena could not play this meeting.",)
 
 
 def test_one_tournament_in_trouble_does_not_stop_another(
@@ -384,10 +384,10 @@ def test_what_cannot_be_voided_is_refused(six: list[Submission]) -> None:
     with pytest.raises(Refused, match=r"Round 2 was not drawn: the last one that was is round 1\."):
         round_void(tournament=tournament, number=2, reason="x", user=None)
     tournament_cancel(tournament=tournament, reason="x")
-    with pytest.raises(Refused, match="It is cancelled"):
+    with pytest.raises(Refused, match="The tournament is cancelled"):
         round_void(tournament=tournament, number=1, reason="x", user=None)
     Tournament.objects.update(is_automatic=True)
-    with pytest.raises(Refused, match="an edition that the arena has made"):
+    with pytest.raises(Refused, match="The arena made this edition"):
         round_void(tournament=tournament, number=1, reason="x", user=None)
 
 
@@ -488,10 +488,10 @@ def test_a_duel_that_is_struck_while_a_history_is_read_is_left_out(
 @pytest.mark.parametrize(
     ("leave", "sentence"),
     [
-        (disable, r"may play no more.* Let it play again first"),
-        (delete, "may play no more"),
-        (close_account, "may play no more"),
-        (lose_image, r"image is not kept any longer.* Build it again first"),
+        (disable, r"may no longer play.* Let it play again first"),
+        (delete, "may no longer play"),
+        (close_account, "may no longer play"),
+        (lose_image, r"image was deleted.* Build it again first"),
     ],
 )
 def test_what_somebody_cannot_play_again_is_not_struck_once_it_has_ended(
@@ -519,7 +519,7 @@ def test_a_meeting_that_was_given_up_is_played_again_when_an_organiser_says_so(s
         step(tournament)
     play_on(tournament)
     played = tournament.duels.filter(state=JobState.SUCCEEDED).earliest("number")
-    with pytest.raises(Refused, match="nothing to be played again"):
+    with pytest.raises(Refused, match="nothing to play again"):
         meeting_again(duel=played, reason="x", user=None)
 
     meeting_again(duel=tournament.duels.filter(**pair).latest("number"), reason="x", user=None)
@@ -527,7 +527,7 @@ def test_a_meeting_that_was_given_up_is_played_again_when_an_organiser_says_so(s
 
     assert LedgerVoid.objects.count() == 3
     assert tournament.duels.get(state=JobState.QUEUED, **pair).seed == given_up.seed
-    with pytest.raises(Refused, match="nothing to be played again"):
+    with pytest.raises(Refused, match="nothing to play again"):
         meeting_again(duel=given_up, reason="x", user=None)
     play_on(tournament)
     assert tournament.state == TournamentState.FINISHED

@@ -52,7 +52,7 @@ def test_an_edition_leaves_official_and_live_ratings(environment: Environment) -
     best, middle, last = Rating.objects.order_by("rank")
     assert [row.submission_id for row in (best, middle, last)] == [row.pk for row in rows]
     assert [row.rank for row in (best, middle, last)] == [1, 2, 3]
-    # Three won or lost matches tell nobody apart from another for certain.
+    # Three won or lost matches tell no two versions apart for certain.
     assert {(row.best_rank, row.worst_rank) for row in (best, middle, last)} == {(1, 3)}
     assert all(row.low < row.value < row.high for row in (best, middle, last))
     assert sum(row.value for row in (best, middle, last)) == pytest.approx(3 * 1500)

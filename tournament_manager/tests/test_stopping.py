@@ -22,7 +22,7 @@ ONE, OTHER, DRAW = Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.DRAW
 RESULTS = {4: (ONE, ONE), 3: (ONE, DRAW), 2: (ONE, OTHER), 1: (OTHER, DRAW), 0: (OTHER, OTHER)}
 SCORES = {ONE: (1.0, -1.0), OTHER: (-1.0, 1.0), DRAW: (0.0, 0.0)}
 CLEAR, LEVEL, NARROW = [4] * 20, [2] * 20, [3] + [2] * 19
-"""Half points by pair for whoever was uploaded first. Narrow is a lead that decides no test."""
+"""Half points by pair for the version that was uploaded first. Narrow is a lead that decides no test."""
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_duels_of_organisers_are_whole_unless_they_choose_otherwise_whatever_the
 def test_between_equals_the_score_per_match_counts_where_duels_differ_in_length() -> None:
     a, b, c = who = participants(3)
     rounds = {frozenset(meeting.players): meeting.round for meeting in RoundRobin().plan(History(who)).meetings}
-    # Everybody beats somebody: two in 14 matches without a loss, b in 60, of which a third are lost.
+    # Each beats another: two in 14 matches without a loss, b in 60, of which a third are lost.
     results = [(a, b, 28, 0), (b, c, 80, 40), (c, a, 28, 0)]
     duels = tuple(
         record(

@@ -87,7 +87,7 @@ def test_agents_that_are_built_again_are_waited_for_however_long_it_takes(
     advance(environment, now=LATER)
     assert Tournament.objects.count() == count
 
-    # Somebody else's new version is news, and does not wait for ever.
+    # Another owner's new version is news, and does not wait for ever.
     newer = factories.ready(rows[1].agent)
     advance(environment, now=LATER)
     assert newer.pk in participants_of(edition(environment))

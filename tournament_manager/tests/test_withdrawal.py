@@ -1,4 +1,4 @@
-"""Editions that somebody is taken out of: the others stand as if they had never met."""
+"""Editions that a participant is taken out of: the others stand as if they had never met it."""
 
 from __future__ import annotations
 

@@ -165,10 +165,8 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
                 deed.changes = row_changes(row, before)
                 page.log_change(request, row, sentence + reason)
         except StaleJob:
-            level, sentence = (
-                messages.WARNING,
-                "has changed meanwhile, so nothing was done. Reload the page and try again.",
-            )
+            level = messages.WARNING
+            sentence = "has changed meanwhile, so nothing was done. Reload the page and try again."
         except (Refused, IllegalTransition) as refusal:
             level, sentence = messages.ERROR, f"nothing was done. {refusal}"
         if level != messages.SUCCESS:

@@ -99,7 +99,7 @@ class PlanForm(FormatForm):
 class ScheduleForm(FormatForm):
     """A schedule of recurring tournaments."""
 
-    teams = teams_field("Names as in people's profiles, one per line. Empty: everybody may take part.")
+    teams = teams_field("Names as in people's profiles, one per line. Empty: all users may take part.")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

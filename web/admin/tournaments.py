@@ -52,7 +52,7 @@ CALL_OFF = Question(
 )
 RELEASE = Question(
     title="Release results",
-    consequence="From then on everybody sees tables, duels and replays, and rated tournaments count for the ratings.",
+    consequence="All visitors can then see tables, duels and replays, and rated tournaments count for the ratings.",
     button="Release the results",
 )
 RELABELLED = ("name", "season", "results")
@@ -153,7 +153,7 @@ class TournamentAdmin(RoundsAdmin):
             return ["environment"]
         open_fields = set(RELABELLED if obj.state != TournamentState.CANCELLED else ())
         if obj.results == Audience.PUBLIC:
-            # Results that everybody has seen can no longer be held back.
+            # Public results can no longer be held back.
             open_fields.discard("results")
         shown = [name for _, options in (*PLAN_FIELDSETS, COURSE_FIELDSET) for name in options["fields"]]
         return [name for name in shown if name not in open_fields]
@@ -221,7 +221,7 @@ class TournamentAdmin(RoundsAdmin):
             if not tournament.is_ladder or tournament.state != TournamentState.RUNNING:
                 raise Refused("It is not a running ladder.")
             ladder_stop(environment=tournament.environment)
-            return "ends within seconds. Its environment then plays nothing until you choose what to play."
+            return "ends within seconds. After that its environment plays no duels until you choose what it plays."
 
         do_each(self, request, queryset, action)
 
@@ -262,7 +262,7 @@ class TournamentAdmin(RoundsAdmin):
 
         def action(tournament: Tournament) -> str:
             results_release(tournament=tournament)
-            return "everybody can now see its results."
+            return "now shows its results to all visitors."
 
         do_each(self, request, queryset, action)
         return None

@@ -76,7 +76,7 @@ class UserAdmin(BaseUserAdmin):
     # Otherwise an organiser who may change accounts could gain every right: by giving it to their own account, or by
     # changing the password or e-mail of an account that has it.
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
-        """Make rights read-only for everybody but superusers."""
+        """Make rights read-only for all but superusers."""
         fixed = tuple(super().get_readonly_fields(request, obj))
         return fixed if request.user.is_superuser else (*fixed, *RIGHTS)
 

@@ -1,4 +1,4 @@
-"""Pages of challenges: owners make them, everybody may read their reports."""
+"""Pages of challenges: owners make them, all visitors may read their reports."""
 
 from __future__ import annotations
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
 from django.http import QueryDict
 
-from core.models import Participant, Tournament, User
+from core.models import Tournament
 from core.tournaments.results import Viewer
-from core.tournaments.selectors import OwnPlace, own_place_list, rating_pool_get
-from core.tournaments.tables import DEFAULT_SORT, TableFilter, table_rows
+from core.tournaments.selectors import rating_pool_get
+from core.tournaments.tables import table_rows
 from web.evaluations.parts import page_number
 from web.ratings.as_of import AsOfForm
 from web.ratings.parts import with_ratings
-from web.tournaments.table_parts import SORT_TITLES, TableForm
-
-PARTICIPANTS_A_PAGE = 50
-OWN_PLACES = 5
-"""How many of the viewer's agents on other pages of the table are named; the best ones are."""
+from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, SORT_TITLES, TableForm, own_elsewhere
 
 
 def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, is_newest: bool) -> dict[str, Any]:
@@ -36,19 +32,5 @@ def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, i
         "wanted": wanted,
         "sorts": SORT_TITLES,
         "filter": form,
-        "own_elsewhere": _own_elsewhere(viewer, tournament, wanted, table),
+        "own_elsewhere": own_elsewhere(viewer, tournament, wanted, table),
     }
-
-
-def _own_elsewhere(
-    viewer: Viewer, tournament: Tournament, wanted: TableFilter, table: Page[Participant]
-) -> list[tuple[OwnPlace, int]]:
-    """Return the best places of the viewer's agents that the page does not show, each with its page's number.
-
-    Places are known only for the whole table in order of rank; for other tables this is empty.
-    """
-    if wanted.is_filtered or wanted.sort != DEFAULT_SORT or not isinstance(viewer, User):
-        return []
-    shown = range(table.start_index(), table.end_index() + 1)
-    places = [place for place in own_place_list(tournament, viewer) if place.row not in shown]
-    return [(place, -(-place.row // PARTICIPANTS_A_PAGE)) for place in places[:OWN_PLACES]]

@@ -38,7 +38,7 @@ def past_page(request: HttpRequest, context: dict[str, Any], form: AsOfForm, fra
 
 
 def _leaderboard(row: Environment, moment: datetime | None, number: int) -> dict[str, Any]:
-    """Return a page of the last leaderboard stored before a moment; empty if there is none."""
+    """Return a page of the last leaderboard stored before a moment; empty if none was stored."""
     found = leaderboard_as_of(row, moment) if moment else None
     points: tuple[RatingPoint, ...] = found.points if found else ()
     table = Paginator(points, ROWS_A_PAGE).get_page(number)

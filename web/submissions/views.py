@@ -139,7 +139,7 @@ def agent_rest(request: HttpRequest, slug: str, name: str, *, is_resting: bool) 
     assert isinstance(request.user, User)
     row = _get(slug, name)
     change = partial(rest, request, request.user, row, is_resting=is_resting, channel=AuditEntry.Channel.SITE)
-    said(request, f"{row} {'rests' if is_resting else 'plays again'}.", change)
+    said(request, f"{row} {'is resting' if is_resting else 'plays again'}.", change)
     return redirect("web:agent", slug, row.name)
 
 

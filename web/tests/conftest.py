@@ -26,7 +26,7 @@ def environment(db: None) -> Environment:
 
 @pytest.fixture
 def visit() -> As:
-    """A browser of this person; None is somebody who is not logged in."""
+    """A browser of this person; None is a visitor who is not logged in."""
 
     def client_of(person: User | None) -> Client:
         client = Client()

@@ -53,8 +53,8 @@ EPISODES = 20
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """An edition in which `hero` plays against everybody, a planned cup for which everybody registers, a season of many
-    tournaments, a task with a board, and somebody who has many of all."""
+    """An edition in which `hero` plays against all others, a planned cup for which all register, a season of many
+    tournaments, a task with a board, and a user who has many of all."""
 
     game: Environment
     task: Environment

@@ -24,7 +24,7 @@ from core.tournaments.plans import plan_save
 
 
 def cup(players: Sequence[Submission], environment: Environment, *, edition: int, **fields: Any) -> Tournament:
-    """A running one: a Swiss round of everybody, of which the first meeting is played, and a final that waits."""
+    """A running one: a Swiss round of all players, of which the first meeting is played, and a final that waits."""
     tournament = Tournament.objects.create(
         environment=environment,
         edition=edition,
@@ -45,7 +45,7 @@ def add(tournament: Tournament, players: Sequence[Submission]) -> None:
     plan_save(tournament=tournament, planned=standing(seeds))
 
 
-def standing(players: Sequence[int], note: str = "Round 1: The arena could not play it.") -> Plan:
+def standing(players: Sequence[int], note: str = "Round 1: The arena could not play this meeting.") -> Plan:
     """players: ids of submissions."""
     pairs = list(zip(players[::2], players[1::2], strict=False))
     rows = [Row(player, 1, (2, 0.5), (note,) if place == 0 else ()) for place, player in enumerate(players)]

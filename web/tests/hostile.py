@@ -1,4 +1,4 @@
-"""What somebody would write into every field to see whether it is taken for something else than text."""
+"""What an attacker would write into every field to see whether it is taken for something else than text."""
 
 from __future__ import annotations
 

@@ -203,9 +203,9 @@ GET    /api/schema                                                   200 200 200
 GET    /api/nothing                                                  404 404 404 404
 GET    /nothing/                                                     404 404 404 404
 """
-"""Method, address, and what these four get: nobody in particular, alice, charlie, olga who organises.
+"""Method, address, and what these four get: a visitor, alice, charlie, olga who organises.
 
-What the braces stand for is alice's and private (`house.py`). Forms are sent empty: whoever is let through to them is
+What the braces stand for is alice's and private (`house.py`). Forms are sent empty: those let through to them are
 told what is wrong (200, 422, 400, 415). No worker lives in tests, and /health says so (503). A method that is not named
 here gets what GET gets, or 405.
 """
@@ -255,7 +255,7 @@ otp_static.staticdevice   200 403 200 403 200 200 200
 otp_totp.totpdevice       200 403 200 403 200 200 200
 """
 """Kind of row, and what a superuser gets: its list, the form for a new one, one row, that one saved with an empty form,
-deleting it, deleting it without having confirmed, and its history. Everybody else is sent to the login.
+deleting it, deleting it without having confirmed, and its history. All others are sent to the login.
 """
 ADMIN_OTHERS = {
     "admin:index": 200,
@@ -266,7 +266,7 @@ ADMIN_OTHERS = {
 }
 """Its other pages."""
 LOGGED_OUT_OF = {"admin:login", "admin:logout"}
-"""Addresses of the admin that are for everybody."""
+"""Addresses of the admin that are for all."""
 
 
 def routes(resolver: URLResolver | None = None, before: str = "") -> Iterator[str]:
@@ -345,7 +345,7 @@ def test_every_address_answers_everybody_as_the_table_says(house: dict[str, Any]
         for method in ("GET", *UNSAFE):
             expected = table.get((method, address))
             for place, session in enumerate(sessions):
-                # What no row names is asked by whoever may do most.
+                # What no row names is asked by the person who may do most.
                 if expected is None and place != STAFF:
                     continue
                 status = ask(session, method, address.format(**house))

@@ -71,7 +71,7 @@ def tokens_by_the_api(user: User) -> None:
 LOG_IN = ("SITE", "olga", "log_in", "olga")
 DEEDS: list[tuple[Callable[[User], object], list[tuple[str, str, str, str]]]] = [
     (log_in, [LOG_IN]),
-    # Whoever that was.
+    # A wrong password does not tell who tried it.
     (lambda user: log_in(user, "guess"), [("SITE", "unknown", "log_in_failed", "olga")]),
     (lambda user: make_token(user, "guess"), [("SITE", "unknown", "log_in_failed", "olga")]),
     (change_password, [LOG_IN, ("SITE", "olga", "change_password", "olga")]),

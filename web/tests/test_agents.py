@@ -160,7 +160,7 @@ def test_versions_come_newest_first_with_their_phases_and_ranks(agent: Agent, cl
     assert [version.submission.number for version in versions] == [2, 1]
     assert [phase.title for phase in versions[0].phases] == ["Build", "Validation"]
     assert "2 of 2, 0 points" in response.content.decode()
-    # What was cancelled before anybody had played has no places.
+    # What was cancelled before any match was played has no places.
     Tournament.objects.update(state=TournamentState.CANCELLED)
     assert "cancelled, 2 of 2, 0 points" in page(client, agent)
     Participant.objects.update(wins=0, losses=0, points=0, rank=1)

@@ -41,7 +41,7 @@ FILES = [
     "/submissions/{submission}/logs/player_1/",
     "/api/v1/submissions/{public_id}/archive.zip",
 ]
-"""Every address that answers with a file of somebody else's making."""
+"""Every address that answers with a file that a user made."""
 RECORDING = "/evaluations/{evaluation}/episodes/best/video"
 """Drawn by the arena, shown in its own page."""
 

@@ -1,4 +1,4 @@
-"""Owners stop what they have asked for, on pages and in the API; never what is rated, and nobody else's."""
+"""Owners stop what they have asked for, on pages and in the API; never what is rated or what others asked for."""
 
 from __future__ import annotations
 

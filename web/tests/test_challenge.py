@@ -49,7 +49,7 @@ def test_an_owner_asks_from_either_agents_page_and_follows_the_report(
     assertContains(page, "anna v1 against berta v1</h1>")
     assertContains(page, 'hx-trigger="every 2s"')
     factories.moved(made.duels.all(), JobState.SUCCEEDED, draws=1, player_1_wins=8, player_2_wins=1, matches_done=10)
-    # Duels are everybody's to see, and so is this.
+    # All visitors can see duels, and so they can see this.
     part = Client().get(f"/challenges/{made.pk}/", headers={"HX-Request": "true", "HX-Target": "challenge"})
     assertContains(part, '<td class="num">85%<br><small class="muted">54% to 96%</small></td>')
     assertNotContains(part, "hx-trigger")

@@ -112,7 +112,7 @@ def test_no_cell_is_a_formula(client: Client, edition: Tournament, begin: str) -
         # Split by semicolons, bars, tabs or lines a cell begins in the middle of the text.
         ("x;=1+1", "x;'=1+1"), ("x; \ufeff+1|-2\t@3", "x; \ufeff'+1|'-2\t'@3"), ('x;"=1+1"', 'x;"\'=1+1"'),
         ("x\n=1", "x\n'=1"),
-        # What nobody takes for a formula stays as it is.
+        # What cannot be taken for a formula stays as it is.
         ("a-b = c; d+e | f", "a-b = c; d+e | f"), ("", ""),
     ],
 )  # fmt: skip

@@ -42,7 +42,7 @@ SILENT = {
     "/api/v1/duels/": '"outcome"',
     "/api/v1/duels/?tournament={tournament}": '"outcome"',
 }
-"""Addresses that answer everybody, and what stands there only for those who see the results."""
+"""Addresses that answer all visitors, and what stands there only for those who see the results."""
 PUBLIC_ALONE = {
     "/": "anna",
     "/users/alice/": "1 of 3",
@@ -50,7 +50,7 @@ PUBLIC_ALONE = {
     "/environments/{slug}/seasons/{season}/": "anna",
     "/api/v1/seasons/{season}/table/": "anna",
 }
-"""Addresses that are the same for all, so they tell only what everybody sees."""
+"""Addresses that are the same for all, so they tell only what all visitors see."""
 TELL_NOTHING = ("register/", "withdraw/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/", "registrations/",
                 "registrations/<int:agent_id>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""
@@ -106,7 +106,7 @@ def test_every_address_tells_results_to_those_who_may_see_them_alone(
         client, sees = visit(person), name in SEEN_BY[results]
         for address in CLOSED:
             status, content = answer(client, address.format(**places))
-            if status != (200 if sees else 403) or (not sees and "Until an organiser releases them" not in content):
+            if status != (200 if sees else 403) or (not sees and "until they are released" not in content):
                 wrong.append(f"{name}: {address} gives {status}")
         for address, told in (*SILENT.items(), *PUBLIC_ALONE.items()):
             cache.clear()

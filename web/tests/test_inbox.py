@@ -76,12 +76,12 @@ def test_the_link_in_a_mail_stops_such_mails_without_a_login(cast: Cast) -> None
     # Programs that look at links in mails change nothing.
     assert "Stop these e-mails?" in text(Client(), link)
     assert mailed() == before
-    anybody = Client(enforce_csrf_checks=True)
-    assert anybody.post(link, {"List-Unsubscribe": "One-Click"}).status_code == 200
+    stranger = Client(enforce_csrf_checks=True)
+    assert stranger.post(link, {"List-Unsubscribe": "One-Click"}).status_code == 200
     assert mailed() == before - {NoticeKind.QUARANTINE}
-    assert anybody.post(link, {"all": "1"}).status_code == 200
+    assert stranger.post(link, {"all": "1"}).status_code == 200
     assert mailed() == set()
-    assert anybody.post("/unsubscribe/made-up/").status_code == 404
+    assert stranger.post("/unsubscribe/made-up/").status_code == 404
 
 
 def test_programs_read_the_inbox_of_their_account(cast: Cast) -> None:

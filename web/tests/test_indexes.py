@@ -73,7 +73,7 @@ FOUND: Queries = {
     "versions of an agent": (lambda rows: rows.hero.agent.submissions.all(), ("submission",)),
     "jobs of a version": (lambda rows: Build.objects.filter(submission=rows.hero), ("core_build_submission_id",)),
     "entries of a duel": (lambda _: LedgerEntry.objects.filter(duel=7), ("ledger",)),
-    "somebody's agents": (lambda _: Agent.objects.filter(owner=9), ("core_agent_owner",)),
+    "an owner's agents": (lambda _: Agent.objects.filter(owner=9), ("core_agent_owner",)),
     "an edition's participants": (lambda _: Participant.objects.filter(tournament=10**6), ("participant",)),
     "what has lost its lease": (
         lambda _: Duel.objects.filter(state=JobState.RUNNING, lease_expires_at__lt=Now()).order_by(),

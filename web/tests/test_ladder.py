@@ -1,4 +1,4 @@
-"""Ladders on pages: the table, the duels with their reasons, who waits on the side, and agents that rest."""
+"""Ladders on pages: the table, the duels with their reasons, the agents that wait for a place, and agents that rest."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_the_page_of_a_ladder_shows_who_plays_whom_and_why(
 
     shown = text(client, page)
     assert "<h1>Ladder</h1>" in shown
-    assert "Goes on without end since" in shown
+    assert "without an end date." in shown
     assert "anna v1 beat berta v1" in shown
     assert "Their result tells much." in shown
     assert shown.count('class="name"') == 3
-    assert "On the side" not in shown
+    assert "Waiting agents" not in shown
     # Its parts refresh themselves; the environment's page has the same table.
     assert text(client, page, **{"HX-Target": "ladder-duels"}).startswith('<div id="ladder-duels"')
     home = text(client, reverse("web:environment", args=[environment.slug]))
@@ -70,13 +70,13 @@ def test_the_page_of_a_ladder_shows_who_plays_whom_and_why(
         "results"
     ]
     assert len(rows) == 3
-    assert "Next duels and why they are played" in home
+    assert "See the next duels and why they are played" in home
     assert home.count('class="name"') == 3
     assert "leads the ladder" in text(client, reverse("web:home"))
     # Of an agent the newest version, and any other by its number.
     own = reverse("web:participant", args=[environment.slug, 1, "gone"])
     assert 'gone <span class="muted">v2' in text(client, own)
-    assert "plays in the ladder no more" in text(client, f"{own}?version=1")
+    assert "This version left the ladder on" in text(client, f"{own}?version=1")
     # No page of it speaks of an edition; once it has ended its title says when.
     duel = text(client, reverse("web:duel", args=[tournament.duels.latest("pk").pk]))
     assert "the ladder</a>" in duel
@@ -98,10 +98,10 @@ def test_a_ladder_says_why_nothing_is_played_and_why_it_has_not_begun(
     rows = [factories.ready(factories.agent(person, environment)) for person in (cast.alice, cast.bob)]
     assert "The ladder begins within minutes." in text(client, page)
     edition = factories.tournament(rows, state=TournamentState.RUNNING)
-    assert "A ladder follows when edition 1 is over." in text(client, page)
+    assert "The ladder begins when edition 1 has ended." in text(client, page)
     edition.duels.all().delete()
-    Tournament.objects.update(format="ladder", shortfall="A pair takes two submissions; 1 can play.")
-    assert "Nothing is played at the moment. A pair takes two submissions; 1 can play." in text(client, page)
+    Tournament.objects.update(format="ladder", shortfall="A duel needs two agents; 1 can play.")
+    assert "No duels are being played at the moment. A duel needs two agents; 1 can play." in text(client, page)
 
 
 def test_whose_owner_has_too_many_waits_on_the_side_and_is_told_what_to_do(
@@ -111,11 +111,11 @@ def test_whose_owner_has_too_many_waits_on_the_side_and_is_told_what_to_do(
     ladder(*rows[1:], factories.ready(factories.agent(cast.bob, environment)))
     page = reverse("web:agent", args=[environment.slug, "anna"])
     assert (
-        "It waits on the side: 2 agents of one owner may play in the ladder, and berta and clara came later. Let one "
-        "of them rest, and this one plays."
+        "This agent waits for a place: each owner may have up to 2 agents in the ladder, and berta and clara have "
+        "newer versions. Let one of them rest to make room."
     ) in text(client, page)
     side = text(client, reverse("web:edition", args=[environment.slug, 1]))
-    assert "On the side" in side
+    assert "Waiting agents" in side
     assert 'href="/environments/tic-tac-toe/agents/anna/"' in side
     assert "It plays in the ladder." in text(client, reverse("web:agent", args=[environment.slug, "berta"]))
 
@@ -127,7 +127,7 @@ def test_an_owner_lets_an_agent_rest_and_play_again(client: Client, cast: Cast, 
     client.force_login(cast.alice)
     assert "Let it rest" in text(client, page)
     said = client.post(reverse("web:agent_rest", args=[environment.slug, "anna"]), follow=True).content.decode()
-    assert "anna rests." in said
+    assert "anna is resting." in said
     assert "Let it play again" in said
     # What it could do stands there no more, but what would help.
     assert '<span class="badge badge-calm">Resting</span>' in said
@@ -141,7 +141,7 @@ def test_an_owner_lets_an_agent_rest_and_play_again(client: Client, cast: Cast, 
     factories.agent(cast.alice, task, "lander")
     assert "Let it rest" not in text(client, reverse("web:agent", args=[task.slug, "lander"]))
     refused = client.post(reverse("web:agent_rest", args=[task.slug, "lander"]), follow=True)
-    assert "nothing is played there that an agent could rest from" in refused.content.decode()
+    assert "It has no duels, so its agents cannot rest." in refused.content.decode()
 
 
 def test_the_range_of_ranks_beside_a_row_says_that_it_counts_all_rated_agents(

@@ -125,7 +125,8 @@ def test_predictions_are_shown_with_the_table_behind_their_chart(client: Client,
 
 def test_before_anything_was_rated_pages_say_so(client: Client, environment: Environment) -> None:
     assertContains(
-        client.get(f"{PAGE}/head-to-head/"), "The matrix needs at least two ranked agents. So far there are none."
+        client.get(f"{PAGE}/head-to-head/"),
+        "The matrix needs at least two ranked agents. So far there are no ranked agents.",
     )
     assertContains(client.get(f"{PAGE}/lens/"), "There are no ratings here yet.")
     calibration = client.get(f"{PAGE}/calibration/")

@@ -376,7 +376,7 @@ def test_who_plays_is_changed_so_often_and_no_more_by_page_and_by_api(
     versions.refresh_from_db()
     assert not versions.is_resting
     assert not cup.registrations.exists()
-    # Looking is free, and so is everybody else.
+    # Looking is free, and other clients are not limited.
     assert (client.get(page).status_code, client.get(twins).status_code) == (200, 200)
     assert visit(cast.olga).post(f"{page}rest/").status_code == 302
 
@@ -390,7 +390,7 @@ def test_matches_are_played_again_for_nobody_without_end(cast: Cast, monkeypatch
         "duel": ("duels/7/results.json.gz", "duels/7/records.zip"),
     }
     visitor = at("192.0.2.1")
-    # Counted before anybody looks whether there is such a match.
+    # Counted before the view looks whether there is such a match.
     assert [visitor.get(f"/{path}").status_code for path in (*counted["match"], *counted["duel"])] == [404] * 5
     assert visitor.options("/duels/7/matches/2/").status_code == 404
     pages = [visitor.head(f"/{path}") for kind in counted for path in counted[kind]]

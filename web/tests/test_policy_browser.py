@@ -71,7 +71,7 @@ def browser(stage: Stage, live_server: LiveServer, chromium: Browser) -> Iterato
 
 
 def page_of(browser: BrowserContext, cookie: str, troubles: list[str]) -> Page:
-    """A tab with somebody's session; whatever its console says is kept."""
+    """A tab with a user's session; whatever its console says is kept."""
     if cookie:
         browser.add_cookies(
             [{"name": django_settings.SESSION_COOKIE_NAME, "value": cookie, "domain": "localhost", "path": "/"}]

@@ -1,4 +1,4 @@
-"""Organisers move waiting jobs in their line through the API; nobody else may."""
+"""Organisers move waiting jobs in their line through the API; other users may not."""
 
 from __future__ import annotations
 

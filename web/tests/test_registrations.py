@@ -31,10 +31,10 @@ def test_an_owner_registers_an_agent_and_withdraws_it(cast: Cast, cup: Tournamen
     assertContains(alice.get(PAGE), 'aria-label="Register anna"')
     assertContains(alice.post(f"{PAGE}register/", {"agent": anna.pk}, follow=True), "anna is registered.")
     assertContains(alice.get(PAGE), 'aria-label="Withdraw anna"')
-    # Everybody sees who is there; others' agents cannot be withdrawn.
+    # All visitors see the registered agents; others' agents cannot be withdrawn.
     assertContains(visit(None).get(PAGE), ">anna</a>")
     assert visit(cast.bob).post(f"{PAGE}withdraw/", {"agent": anna.pk}).status_code == 404
-    assertContains(alice.post(f"{PAGE}withdraw/", {"agent": anna.pk}, follow=True), "not registered any more")
+    assertContains(alice.post(f"{PAGE}withdraw/", {"agent": anna.pk}, follow=True), "no longer registered")
     assert not Registration.objects.exists()
 
 
@@ -45,7 +45,7 @@ def test_the_page_says_why_nobody_can_register(cast: Cast, cup: Tournament, visi
     assertContains(alice.post(f"{PAGE}register/", {"agent": unfit.pk}, follow=True), "no version that may play")
     assertContains(visit(None).get(PAGE), "Log in</a> to register an agent")
     Tournament.objects.update(eligibility="TEAMS", teams=["Red"])
-    assertContains(alice.get(PAGE), "It is for members of these teams: Red; yours is Blue.")
+    assertContains(alice.get(PAGE), "This tournament is for members of these teams: Red; yours is Blue.")
     Tournament.objects.update(registration_closes_at=timezone.now() - timedelta(minutes=1))
     page = alice.get(PAGE)
     assertContains(page, "Registration closed on")
@@ -60,7 +60,7 @@ def test_where_nobody_registers_pages_say_who_takes_part(cup: Tournament, visit:
     )
     page = visit(None).get(PAGE)
     assertContains(
-        page, "every agent of members of Blue that may play takes part. If there are more than 8, the 8 strong"
+        page, "every agent of members of Blue that may play takes part. If there are more than 8, only the 8 strong"
     )
     for address in (PAGE, "/environments/tic-tac-toe/tournaments/"):
         assertNotContains(visit(None).get(address), "0 of 8")
@@ -73,9 +73,9 @@ def test_the_page_says_that_an_owner_has_registered_as_many_as_may(cast: Cast, c
         if name != "clara":
             Registration.objects.create(tournament=cup, agent=agent)
     page = visit(cast.alice).get(PAGE)
-    assertContains(page, "Of one owner 2 agents at most take part; withdraw another first.", count=1)
+    assertContains(page, "Each owner may register up to 2 agents; withdraw another first.", count=1)
     assertNotContains(page, "Register clara")
-    # Where nobody can register, nobody is told to withdraw.
+    # Where registration is closed, owners are not told to withdraw.
     Tournament.objects.update(registration_closes_at=timezone.now() - timedelta(minutes=1))
     assertNotContains(visit(cast.alice).get(PAGE), "withdraw another first")
 
@@ -86,9 +86,9 @@ def test_the_page_says_who_waits_for_a_place(cast: Cast, cup: Tournament, visit:
         Registration.objects.create(tournament=cup, agent=agent)
     Tournament.objects.update(max_participants=2)
     page = visit(cast.bob).get(PAGE)
-    assertContains(page, "it plays if a place becomes free", count=1)
-    assertContains(page, "waits for a place", count=1)
-    assertNotContains(visit(cast.alice).get(PAGE), "it plays if a place becomes free")
+    assertContains(page, "This one plays if another place becomes free.", count=1)
+    assertContains(page, "waiting for a place", count=1)
+    assertNotContains(visit(cast.alice).get(PAGE), "This one plays if another place becomes free.")
 
 
 def test_programs_register_and_withdraw(cast: Cast, cup: Tournament) -> None:

@@ -137,7 +137,7 @@ def test_an_owner_withdraws_an_agent_from_a_running_tournament(visit: As, cast: 
 
     place.refresh_from_db()
     assert place.withdrawn_at is not None
-    assertContains(answer, "anna has withdrawn; what it has played stays in its history.")
+    assertContains(answer, "anna has withdrawn. Its duels stay in its history.")
     assertNotContains(answer, button)
     again = visit(cast.alice).post(f"{page}agents/anna/withdraw/", follow=True)
     assertContains(again, "anna no longer takes part: it has left, or the tournament is over.")

@@ -1,4 +1,4 @@
-"""Tournaments, who takes part, and ratings."""
+"""Tournaments, their participants, and ratings."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class TournamentAnswer(serializers.Serializer[Any]):
     format = serializers.CharField(help_text="round-robin, swiss, single-elimination, double-elimination, ...")
     settings = serializers.DictField(help_text="Of the format; an edition of the arena itself has none.")
     is_automatic = serializers.BooleanField(help_text="Whether the arena made it itself.")
-    is_rated = serializers.BooleanField(help_text="Whether it counts for ratings, once everybody sees its results.")
-    results = serializers.ChoiceField(choices=Audience.choices, help_text="Who sees how it stands.")
-    registration_opens_at = serializers.DateTimeField(allow_null=True, help_text="Null: nobody has to register.")
+    is_rated = serializers.BooleanField(help_text="Whether it counts for ratings, once its results are public.")
+    results = serializers.ChoiceField(choices=Audience.choices, help_text="Who can see its results.")
+    registration_opens_at = serializers.DateTimeField(allow_null=True, help_text="Null: there is no registration.")
     registration_closes_at = serializers.DateTimeField(allow_null=True)
     freezes_at = serializers.DateTimeField(
         allow_null=True, help_text="Versions that were uploaded later do not take part."
@@ -41,7 +41,9 @@ class TournamentAnswer(serializers.Serializer[Any]):
     cancel_reason = serializers.CharField(allow_blank=True)
     started_at = serializers.DateTimeField(allow_null=True, help_text="Null while it is planned.")
     ended_at = serializers.DateTimeField(allow_null=True)
-    shortfall = serializers.CharField(help_text="Why no new duels are made at the moment: a sentence, mostly empty.")
+    shortfall = serializers.CharField(
+        help_text="Why no new duels are created at the moment, as a sentence; empty while they are."
+    )
 
 
 class TournamentFilter(filters.FilterSet):
@@ -80,12 +82,12 @@ class ParticipantAnswer(serializers.Serializer[Any]):
     draws = serializers.IntegerField()
     losses = serializers.IntegerField()
     total_score = serializers.FloatField()
-    rating = serializers.FloatField(allow_null=True, help_text="As it stood when the edition ended.")
-    rating_low = serializers.FloatField(allow_null=True, help_text="Begin of its 95% interval then.")
-    rating_high = serializers.FloatField(allow_null=True, help_text="End of its 95% interval then.")
+    rating = serializers.FloatField(allow_null=True, help_text="The rating when the edition ended.")
+    rating_low = serializers.FloatField(allow_null=True, help_text="Lower end of its 95% interval at that time.")
+    rating_high = serializers.FloatField(allow_null=True, help_text="Upper end of its 95% interval at that time.")
     withdrawn_at = serializers.DateTimeField(
         allow_null=True,
-        help_text="When it was taken out of the edition: its duels count for nobody's standing. In a ladder they "
+        help_text="When it was withdrawn. Its duels then do not count in the table of an edition; in a ladder they "
         "count, and it may join again.",
     )
 
@@ -112,7 +114,7 @@ class ParticipantFilter(filters.FilterSet):
 
 
 class ParticipantList(Listed[Participant]):
-    """Who takes part in a tournament, by rank; 403 while its results are held back from you."""
+    """The participants of a tournament, by rank; 403 while its results are held back from you."""
 
     tag = "tournaments"
     queryset = participant_rows()
@@ -130,18 +132,22 @@ class RatingAnswer(serializers.Serializer[Any]):
     submission = Version()
     environment = serializers.CharField(source="submission.agent.environment.slug")
     value = serializers.FloatField(help_text="Strength in points of the Elo scale, fitted to all rated matches.")
-    low = serializers.FloatField(help_text="Begin of its 95% interval.")
-    high = serializers.FloatField(help_text="End of its 95% interval.")
-    is_fitted = serializers.BooleanField(help_text="False until the first fit: value, low and high are all Elo then.")
+    low = serializers.FloatField(help_text="Lower end of its 95% interval.")
+    high = serializers.FloatField(help_text="Upper end of its 95% interval.")
+    is_fitted = serializers.BooleanField(
+        help_text="False until the first fit; until then value, low and high are all the Elo rating."
+    )
     rank = serializers.IntegerField(
         allow_null=True,
-        help_text="Among the newest versions of all agents that may play: 1, 1, 3. Null: it does not stand there.",
+        help_text="Among the newest versions of all agents that may play: 1, 1, 3. Null: it has no rank.",
     )
-    best_rank = serializers.IntegerField(allow_null=True, help_text="First of the ranks that it may truly have.")
-    worst_rank = serializers.IntegerField(allow_null=True, help_text="Last of them.")
-    best_chance = serializers.FloatField(allow_null=True, help_text="Probability to be the strongest that is ranked.")
+    best_rank = serializers.IntegerField(allow_null=True, help_text="The best rank that it may truly have.")
+    worst_rank = serializers.IntegerField(allow_null=True, help_text="The worst rank that it may truly have.")
+    best_chance = serializers.FloatField(
+        allow_null=True, help_text="Probability that it is the strongest of all ranked ones."
+    )
     live = serializers.FloatField(
-        help_text="Elo, which moves with every duel; where very many were played, with the next fit."
+        help_text="Elo rating, updated after every duel; in environments with very many duels, at the next fit."
     )
     duel_count = serializers.IntegerField()
     match_count = serializers.IntegerField()
@@ -149,7 +155,9 @@ class RatingAnswer(serializers.Serializer[Any]):
 
 
 class RatingFilter(filters.FilterSet):
-    environment = filters.CharFilter(field_name="submission__agent__environment__slug", help_text="Slug of it.")
+    environment = filters.CharFilter(
+        field_name="submission__agent__environment__slug", help_text="Slug of the environment."
+    )
     owner = filters.CharFilter(field_name="submission__agent__owner__username", lookup_expr="iexact")
 
     class Meta:

@@ -55,7 +55,7 @@ class Result(StrEnum):
     WON = "won"
     DRAWN = "drawn"
     LOST = "lost"
-    NONE = "counts for nobody"
+    NONE = "does not count"
 
     @property
     def sign(self) -> str:
@@ -96,7 +96,7 @@ class SwissRow:
 def source_words(source: Source | None) -> str:
     """A source in words: winner of W1.2, 1st of group A, seed 3."""
     if source is None:
-        return "nobody"
+        return "no opponent"
     if source.kind == "place":
         return f"{ordinal(int(source.of[1:]))} of group {source.of[:1]}"
     return f"{source.kind} {source.of}" if source.kind == "seed" else f"{source.kind} of {source.of}"
@@ -223,7 +223,7 @@ def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[Line]) -> tuple[Swiss
 def cell_words(column: str, value: float, last_round: int, *, is_over: bool) -> str:
     """A figure of a table in words: participants who are not out have reached one round more than the bracket has."""
     if column == "Reached round" and value > last_round:
-        return "won" if is_over else "still in"
+        return "winner" if is_over else "still playing"
     if column == "Third place":
         return "won" if value else "–"
     return f"{value:.2f}".rstrip("0").rstrip(".").replace("-", "−")

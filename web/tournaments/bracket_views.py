@@ -60,13 +60,10 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         return HttpResponse(status=204)
     is_held_back = not results_visible(tournament, request.user)
     drawn = None if is_held_back else bracket_get(tournament)
-    test = tournament_test(tournament=tournament, match_count=tournament.environment.matches_per_duel)
     context = {
         "tournament": tournament,
         "environment": tournament.environment,
-        "rule": FORMATS[tournament.format].rule if tournament.format in FORMATS else "",
-        "settings_words": settings_words(tournament),
-        "stopping": stopping_words(tournament, test),
+        **_rules(tournament),
         "is_running": tournament.state == TournamentState.RUNNING,
         "is_over": tournament.state == TournamentState.FINISHED,
         "is_planned": tournament.state == TournamentState.PLANNED,
@@ -78,6 +75,16 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         **(_drawing(request, tournament, drawn) if drawn else {}),
     }
     return render_page(request, "web/tournaments/tournament.html", context, FRAGMENTS)
+
+
+def _rules(tournament: Tournament) -> dict[str, Any]:
+    """Return the format, its settings and the rule by which duels end early, in words."""
+    test = tournament_test(tournament=tournament, match_count=tournament.environment.matches_per_duel)
+    return {
+        "rule": FORMATS[tournament.format].rule if tournament.format in FORMATS else "",
+        "settings_words": settings_words(tournament),
+        "stopping": stopping_words(tournament, test),
+    }
 
 
 def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:

@@ -14,36 +14,36 @@ def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
     words = []
     for name, value in given.items():
         if name == "pairs":
-            words.append(("Matches a meeting", f"{most}{2 * value}"))
+            words.append(("Matches per meeting", f"{most}{2 * value}"))
         elif name == "rounds" and value is not None:
             words.append(("Rounds", str(value)))
         elif name == "legs":
-            words.append(("Each two meet", "once" if value == 1 else "twice, with seats swapped"))
+            words.append(("Meetings of each pair", "one" if value == 1 else "two, with seats swapped"))
         elif name == "groups":
             words.append(("Groups", str(value)))
         elif name == "advance":
-            words.append(("Go on from each group", str(value)))
+            words.append(("Qualify from each group", str(value)))
         elif name == "third_place":
             words.append(("Third place", "played for" if value else "shared"))
         elif name == "extensions":
             further = 2 * given.get("extension_pairs", 0)
             more = f"{most}{further} more matches" if further else "more matches"
             more += ", once," if value == 1 else f", up to {value} times,"
-            words.append(("When level", f"{more} then the better seed" if value else "the better seed"))
+            words.append(("After a tie", f"{more} then the better seed wins" if value else "the better seed wins"))
     return words
 
 
 def stopping_words(tournament: Tournament, test: SequentialTest | None) -> str:
-    """That duels may end early, and by which bounds; empty if they may not. test: the test that ends them."""
+    """Return a sentence on duels that end early, with the bounds of the test; empty if none of them may."""
     if test is None:
         return ""
     words = (
-        f"A duel may end early, as soon as a sequential test between −{test.elo1:g} and +{test.elo1:g} {test.scale} "
-        f"(α = β = {100 * test.alpha:g}%) has decided which of the two is stronger; one that stays undecided is played "
-        "whole. Who leads when it ends has won it."
+        f"A duel ends early as soon as a sequential test between −{test.elo1:g} and +{test.elo1:g} {test.scale} "
+        f"(α = β = {100 * test.alpha:g}%) has decided which of the two is stronger; otherwise all its matches are "
+        "played. The agent that leads at the end wins the duel."
     )
     if "legs" in {setting.name for setting in settings_of(FORMATS[tournament.format])}:
-        words += " In place of the total score the table sums up the score per match of every meeting."
+        words += " The table adds up the score per match of every meeting instead of the total score."
     return words
 
 

@@ -11,18 +11,16 @@ from django.urls import reverse
 from core.models import Tournament, TournamentState, User
 from core.tournaments.ladder_selectors import ladder_duels, ladder_field
 from core.tournaments.results import results_check
-from core.tournaments.selectors import edition_window, own_place_list, rating_pool_get
-from core.tournaments.tables import DEFAULT_SORT, table_rows
+from core.tournaments.selectors import edition_window, rating_pool_get
+from core.tournaments.tables import table_rows
 from web.evaluations.parts import page_number
 from web.ratings.as_of import AsOfForm
 from web.ratings.parts import with_ratings
 from web.site.fragments import render_page
-from web.tournaments.table_parts import SORT_TITLES, TableForm
+from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, SORT_TITLES, TableForm, own_elsewhere
 
 TABLE = "web/tournaments/ladder_table.html"
 FRAGMENTS = {"leaderboard": TABLE, "ladder-duels": "web/tournaments/ladder_duels.html"}
-PARTICIPANTS_A_PAGE = 50
-OWN_PLACES = 5
 
 
 def ladder_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
@@ -44,20 +42,12 @@ def ladder_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
 
 
 def ladder_table(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
-    """A page of the agents of a ladder, by rating, and the places of the viewer's agents on other pages.
-
-    After its end it shows the last participants with the ratings of that time.
-    """
+    """Return a page of a ladder's agents, by rating; after its end, with the ratings of that time."""
     is_running = tournament.state == TournamentState.RUNNING
     form = TableForm(request.GET, auto_id="table_%s")
     wanted = form.wanted
     rows = table_rows(tournament, wanted, is_newest=is_running).filter(withdrawn_at=None)
     table = Paginator(rows, PARTICIPANTS_A_PAGE).get_page(page_number(request.GET))
-    # Places refer to the unfiltered table by rank.
-    is_whole = not wanted.is_filtered and wanted.sort == DEFAULT_SORT
-    own = own_place_list(tournament, request.user) if is_whole and isinstance(request.user, User) else []
-    shown = range(table.start_index(), table.end_index() + 1)
-    elsewhere = [place for place in own if place.rank is not None and place.row not in shown]
     return {
         "tournament": tournament,
         "is_running": is_running,
@@ -71,6 +61,6 @@ def ladder_table(request: HttpRequest, tournament: Tournament) -> dict[str, Any]
         # Ranks follow the ratings, so sorting by rating would add nothing.
         "sorts": {key: title for key, title in SORT_TITLES.items() if key != "rating"},
         "filter": form,
-        "own_elsewhere": [(place, -(-place.row // PARTICIPANTS_A_PAGE)) for place in elsewhere[:OWN_PLACES]],
+        "own_elsewhere": own_elsewhere(request.user, tournament, wanted, table),
         "window": edition_window(tournament.environment, tournament.edition),
     }

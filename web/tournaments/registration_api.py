@@ -32,7 +32,7 @@ class RegistrationRequest(serializers.Serializer[Any]):
 
 
 class RegistrationList(Listed[Registration], Acting):
-    """Who is registered for a tournament, in the order in which they came."""
+    """The agents registered for a tournament, in the order of registration."""
 
     tag = "tournaments"
     throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]

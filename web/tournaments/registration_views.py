@@ -22,7 +22,11 @@ def register(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
     """Register the agent that the form names."""
     tournament, agent, user = _asked(request, slug, edition)
     change = partial(registration_create, tournament=tournament, agent=agent, by=user, now=timezone.now())
-    said(request, f"{agent} is registered. It plays with its newest version that may play then.", change)
+    said(
+        request,
+        f"{agent} is registered. It will play with the newest version that may play when the tournament begins.",
+        change,
+    )
     return redirect("web:edition", slug, edition)
 
 
@@ -32,7 +36,7 @@ def withdraw(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
     """Take back the registration of the agent that the form names."""
     tournament, agent, user = _asked(request, slug, edition)
     change = partial(registration_withdraw, tournament=tournament, agent=agent, by=user)
-    said(request, f"{agent} is not registered any more.", change)
+    said(request, f"{agent} is no longer registered.", change)
     return redirect("web:edition", slug, edition)
 
 

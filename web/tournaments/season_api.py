@@ -63,9 +63,11 @@ class SeasonLine(serializers.Serializer[Any]):
 
 
 class SeasonTableAnswer(serializers.Serializer[Any]):
-    """Points: 1 for every participant ranked below, a half for every other at the same rank; none for who withdrew."""
+    """Points: 1 per participant ranked below, ½ per other one at the same rank; none for agents that withdrew."""
 
-    tournaments = serializers.SerializerMethodField(help_text="Ids of those that count: over, with public results.")
+    tournaments = serializers.SerializerMethodField(
+        help_text="Ids of the tournaments that count: they have ended, with public results."
+    )
     results = SeasonLine(source="rows", many=True)
 
     def get_tournaments(self, table: Any) -> list[int]:

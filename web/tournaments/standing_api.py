@@ -46,12 +46,15 @@ class Lines(serializers.ListSerializer[Any]):
 
 class SideAnswer(serializers.Serializer[Any]):
     submission = Version(
-        source="participant.submission", allow_null=True, default=None, help_text="Null: not known yet, or nobody."
+        source="participant.submission",
+        allow_null=True,
+        default=None,
+        help_text="Null: not known yet, or there is no opponent.",
     )
     # A serializer has a source of its own, which is set when it is made.
     source = SourceAnswer(allow_null=True)  # type: ignore[assignment]
-    points = serializers.IntegerField(help_text="2 for a match won or forfeited by the other, 1 for a draw.")
-    score = serializers.FloatField(help_text="Sum over all matches; it decides between equal points.")
+    points = serializers.IntegerField(help_text="2 for each match that it won, also by forfeit, and 1 for each draw.")
+    score = serializers.FloatField(help_text="Sum of its scores over all matches; it breaks ties in points.")
     is_winner = serializers.BooleanField()
 
     class Meta:
@@ -64,10 +67,12 @@ class MeetingAnswer(serializers.Serializer[Any]):
     round = serializers.IntegerField()
     sides = SideAnswer(many=True, help_text="Player 1 and player 2.")
     duels = serializers.ListField(
-        child=serializers.IntegerField(), source="duel_keys", help_text="Ids of those that count."
+        child=serializers.IntegerField(), source="duel_keys", help_text="Ids of the duels that count."
     )
     decision = serializers.CharField(
-        allow_blank=True, source="sentence", help_text="How it was decided, a sentence; empty while open."
+        allow_blank=True,
+        source="sentence",
+        help_text="How the meeting was decided, as a sentence; empty while it is open.",
     )
 
 
@@ -84,7 +89,9 @@ class TableRowAnswer(serializers.Serializer[Any]):
 
 
 class TableAnswer(serializers.Serializer[Any]):
-    columns = serializers.ListField(child=serializers.CharField(), help_text="The first ranks, the next break ties.")
+    columns = serializers.ListField(
+        child=serializers.CharField(), help_text="The first column ranks, the others break ties."
+    )
     rows = TableRowAnswer(many=True)
 
 
@@ -95,7 +102,7 @@ class StageAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     kind = serializers.ChoiceField(choices=KINDS)
     rounds = serializers.ListField(child=MeetingAnswer(many=True))
-    table = TableAnswer(allow_null=True, help_text="Of a group.")
+    table = TableAnswer(allow_null=True, help_text="The table of a group; null for other stages.")
 
 
 class StruckAnswer(serializers.Serializer[Any]):
@@ -105,17 +112,19 @@ class StruckAnswer(serializers.Serializer[Any]):
 
 
 class StandingAnswer(serializers.Serializer[Any]):
-    round = serializers.IntegerField(allow_null=True, help_text="The earliest with something to play; null when over.")
+    round = serializers.IntegerField(
+        allow_null=True, help_text="The earliest round with duels to play; null when the tournament is over."
+    )
     stages = StageAnswer(many=True, source="outline.stages")
     table = TableAnswer(source="outline.table")
     notes = serializers.ListField(
-        child=serializers.CharField(), source="outline.notes", help_text="Sentences on the whole."
+        child=serializers.CharField(), source="outline.notes", help_text="Sentences on the whole tournament."
     )
-    struck = StruckAnswer(many=True, help_text="Duels taken out of the ledger; what is needed is played again.")
+    struck = StruckAnswer(many=True, help_text="Duels taken out of the ledger; those still needed are played again.")
 
 
 class TournamentStanding(APIView):
-    """Stages, meetings and tables of an organisers' tournament; editions of the arena have their participants alone."""
+    """Stages, meetings and tables of an organisers' tournament; the arena's own editions have only participants."""
 
     tag = "tournaments"
 
@@ -126,6 +135,10 @@ class TournamentStanding(APIView):
             raise PermissionDenied(held_back_because(tournament))
         drawn = bracket_get(tournament)
         if drawn is None:
-            sentence = "It has not begun." if not tournament.is_automatic else "It has no rounds: see its participants."
+            sentence = (
+                "The tournament has not begun."
+                if not tournament.is_automatic
+                else "An edition has no rounds: see its participants."
+            )
             raise Http404(sentence)
         return Response(StandingAnswer(drawn, context={"drawn": drawn}).data)

@@ -1,11 +1,18 @@
-"""The form that filters the table of an edition."""
+"""Parts of the pages of an edition's table: the form that filters it, and the places of the viewer's agents."""
 
 from __future__ import annotations
 
 from django import forms
+from django.core.paginator import Page
 
+from core.models import Participant, Tournament, User
+from core.tournaments.results import Viewer
+from core.tournaments.selectors import OwnPlace, own_place_list
 from core.tournaments.tables import DEFAULT_SORT, LARGEST_COUNT, SORTS, TableFilter
 
+PARTICIPANTS_A_PAGE = 50
+OWN_PLACES = 5
+"""The number of the viewer's agents on other pages of the table that are named, the best ones."""
 SORT_TITLES = dict(zip(SORTS, ("Rank", "Rating", "Name", "Owner", "Most matches", "Newest"), strict=True))
 TEXT = {"autocomplete": "off"}
 
@@ -25,3 +32,20 @@ class TableForm(forms.Form):
         found = {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
         sort = self.data.get("sort", "")
         return TableFilter(**found, sort=sort if sort in SORTS else DEFAULT_SORT)
+
+
+def own_elsewhere(
+    viewer: Viewer, tournament: Tournament, wanted: TableFilter, table: Page[Participant]
+) -> list[tuple[OwnPlace, int]]:
+    """Return the best places of the viewer's agents that the page does not show, each with its page's number.
+
+    Places are known only for the whole table in order of rank; for other tables this is empty.
+    """
+    if wanted.is_filtered or wanted.sort != DEFAULT_SORT or not isinstance(viewer, User):
+        return []
+    shown = range(table.start_index(), table.end_index() + 1)
+    places = [place for place in own_place_list(tournament, viewer) if place.row not in shown]
+    if tournament.is_ladder:
+        # The table of a ladder lists no agents that have left.
+        places = [place for place in places if place.rank is not None]
+    return [(place, -(-place.row // PARTICIPANTS_A_PAGE)) for place in places[:OWN_PLACES]]

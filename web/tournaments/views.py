@@ -25,19 +25,7 @@ DUELS_A_PAGE = 50
 @explained
 def participant(request: HttpRequest, slug: str, edition: int, name: str) -> HttpResponse:
     """A participant's duels against each opponent; for htmx, only the part that changes while they are played."""
-    related = ("tournament__environment", "submission__agent__owner", "submission__rating")
-    rows = Participant.objects.select_related(*related).filter(
-        tournament__environment__slug=slug,
-        tournament__edition=edition,
-        submission__agent__name__iexact=name,
-    )
-    version = request.GET.get("version", "")
-    # In a ladder, and there alone, an agent may have played with several versions.
-    if version.isdecimal() and len(version) < 9:
-        rows = rows.filter(submission__number=version)
-    row = rows.order_by("-submission__number").first()
-    if row is None:
-        raise Http404("It does not take part there.")
+    row = _participant(slug, edition, name, request.GET.get("version", ""))
     assert request.user.is_anonymous or isinstance(request.user, User)
     results_check(row.tournament, request.user)
     progress = participant_progress(row)
@@ -62,15 +50,7 @@ def participant(request: HttpRequest, slug: str, edition: int, name: str) -> Htt
 def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: str) -> HttpResponse:
     """Withdraw one's own agent from a running tournament of organisers."""
     assert isinstance(request.user, User)
-    rows = Participant.objects.select_related("submission__agent").filter(
-        tournament__environment__slug=slug,
-        tournament__edition=edition,
-        submission__agent__name__iexact=name,
-    )
-    # In a ladder an agent may have stood there with several versions.
-    row = rows.order_by("-submission__number").first()
-    if row is None:
-        raise Http404("No such agent takes part.")
+    row = _participant(slug, edition, name)
     if row.submission.agent.owner_id != request.user.pk:
         raise PermissionDenied("Only the owner of an agent may withdraw it.")
     try:
@@ -78,5 +58,22 @@ def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: st
     except Refused as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"{row.submission.agent} has withdrawn; what it has played stays in its history.")
+        messages.success(request, f"{row.submission.agent} has withdrawn. Its duels stay in its history.")
     return redirect("web:edition", slug, edition)
+
+
+def _participant(slug: str, edition: int, name: str, version: str = "") -> Participant:
+    """Return an agent's participant with its newest version, or with this one. Raises Http404."""
+    related = ("tournament__environment", "submission__agent__owner", "submission__rating")
+    rows = Participant.objects.select_related(*related).filter(
+        tournament__environment__slug=slug,
+        tournament__edition=edition,
+        submission__agent__name__iexact=name,
+    )
+    # Only in a ladder may an agent have played with several versions.
+    if version.isdecimal() and len(version) < 9:
+        rows = rows.filter(submission__number=version)
+    row = rows.order_by("-submission__number").first()
+    if row is None:
+        raise Http404("No such agent takes part in this tournament.")
+    return row

@@ -79,7 +79,7 @@ def format_make(slug: str, given: Mapping[str, object]) -> Format:
     for name, value in given.items():
         if name not in known:
             raise Impossible(
-                f"{kind.name} has no setting {name!r}; it has {', '.join(known)}.", field=setting_field(name)
+                f"{kind.name} has no setting {name!r}. Its settings are {', '.join(known)}.", field=setting_field(name)
             )
         known[name].check(value)
     stated: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

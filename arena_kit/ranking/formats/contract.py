@@ -66,7 +66,7 @@ class Format(ABC):
         """Raise Impossible when `count` participants cannot play this."""
         if count > MOST_PARTICIPANTS:
             raise Impossible(
-                f"A tournament takes {MOST_PARTICIPANTS} participants at most, there are {count}; "
+                f"A tournament takes at most {MOST_PARTICIPANTS} participants, but there are {count}; "
                 "set a lower number of participants."
             )
         self.check_count(count)
@@ -121,8 +121,8 @@ class KnockOut(Format):
     goes through. That rule is known beforehand and stated in the table; there is no lot.
     """
 
-    extension_pairs: int = setting(5, "Pairs in each extension of a level knock-out meeting.", 1, MOST_PAIRS)
-    extensions: int = setting(5, "Extensions of a level knock-out meeting at most.", 0, 20)
+    extension_pairs: int = setting(5, "Pairs of matches in each extension of a tied knock-out meeting.", 1, MOST_PAIRS)
+    extensions: int = setting(5, "The most extensions of a tied knock-out meeting.", 0, 20)
 
     def pairs_of(self, meeting: Meeting) -> int:
         return self.extension_pairs if meeting.count(DuelState.PLAYED) else self.pairs

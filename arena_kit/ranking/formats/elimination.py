@@ -37,9 +37,9 @@ class SingleElimination(KnockOut):
 
     def check_count(self, count: int) -> None:
         if count < 2:
-            raise Impossible(f"A knock-out needs at least 2 participants, there are {count}; wait for more.")
+            raise Impossible(f"A knock-out needs at least 2 participants, but there are {count}; wait for more.")
         if count < self.fewest:
-            raise Impossible(f"A match for the third place needs 4 participants, there are {count}; leave it out.")
+            raise Impossible(f"A match for third place needs 4 participants, but there are {count}; leave it out.")
 
     def outline(self, history: History) -> Outline:
         slots = bracket.single_elimination(len(history.participants), third_place=self.third_place)
@@ -56,8 +56,8 @@ class DoubleElimination(KnockOut):
     slug: ClassVar[str] = "double-elimination"
     name: ClassVar[str] = "Double elimination"
     rule: ClassVar[str] = (
-        "A participant is out after two losses. Losers go on in a second bracket, whose winner meets the one without a "
-        "loss; if the latter loses, they meet once more."
+        "A participant is out after two losses. Losers continue in a second bracket. Its winner meets the "
+        "participant without a loss; if that one loses, they meet once more."
     )
 
     @property
@@ -67,7 +67,7 @@ class DoubleElimination(KnockOut):
     def check_count(self, count: int) -> None:
         if count < self.fewest:
             raise Impossible(
-                f"Double elimination needs at least 3 participants, there are {count}; "
+                f"Double elimination needs at least 3 participants, but there are {count}; "
                 "wait for more, or take a single one."
             )
 

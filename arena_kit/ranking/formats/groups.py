@@ -40,10 +40,12 @@ class GroupsKnockOut(KnockOut):
 
     slug: ClassVar[str] = "groups-knock-out"
     name: ClassVar[str] = "Groups, then knock-out"
-    rule: ClassVar[str] = "All members of a group meet each other; the best of each group go on to a bracket."
+    rule: ClassVar[str] = (
+        "All members of a group meet each other; the best of each group qualify for a knock-out bracket."
+    )
 
     groups: int = setting(4, "How many groups play before the knock-out.", 2, len(ascii_uppercase))
-    advance: int = setting(2, "How many of each group go on to the knock-out.", 1, 16)
+    advance: int = setting(2, "How many members of each group qualify for the knock-out.", 1, 16)
     legs: int = legs_setting()
     third_place: bool = third_place_setting()
 
@@ -52,7 +54,7 @@ class GroupsKnockOut(KnockOut):
         through = self.groups * self.advance
         if self.third_place and through < 4:
             raise Impossible(
-                f"A match for the third place needs 4 who go on from the groups, not {through}; leave it out.",
+                f"A match for third place needs 4 participants in the knock-out, not {through}; leave it out.",
                 field=setting_field("third_place"),
             )
 
@@ -63,8 +65,9 @@ class GroupsKnockOut(KnockOut):
     def check_count(self, count: int) -> None:
         if count < self.fewest:
             raise Impossible(
-                f"{self.groups} groups of which {self.advance} go on need {self.fewest} participants, so that each "
-                f"loses at least one; there are {count}. Take fewer groups, let fewer go on, or wait for more."
+                f"{self.groups} groups of which {self.advance} each qualify need {self.fewest} participants, so that "
+                f"each group loses at least one; there are {count}. Use fewer groups, let fewer qualify, or wait for "
+                "more."
             )
         sizes = [len(seeds) for seeds in snake(count, self.groups)]
         check_meetings(sum(size * (size - 1) // 2 for size in sizes) * self.legs)

@@ -18,13 +18,13 @@ class Decision(Enum):
     """How a meeting was decided; the value is a sentence for the page."""
 
     PLAYED = "Played."
-    EXTENDED = "Level at first, decided by more matches."
-    BETTER_SEED = "Still level after all extensions: the better seed goes through."
-    UNPLAYABLE = "The arena could not play it."
+    EXTENDED = "Tied at first, then decided by more matches."
+    BETTER_SEED = "Still tied after all extensions: the better seed advances."
+    UNPLAYABLE = "The arena could not play this meeting."
     WALKOVER = "The opponent has withdrawn."
-    ANNULLED = "Withdrawn: it does not count."
+    ANNULLED = "A participant has withdrawn: the meeting does not count."
     BYE = "No opponent in this round."
-    NOT_NEEDED = "Not needed any more."
+    NOT_NEEDED = "No longer needed."
 
 
 class StageKind(StrEnum):
@@ -77,11 +77,11 @@ class History:
     def __post_init__(self) -> None:
         known = set(self.participants)
         if len(known) < len(self.participants):
-            raise ValueError("A participant is there twice.")
+            raise ValueError("A participant occurs twice.")
         if not known.issuperset(self.left) or not all(known.issuperset(duel.players) for duel in self.duels):
             raise ValueError("The history names a player who does not take part.")
         if len({duel.key for duel in self.duels}) < len(self.duels):
-            raise ValueError("A duel is there twice.")
+            raise ValueError("A duel occurs twice.")
 
     @property
     def gone(self) -> tuple[int, ...]:

@@ -33,14 +33,15 @@ class RoundRobin(Format):
     slug: ClassVar[str] = "round-robin"
     name: ClassVar[str] = "Round robin"
     rule: ClassVar[str] = (
-        "All participants meet each other. A meeting won is 2 points, a draw 1; then wins, then the total score."
+        "All participants meet each other. A won meeting is worth 2 points, a draw 1. Ties are "
+        "broken by wins, then by the total score."
     )
 
     legs: int = legs_setting()
 
     def check_count(self, count: int) -> None:
         if count < 2:
-            raise Impossible(f"A round robin needs at least 2 participants, there are {count}; wait for more.")
+            raise Impossible(f"A round robin needs at least 2 participants, but there are {count}; wait for more.")
         check_meetings(count * (count - 1) // 2 * self.legs)
 
     def outline(self, history: History) -> Outline:
@@ -62,7 +63,7 @@ class RoundRobin(Format):
 def check_meetings(count: int) -> None:
     if count > MOST_MEETINGS:
         raise Impossible(
-            f"That would be {count} meetings, {MOST_MEETINGS} at most can be played; "
+            f"That would be {count} meetings, but at most {MOST_MEETINGS} can be played; "
             "take fewer participants, more groups, or a Swiss tournament."
         )
 

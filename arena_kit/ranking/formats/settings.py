@@ -50,8 +50,10 @@ def setting(default: Value, meaning: str, least: int = 0, most: int = 0, worked_
     return dataclasses.field(default=default, metadata=about)
 
 
-legs_setting = partial(setting, 1, "How often each meets each; in a second leg seats are swapped.", 1, 2)
-third_place_setting = partial(setting, default=False, meaning="The third place is played for.")
+legs_setting = partial(setting, 1, "How often each pair meets; seats are swapped in the second leg.", 1, 2)
+third_place_setting = partial(
+    setting, default=False, meaning="Whether the losers of the semi-finals play for third place."
+)
 
 
 def settings_of(kind: type[Any]) -> tuple[Setting, ...]:

@@ -15,7 +15,7 @@ from arena_kit.ranking.pairing import SwissPlayer, swiss_round
 
 WIN, DRAW = 2, 1
 COLUMNS = ("Points", "Buchholz", "Sonneborn-Berger")
-SHORT = "Over after {done} of {total} rounds: {reason}."
+SHORT = "Ended after {done} of {total} rounds: {reason}."
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Swiss(Format):
 
     rounds: by default as many as it takes to leave one participant with only wins, log2 of the participants rounded up.
     Two never meet twice. While no participant withdraws, there is a pairing for half as many rounds as participants,
-    rounded down; if there is none later on, the tournament ends early and says so. Table: points, then Buchholz, then
-    Sonneborn-Berger, see `tie_breaks`.
+    rounded down; if a later round cannot be paired, the tournament ends early and says so. Table: points, then
+    Buchholz, then Sonneborn-Berger, see `tie_breaks`.
 
     A participant who withdraws is not paired again; their results stand, and an open meeting is a walkover, 2 points
     for the opponent. A bye is 2 points, too. A meeting that the arena cannot play, three times void, is 1 point for
@@ -35,8 +35,8 @@ class Swiss(Format):
     slug: ClassVar[str] = "swiss"
     name: ClassVar[str] = "Swiss"
     rule: ClassVar[str] = (
-        "In each round participants with equal points meet, and no two meet twice. A meeting won is 2 points, a draw "
-        "1; equal points are told apart by Buchholz, then by Sonneborn-Berger."
+        "In each round participants with equal points meet, and no two meet twice. A won meeting is worth 2 points, a "
+        "draw 1. Ties are broken by Buchholz, then by Sonneborn-Berger."
     )
 
     rounds: int | None = setting(
@@ -56,7 +56,7 @@ class Swiss(Format):
 
     def check_count(self, count: int) -> None:
         if count < 2:
-            raise Impossible(f"A Swiss tournament needs at least 2 participants, there are {count}; wait for more.")
+            raise Impossible(f"A Swiss tournament needs at least 2 participants, but there are {count}; wait for more.")
         if self.rounds is not None and self.rounds > count - 1:
             raise Impossible(
                 f"{count} participants can play at most {count - 1} rounds without meeting twice, not {self.rounds}; "
@@ -73,7 +73,7 @@ class Swiss(Format):
             there = [who for who in history.participants if history.left.get(who, number) >= number]
             pairs = _round(records.pairs(number), there, cards)
             if pairs is None:
-                reason = "no pairing is left in which no two meet again"
+                reason = "no pairing is left without a second meeting"
                 if len(there) < 2:
                     reason = "too few participants are left"
                 notes = (SHORT.format(done=number - 1, total=total, reason=reason),)

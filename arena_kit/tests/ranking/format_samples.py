@@ -45,7 +45,7 @@ def plain(duels: Iterable[DuelRecord]) -> list[DuelRecord]:
 
 
 def participants(count: int) -> tuple[int, ...]:
-    """Numbers that are no places in a list, so that nobody mixes them up."""
+    """Numbers that are not places in a list, so that the two are not mixed up."""
     return tuple(range(101, 101 + count))
 
 

@@ -1,4 +1,4 @@
-"""Rows of a ledger that nobody played, for tests of ratings."""
+"""Made-up rows of a ledger, for tests of ratings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEATINGS = st.lists(_ROW.map(_seating), min_size=1, max_size=20).filter(lambda r
 def season(
     seed: int, truth: Floats, *, duels: int, matches: int, first_seat: float = 0.0, draws: float = 0.0
 ) -> list[Seating]:
-    """Everybody meets everybody in `duels` duels of `matches` from each seat; truth, first_seat: in points.
+    """All meet all in `duels` duels of `matches` from each seat; truth, first_seat: in points.
 
     draws: share of them between equals.
     """

@@ -100,7 +100,7 @@ def test_a_level_meeting_is_extended_and_then_the_better_seed_goes_through() -> 
     plan = form.plan(History(who, level))
     assert (plan.table.rows[0].participant, plan.table.rows[0].notes) == (
         101,
-        ("Round 1: Still level after all extensions: the better seed goes through.",),
+        ("Round 1: Still tied after all extensions: the better seed advances.",),
     )
     decided = form.plan(History(who, (level[0], record(1, (102, 101), DuelState.PLAYED, (4, 2)))))
     assert (decided.table.rows[0].participant, [row.decision for row in decided.meetings]) == (102, [Decision.EXTENDED])
@@ -136,7 +136,7 @@ def test_who_goes_through_without_a_result_has_done_so_for_good(
     duels, plans = play_on(SingleElimination(), who, stronger_wins, opening, before)
     through = plans[-1].stages[0].rounds[0][0].winner
     assert through is not None
-    # All others have a result, and the final as well: whoever leaves now takes nothing back.
+    # All others have a result, and the final as well: a participant who leaves now takes nothing back.
     after = SingleElimination().plan(History(who, tuple(duels), {**before, through: 2}, seed=7))
     assert after.stages[0].rounds[0][0] == plans[-1].stages[0].rounds[0][0]
     assert not after.stale

@@ -62,7 +62,7 @@ def test_later_results_added_to_earlier_ones_give_the_same_as_all_at_once() -> N
 
 def test_nobody_falls_through_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert FLOOR == 0
-    # So far nobody falls in a lifetime: each further loss against opponents who start at 1500 costs less.
+    # So far no agent falls in a lifetime: each further loss against opponents who start at 1500 costs less.
     monkeypatch.setattr(elo, "FLOOR", 1400.0)
     values = rate(duel(number, winner=1000 + number, loser=ANN) for number in range(20))
     assert values[ANN] == RatingEstimate(1400.0, 20)

@@ -50,13 +50,13 @@ def test_only_what_is_given_is_stored() -> None:
     ("slug", "settings", "sentence"),
     [
         ("chess", {}, "There is no format 'chess'; take one of round-robin, swiss"),
-        ("swiss", {"legs": 2}, "Swiss has no setting 'legs'; it has pairs, stops_early, rounds."),
+        ("swiss", {"legs": 2}, "Swiss has no setting 'legs'. Its settings are pairs, stops_early, rounds."),
         ("swiss", {"rounds": 0}, "rounds is 0; make it a whole number from 1 to 100."),
         ("swiss", {"rounds": True}, "rounds is True; make it a whole number"),
         ("round-robin", {"legs": "2"}, "legs is '2'; make it a whole number from 1 to 2."),
         ("single-elimination", {"third_place": 1}, "third_place is 1; make it true or false."),
         ("round-robin", {"stops_early": 1}, "stops_early is 1; make it true or false."),
-        ("groups-knock-out", {"groups": 2, "advance": 1, "third_place": True}, "needs 4 who go on from the groups"),
+        ("groups-knock-out", {"groups": 2, "advance": 1, "third_place": True}, "needs 4 participants in the knock-out"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_with_what_to_do(

@@ -147,7 +147,7 @@ def test_a_duel_that_goes_on_ending_void_is_given_up_after_three(form: Format) -
     assert order.players not in {row.players for row in form.plan(History(who, tuple(void))).play}
     _, plans = play_on(form, who, stronger_wins, void)
     assert plans[-1].is_finished
-    assert any("The arena could not play it." in note for row in plans[-1].table.rows for note in row.notes)
+    assert any("The arena could not play this meeting." in note for row in plans[-1].table.rows for note in row.notes)
 
 
 def test_duels_of_nobody_that_follows_are_to_be_taken_back() -> None:
@@ -169,15 +169,15 @@ def test_an_open_duel_of_somebody_who_withdraws_is_to_be_taken_back(form: Format
 @pytest.mark.parametrize(
     ("form", "count", "says"),
     [
-        (RoundRobin(), 1, "at least 2 participants, there are 1"),
+        (RoundRobin(), 1, "at least 2 participants, but there are 1"),
         (Swiss(), 1, "at least 2 participants"),
         (Swiss(rounds=6), 6, "at most 5 rounds without meeting twice"),
         (SingleElimination(), 1, "at least 2"),
         (SingleElimination(third_place=True), 3, "needs 4 participants"),
         (DoubleElimination(), 2, "at least 3 participants"),
         (GroupsKnockOut(groups=4, advance=2), 11, "need 12 participants"),
-        (Swiss(), 501, "takes 500 participants at most, there are 501"),
-        (RoundRobin(), 101, "would be 5050 meetings, 5000 at most"),
+        (Swiss(), 501, "takes at most 500 participants, but there are 501"),
+        (RoundRobin(), 101, "would be 5050 meetings, but at most 5000"),
         (GroupsKnockOut(groups=2), 200, "would be 9900 meetings"),
     ],
 )
@@ -190,13 +190,13 @@ def test_too_few_or_too_many_participants_are_refused(form: Format, count: int, 
     ("slug", "wrong", "says"),
     [
         ("ladder", {}, "no format 'ladder'; take one of round-robin, swiss"),
-        ("swiss", {"cycles": 3}, "no setting 'cycles'; it has pairs"),
+        ("swiss", {"cycles": 3}, "no setting 'cycles'. Its settings are pairs"),
         ("swiss", {"rounds": "3"}, "make it a whole number"),
         ("swiss", {"rounds": 0}, "make it a whole number from 1 to 100"),
         ("swiss", {"pairs": True}, "make it a whole number"),
         ("swiss", {"pairs": 0}, "pairs is 0; make it a whole number from 1 to 1000"),
         ("swiss", {"pairs": 10**9}, "make it a whole number from 1 to 1000"),
-        ("swiss", {"extensions": 1}, "no setting 'extensions'; it has pairs"),
+        ("swiss", {"extensions": 1}, "no setting 'extensions'. Its settings are pairs"),
         ("single-elimination", {"extension_pairs": 1001}, "make it a whole number from 1 to 1000"),
         ("single-elimination", {"extensions": -1}, "make it a whole number from 0 to 20"),
         ("single-elimination", {"extensions": 21}, "make it a whole number from 0 to 20"),
@@ -221,9 +221,9 @@ def test_settings_make_the_same_format_again(form: Format) -> None:
 def test_a_history_of_strangers_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="not take part"):
         History((1, 2), (record(1, (1, 3)),))
-    with pytest.raises(ValueError, match="A participant is there twice"):
+    with pytest.raises(ValueError, match="A participant occurs twice"):
         History((1, 1))
-    with pytest.raises(ValueError, match="A duel is there twice"):
+    with pytest.raises(ValueError, match="A duel occurs twice"):
         History((1, 2), (record(1, (1, 2)),) * 2)
 
 
@@ -263,7 +263,7 @@ def test_the_results_against_somebody_who_withdrew_count_for_nobody() -> None:
         (104, 4, 0),
     ]
     assert plan.is_finished
-    # They stay in the ledger: nobody takes back what was played.
+    # They stay in the ledger: leaving does not take back what was played.
     assert not plan.stale
 
 

@@ -116,7 +116,7 @@ def test_copies_of_an_agent_change_no_skill() -> None:
     thrice = maximum_entropy_nash(wide)
     assert wide[:5] @ thrice == pytest.approx(game @ once, abs=1e-6)
     assert thrice[[0, 5, 6]] == pytest.approx([once[0] / 3] * 3, abs=1e-6)
-    # While a mean of points against everybody does move.
+    # While a mean of points against all others does move.
     assert abs(wide[3].mean() - game[3].mean()) > 0.1
 
 

@@ -27,7 +27,7 @@ def chosen(choice: Choice) -> list[tuple[int, int]]:
     return [pair_of(pairing) for pairing in choice.pairings]
 
 
-# A chain of results through everybody, so that nobody has to be joined.
+# A chain of results through all candidates, so that none has to be joined.
 def chain_of(count: int) -> dict[tuple[int, int], int]:
     return {(number, number + 1): 1 for number in range(count - 1)}
 
@@ -134,7 +134,7 @@ def test_pairs_meet_as_often_as_they_may_and_no_more() -> None:
     both, _ = play(field, 30, 2, Rules(pair_cap=3))
     assert both == dict.fromkeys(combinations(range(4), 2), 3)
     used_up = choose_pairs(field, dict.fromkeys(both, 3), count=1, seed=0, rules=Rules(pair_cap=3))
-    assert used_up == Choice((), "All who may meet have met as often as two submissions may: 3 duels.")
+    assert used_up == Choice((), "All pairs that may meet have reached the limit of 3 duels.")
 
 
 def test_groups_are_joined_before_anything_else() -> None:
@@ -193,7 +193,7 @@ def test_what_tells_most_is_chosen() -> None:
     choice = choose_pairs(field, chain_of(4), count=2, seed=0, rules=BEST)
     assert chosen(choice) == [(0, 1), (2, 3)]
     assert choice.pairings[0].because == (
-        "Of the pairs that could be made, theirs is likely to tell most: the ratings are 10 apart, give or take 71, "
+        "This pair is likely to be the most informative one: the ratings are 10 apart, give or take 71, "
         "and the two have met 1 time."
     )
     # What is known of the difference counts, not of each one: the first two are tied to each other.
@@ -228,10 +228,10 @@ def test_seats_change_with_every_meeting() -> None:
 @pytest.mark.parametrize(
     ("field", "met", "words"),
     [
-        ([], {}, "A pair takes two submissions; 0 can play."),
-        ([candidate(0)], {}, "A pair takes two submissions; 1 can play."),
-        ([candidate(0, owner=5), candidate(1, owner=5)], {}, "All submissions that can play have one owner"),
-        ([candidate(0), candidate(1)], {(0, 1): 60, (1, 0): 40}, "as often as two submissions may: 100 duels."),
+        ([], {}, "A duel needs two agents; 0 can play."),
+        ([candidate(0)], {}, "A duel needs two agents; 1 can play."),
+        ([candidate(0, owner=5), candidate(1, owner=5)], {}, "All agents that can play have the same owner"),
+        ([candidate(0), candidate(1)], {(0, 1): 60, (1, 0): 40}, "reached the limit of 100 duels."),
     ],
 )
 def test_where_nobody_can_meet_it_says_why(field: list[Candidate], met: dict[tuple[int, int], int], words: str) -> None:
@@ -243,7 +243,7 @@ def test_where_nobody_can_meet_it_says_why(field: list[Candidate], met: dict[tup
 def test_who_is_left_over_is_explained() -> None:
     choice = choose_pairs([candidate(0), candidate(1), candidate(2)], {}, count=3, seed=0)
     assert len(choice.pairings) == 1
-    assert choice.shortfall.startswith("The agents that are left have no opponent")
+    assert choice.shortfall.startswith("The remaining agents have no opponent")
 
 
 def test_nothing_is_asked_for_and_nothing_is_lacking() -> None:

@@ -191,7 +191,7 @@ def test_at_the_cap_it_says_that_it_does_not_know() -> None:
     decision = decide(test, {number: 4 * (number % 2) for number in range(40)})
     assert (decision.state, decision.pairs, decision.waiting) == (State.INCONCLUSIVE, 30, 10)
     assert decision.sentence("bee v2", "bee v1") == (
-        "Inconclusive: 30 pairs, the most there may be, did not show which of bee v2 and bee v1 is stronger "
+        "Inconclusive: the maximum of 30 pairs did not show which of bee v2 and bee v1 is stronger "
         f"(log-likelihood ratio {decision.llr:.2f}, limits −2.94 and 2.94)."
     )
 
@@ -213,7 +213,7 @@ def test_a_verdict_before_the_limit_says_what_the_limit_is_less_of() -> None:
     lost = decide(SequentialTest(0, 50), dict.fromkeys(range(30), 0))
     assert lost.test.lower < lost.llr
     assert lost.state is State.ACCEPTED_H0
-    assert "limits −2.94 and 2.94, each less the mean overshoot; it says so" in lost.sentence("bee v2", "bee v1")
+    assert "limits −2.94 and 2.94, each less the mean overshoot; it does so" in lost.sentence("bee v2", "bee v1")
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_nobody_who_is_not_ahead_is_called_stronger() -> None:
     decision = decide(test, dict(enumerate([0, 3, 3, 2, 2, 2, 2, 2] * 7)))
     assert decision.llr > test.upper
     assert (decision.state, decision.counts) == (State.INCONCLUSIVE, (7, 0, 35, 14, 0))
-    assert "limits −2.94 and 2.94; but whom it speaks for is not ahead)" in decision.sentence("bee v2", "bee v1")
+    assert "limits −2.94 and 2.94; but the side that it favours is not ahead)" in decision.sentence("bee v2", "bee v1")
 
 
 def test_a_test_comes_back_from_its_row_as_it_was() -> None:

@@ -64,10 +64,10 @@ def test_a_tournament_with_as_many_rounds_as_can_be_ends_early_rather_than_have_
 
 
 def test_an_early_end_is_said() -> None:
-    # Of six, 1 4 5 and 2 3 6 may have met all of the other three: then nobody is left for the last two rounds.
+    # Of six, 1 4 5 and 2 3 6 may have met all of the other three: then no opponents are left for the last two rounds.
     plans = [last_plan(6, seed, 5) for seed in range(30)]
     assert {plan.notes for plan in plans if plan.notes} <= {
-        (f"Over after {done} of 5 rounds: no pairing is left in which no two meet again.",) for done in (3, 4)
+        (f"Ended after {done} of 5 rounds: no pairing is left without a second meeting.",) for done in (3, 4)
     }
     assert any(plan.notes for plan in plans)
 
@@ -85,7 +85,7 @@ def players_of(state: Sequence[tuple[int, int, int, int]], met: Sequence[tuple[i
 
 
 def pairings(places: tuple[int, ...]) -> Iterator[list[tuple[int, int | None]]]:
-    """All ways to pair everybody, one resting when they are odd."""
+    """All ways to pair all players; if their number is odd, one has a bye."""
     if len(places) % 2:
         for rest in places:
             for pairs in pairings(tuple(place for place in places if place != rest)):
@@ -149,7 +149,7 @@ def test_a_large_field_is_paired_as_a_small_one(count: int) -> None:
     first = swiss_round((SwissPlayer(),) * count)
     assert first is not None
     assert {frozenset(pair) for pair in first[:half]} == {frozenset((place, place + half)) for place in range(half)}
-    # Two groups of points, in each of which nobody has met: nobody has to leave their own.
+    # Two groups of points, in each of which no two have met: no player has to leave their own.
     groups = tuple(SwissPlayer(points=2 * (place < half), balance=1 - 2 * (place % 2)) for place in range(2 * half))
     second = swiss_round(groups)
     assert second is not None
@@ -158,7 +158,7 @@ def test_a_large_field_is_paired_as_a_small_one(count: int) -> None:
 
 
 def test_in_a_large_field_the_search_widens_until_all_are_paired() -> None:
-    # Everybody has met all who are near in rank and near the ideal.
+    # All players have met all who are near in rank and near the ideal.
     count = 80
     players = tuple(
         SwissPlayer(opponents=frozenset(other for other in range(count) if 0 < abs(other - place) <= 60))
@@ -188,7 +188,7 @@ def test_a_round_stays_as_it_was_drawn_also_when_one_of_its_duels_is_struck() ->
     drawn = (record(1, (who[0], who[1])), record(1, (who[3], who[2])))
     plan = Swiss().plan(History(who, drawn))
     assert [meeting.players for meeting in plan.meetings] == [(101, 102), (104, 103)]
-    # One was struck: whoever drew them like this, these two meet, and the other duel stands.
+    # One was struck: however they were drawn, these two meet, and the other duel stands.
     plan = Swiss().plan(History(who, drawn[:1]))
     assert [meeting.players for meeting in plan.meetings] == [(101, 102), (103, 104)]
     assert [order.players for order in plan.play] == [(103, 104)]
@@ -227,7 +227,7 @@ def test_a_tournament_ends_when_only_one_is_left() -> None:
     who = participants(4)
     plan = Swiss(rounds=3).plan(History(who, (), {101: 0, 102: 0, 103: 0}))
     assert plan.is_finished
-    assert plan.notes == ("Over after 0 of 3 rounds: too few participants are left.",)
+    assert plan.notes == ("Ended after 0 of 3 rounds: too few participants are left.",)
     assert plan.table.rows[0].participant == 104
 
 

@@ -10,7 +10,7 @@ from tests.hostile.probe import State, say
 
 class Player(probe.Player):
     def __init__(self, train_mode: bool) -> None:
-        # Nobody may find this: neither in the folder nor in the memory of this process.
+        # No player may find this: neither in the folder nor in the memory of this process.
         self.secret = (Path(__file__).parent / "secret.txt").read_text()
 
     def end(self, state: State, prev_reward: float) -> None:

@@ -1,4 +1,4 @@
-"""Tries every way out. Anything that could reach somebody is tried only where `lo` is the sole interface."""
+"""Tries every way out. Anything that could reach another machine is tried only where `lo` is the sole interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who it is, and whether it can become somebody else."""
+"""Which user it is, and whether it can become another one."""
 
 from __future__ import annotations
 

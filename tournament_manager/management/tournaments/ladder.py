@@ -1,4 +1,4 @@
-"""Look at the ladder of an environment, change its settings, or have it end."""
+"""Show the ladder of an environment, change its settings, or end it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tournament_manager.ladder import LIMITS, ladder_settings
 
 
 class Ladder(BaseCommand):
-    help = "Show the ladder that an environment plays; with options change its settings or its end."
+    help = "Show the ladder of an environment, or with options change its settings or its end."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("environment", help="slug of the environment, e.g. connect-four")
@@ -32,10 +32,10 @@ class Ladder(BaseCommand):
         environment = Environment.objects.filter(slug=options["environment"], seats__gt=1).first()
         if environment is None:
             known = ", ".join(Environment.objects.filter(seats__gt=1).values_list("slug", flat=True))
-            raise CommandError(f"There is no environment {options['environment']!r} of duels. There are: {known}.")
+            raise CommandError(f"There is no environment {options['environment']!r} with duels. There are: {known}.")
         tournament = ladder_running(environment)
         if tournament is None:
-            outlook = ladder_outlook(environment) or "Choose it as what is played, in the admin."
+            outlook = ladder_outlook(environment) or "Choose the ladder for this environment in the admin."
             raise CommandError(f"{environment} plays no ladder now. {outlook}")
         try:
             settings = {**tournament.settings, **_settings(options["set"])}
@@ -47,7 +47,10 @@ class Ladder(BaseCommand):
             ladder_change(tournament=tournament, settings=settings, ends_at=ends_at)
         if options["end"]:
             ladder_stop(environment=environment)
-            self.stdout.write(f"{tournament} ends within seconds; {environment} then plays nothing by itself.")
+            self.stdout.write(
+                f"{tournament} ends within seconds; after that {environment} plays no duels until you choose "
+                "what it plays."
+            )
             return
         self._show(tournament)
 
@@ -56,9 +59,9 @@ class Ladder(BaseCommand):
         waiting = tournament.duels.filter(state=JobState.QUEUED).count()
         played = tournament.duels.filter(state=JobState.SUCCEEDED).count()
         end = f"until {tournament.ends_at:%Y-%m-%d %H:%M} UTC" if tournament.ends_at else "without end"
-        self.stdout.write(f"{tournament}: {here} agents, {played} duels played, {waiting} wait, {end}.")
+        self.stdout.write(f"{tournament}: {here} agents, {played} duels played, {waiting} waiting, {end}.")
         if tournament.shortfall:
-            self.stdout.write(f"Nothing is played at the moment: {tournament.shortfall}")
+            self.stdout.write(f"No duels are being played at the moment: {tournament.shortfall}")
         settings = ladder_settings(tournament.settings)
         values = {name: getattr(settings, name, getattr(settings.rules, name, None)) for name in LIMITS}
         self.stdout.write(" ".join(f"{name}={value:g}" for name, value in values.items()))
@@ -72,7 +75,7 @@ def _settings(given: list[str]) -> dict[str, object]:
         try:
             settings[name] = json.loads(value)
         except ValueError:
-            raise Impossible(f"{text!r} is no setting with a number; write e.g. pair_cap=50.") from None
+            raise Impossible(f"{text!r} is not a setting with a number; write e.g. pair_cap=50.") from None
         if not sign:
             raise Impossible(f"{text!r} has no value; write e.g. pair_cap=50.")
     return settings
@@ -86,4 +89,4 @@ def _moment(text: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no time; write e.g. 2026-12-24T18:00, or never.") from None
+        raise ValueError(f"{text!r} is not a time; write e.g. 2026-12-24T18:00, or never.") from None

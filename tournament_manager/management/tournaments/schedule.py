@@ -1,4 +1,4 @@
-"""Have tournaments planned again and again, list what is scheduled, or remove it."""
+"""Schedule recurring tournaments, list the schedules, or remove one."""
 
 from __future__ import annotations
 
@@ -30,14 +30,24 @@ class Schedule(BaseCommand):
         add_plan_arguments(parser)
         parser.add_argument("--title", help="name of each tournament; {schedule} and {date} are filled in")
         parser.add_argument(
-            "--registration-hours", type=int, default=0, metavar="H", help="owners register for so long, then it begins"
+            "--registration-hours",
+            type=int,
+            default=0,
+            metavar="H",
+            help="how long owners may register before it begins",
         )
         parser.add_argument(
-            "--freeze-hours", type=int, default=0, metavar="H", help="versions uploaded so late do not take part"
+            "--freeze-hours",
+            type=int,
+            default=0,
+            metavar="H",
+            help="how long before the beginning versions freeze: later ones do not take part",
         )
-        parser.add_argument("--seasons", action="store_true", help="each belongs to the season that is on then")
-        parser.add_argument("--list", action="store_true", help="list what is scheduled")
-        parser.add_argument("--remove", metavar="NAME", help="remove a schedule; what it has planned stays")
+        parser.add_argument("--seasons", action="store_true", help="each tournament belongs to the season of its date")
+        parser.add_argument("--list", action="store_true", help="list the schedules")
+        parser.add_argument(
+            "--remove", metavar="NAME", help="remove a schedule; the tournaments that it has planned stay"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["list"]:

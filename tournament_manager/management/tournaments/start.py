@@ -39,14 +39,14 @@ class Start(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("environment", help="slug of the environment, e.g. connect-four")
         add_plan_arguments(parser)
-        parser.add_argument("--seed", type=int, help="of all its duels; drawn unless given")
+        parser.add_argument("--seed", type=int, help="the seed of all its duels; drawn at random unless given")
         when = parser.add_mutually_exclusive_group()
-        when.add_argument("--now", action="store_true", help="begin at once (it does so unless --at is given)")
+        when.add_argument("--now", action="store_true", help="begin at once (the default unless --at is given)")
         when.add_argument("--at", metavar="TIME", help="begin at this time, e.g. 2026-12-04T18:00 (UTC)")
         parser.add_argument(
             "--registration",
             action="store_true",
-            help="with --at: owners register from now until then; else every agent that may play takes part",
+            help="with --at: owners register agents until then; without it every agent that may play takes part",
         )
         parser.add_argument("--wait", action="store_true", help="return when it is over, with its table")
 
@@ -72,7 +72,7 @@ class Start(BaseCommand):
     def planned(self, environment: Environment, options: dict[str, Any]) -> Tournament:
         """Plan a tournament, and begin it unless a time is given. Raises Refused and then leaves nothing behind."""
         if options["registration"] and options["at"] is None:
-            raise CommandError("There is no time to register: give a time with --at, or leave --registration out.")
+            raise CommandError("--registration needs time to register: add --at, or leave --registration out.")
         now = timezone.now()
         played = options["format"] or "round-robin"
         tournament = Tournament(

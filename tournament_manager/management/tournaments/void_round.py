@@ -19,17 +19,17 @@ class VoidRound(BaseCommand):
         parser.add_argument("environment", help="slug of the environment, e.g. connect-four")
         parser.add_argument("edition", type=int, help="number of the tournament, as in the address of its page")
         parser.add_argument("round", type=int)
-        parser.add_argument("--reason", required=True, help="a sentence that everybody can read")
+        parser.add_argument("--reason", required=True, help="a sentence that all visitors can read")
 
     def handle(self, *args: Any, **options: Any) -> None:
         environment, edition = environment_named(options["environment"]), options["edition"]
         tournament = environment.tournaments.filter(edition=edition).first()
         if tournament is None:
             last = environment.tournaments.order_by("-edition").first()
-            found = f"the last one is {last.edition}" if last else "there is none yet"
+            found = f"the last one is {last.edition}" if last else "it has no editions yet"
             raise CommandError(f"{environment} has no edition {edition}: {found}.")
         if not options["reason"].strip():
-            raise CommandError("Give a reason: a sentence that everybody can read.")
+            raise CommandError("Give a reason: a sentence that all visitors can read.")
         try:
             count = round_void(tournament=tournament, number=options["round"], reason=options["reason"], user=None)
         except Refused as refusal:
